@@ -1,0 +1,60 @@
+# How this project's own code is compiled. Dependencies get none of it.
+
+set(REHEAP_WARNINGS -Wall -Wextra -Wundef -Wshadow)
+
+if(NOT REHEAP_SANITIZE STREQUAL "")
+  if(NOT REHEAP_SANITIZE MATCHES "^(thread|undefined)$")
+    message(FATAL_ERROR "REHEAP_SANITIZE=${REHEAP_SANITIZE} is not a sanitizer reheap can be built "
+                        "under; allowed: thread, undefined, or empty for none")
+  endif()
+  # For the whole tree, GoogleTest too: a race between instrumented and plain code goes unseen.
+  add_compile_options(-fsanitize=${REHEAP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${REHEAP_SANITIZE})
+endif()
+
+# GCC's Debug is -O0, where an allocator's tests take minutes; -Og keeps what a debugger needs.
+if(NOT MSVC)
+  set(CMAKE_CXX_FLAGS_DEBUG "-Og -g")
+  set(CMAKE_C_FLAGS_DEBUG "-Og -g")
+endif()
+
+# Where _msize and HeapSize are served, the sizes asked for are kept; Debug builds keep them everywhere, so that this
+# is tested on every system. For the tests of inner layers too.
+if(WIN32)
+  add_compile_definitions(RH_EXACT_SIZES)
+else()
+  add_compile_definitions($<$<CONFIG:Debug>:RH_EXACT_SIZES>)
+endif()
+
+# The freestanding dialect of src/ (docs/ARCHITECTURE.md).
+add_library(reheap_dialect INTERFACE)
+target_compile_features(reheap_dialect INTERFACE cxx_std_20)
+target_include_directories(reheap_dialect INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_compile_definitions(reheap_dialect INTERFACE
+  REHEAP_BUILD="$<IF:$<CONFIG:Debug>,debug,release>"
+  $<$<CONFIG:Debug>:RH_DEBUG_CHECKS>)
+target_compile_options(reheap_dialect INTERFACE
+  ${REHEAP_WARNINGS}
+  -Wconversion -Wsign-conversion -Wold-style-cast -Wcast-qual -Wmissing-declarations
+  -fno-rtti
+  -fno-threadsafe-statics # a guard would be a libstdc++ call, and a lock
+  -fvisibility=hidden
+  -fvisibility-inlines-hidden
+  -ftls-model=initial-exec # one load, and never an allocation on first touch
+  # The compiler may not turn calloc's malloc + memset into a call of calloc.
+  -fno-builtin-malloc
+  -fno-builtin-calloc
+  -fno-builtin-realloc
+  -fno-builtin-free
+  # Exceptions of a new-handler and stack dumps pass through our frames.
+  -fasynchronous-unwind-tables
+  $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
+
+# Nothing here is imported data, and all of it lies within an image: no detour through a pointer to each variable.
+if(MINGW AND CMAKE_SIZEOF_VOID_P EQUAL 8 AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(reheap_dialect INTERFACE -mcmodel=small)
+endif()
+
+# The one file that throws std::bad_alloc itself is built without this.
+add_library(reheap_no_exceptions INTERFACE)
+target_compile_options(reheap_no_exceptions INTERFACE -fno-exceptions)

@@ -1,0 +1,21 @@
+# GoogleTest is built from its source, so that it fits every preset: 32-bit, sanitizers, either compiler.
+# Debian's package `googletest` brings the source; elsewhere an installed GTest package serves.
+
+include(GoogleTest)
+set(REHEAP_GOOGLETEST_SOURCE /usr/src/googletest)
+if(EXISTS ${REHEAP_GOOGLETEST_SOURCE}/CMakeLists.txt)
+  set(INSTALL_GTEST OFF CACHE BOOL "" FORCE)
+  set(BUILD_GMOCK OFF CACHE BOOL "" FORCE)
+  add_subdirectory(${REHEAP_GOOGLETEST_SOURCE} ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL SYSTEM)
+  foreach(library gtest gtest_main)
+    # Its warnings are not ours to fix, nor is its speed. (Zig has checks at -O0 whose library it leaves out.)
+    set_target_properties(${library} PROPERTIES
+      COMPILE_WARNING_AS_ERROR OFF ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/googletest)
+    target_compile_options(${library} PRIVATE -w -g0 $<$<CXX_COMPILER_ID:GNU>:-O0>)
+    if(NOT TARGET GTest::${library})
+      add_library(GTest::${library} ALIAS ${library})
+    endif()
+  endforeach()
+else()
+  find_package(GTest REQUIRED)
+endif()

@@ -1,0 +1,137 @@
+# The libraries. Sources are globbed: a file in the right folder is a file in the right library.
+#
+#   reheap_core_objects      everything but the override       -> libreheap-core.a
+#   reheap_override_objects  malloc, operator new, start       -> with the core: libreheap.so, libreheap.a
+#   reheap_core_fake         the core over the fake platform   (tests only)
+#
+# On Windows there is no libreheap.so; inject/windows/ makes reheap.dll of
+#
+#   reheap_crt_objects       the rules of the C runtimes' functions
+
+set(REHEAP_SRC ${PROJECT_SOURCE_DIR}/src)
+
+file(GLOB REHEAP_PORTABLE_SOURCES CONFIGURE_DEPENDS
+  ${REHEAP_SRC}/base/*.cpp ${REHEAP_SRC}/arena/*.cpp ${REHEAP_SRC}/slabs/*.cpp ${REHEAP_SRC}/heap/*.cpp
+  ${REHEAP_SRC}/platform/*.cpp)
+foreach(name api describe options rules start)
+  list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${name}.cpp)
+endforeach()
+# Where pointers that are not ours go when malloc is the system's.
+set(REHEAP_FOREIGN_SYSTEM ${REHEAP_SRC}/entry/foreign_system.cpp)
+if(WIN32)
+  set(system windows)
+else()
+  set(system linux)
+  file(GLOB REHEAP_POSIX_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/platform/posix/*.cpp)
+endif()
+file(GLOB REHEAP_PLATFORM_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/platform/${system}/*.cpp)
+file(GLOB REHEAP_FAKE_SOURCES CONFIGURE_DEPENDS
+  ${REHEAP_SRC}/platform/fake/*.cpp ${REHEAP_SRC}/platform/fake/${system}/*.cpp)
+if(WIN32)
+  list(APPEND REHEAP_FAKE_SOURCES ${REHEAP_SRC}/platform/windows/thread_slot.cpp)
+endif()
+
+list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${system}/origin.cpp)
+# How a library that is linked comes to know of its start and end on Windows; reheap.dll has a DllMain.
+if(WIN32)
+  set(REHEAP_LIFETIME ${REHEAP_SRC}/entry/windows/lifetime.cpp)
+endif()
+
+add_library(reheap_core_objects OBJECT
+  ${REHEAP_PORTABLE_SOURCES} ${REHEAP_POSIX_SOURCES} ${REHEAP_PLATFORM_SOURCES})
+if(WIN32)
+  target_sources(reheap_core_objects PRIVATE ${REHEAP_SRC}/entry/windows/copies.cpp)
+endif()
+target_link_libraries(reheap_core_objects PRIVATE reheap_dialect reheap_no_exceptions)
+
+# What a target that uses one of the libraries needs.
+function(reheap_public target output)
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME ${output}
+    ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+endfunction()
+
+add_library(reheap_core STATIC
+  $<TARGET_OBJECTS:reheap_core_objects> ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_LIFETIME})
+reheap_public(reheap_core reheap-core)
+target_link_libraries(reheap_core PRIVATE $<BUILD_INTERFACE:reheap_dialect> $<BUILD_INTERFACE:reheap_no_exceptions>)
+target_link_libraries(reheap_core PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
+set_target_properties(reheap_core PROPERTIES EXPORT_NAME core LINKER_LANGUAGE CXX)
+add_library(reheap::core ALIAS reheap_core)
+
+if(REHEAP_TESTS AND REHEAP_FAKE_SOURCES)
+  add_library(reheap_core_fake STATIC EXCLUDE_FROM_ALL
+    ${REHEAP_PORTABLE_SOURCES} ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_FAKE_SOURCES})
+  target_compile_definitions(reheap_core_fake PRIVATE RH_FAKE_PLATFORM)
+  target_link_libraries(reheap_core_fake PRIVATE reheap_dialect reheap_no_exceptions
+                                         PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
+  target_include_directories(reheap_core_fake PUBLIC ${PROJECT_SOURCE_DIR}/include)
+endif()
+
+if(REHEAP_SANITIZE)
+  return()
+endif()
+
+set(REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/linux/malloc.cpp ${REHEAP_SRC}/entry/linux/foreign_next.cpp)
+if(WIN32)
+  file(GLOB REHEAP_OVERRIDE_SOURCES CONFIGURE_DEPENDS
+    ${REHEAP_SRC}/entry/windows/crt_*.cpp ${REHEAP_SRC}/entry/windows/foreign_crt.cpp)
+  add_library(reheap_crt_objects OBJECT ${REHEAP_SRC}/entry/crt.cpp)
+  target_link_libraries(reheap_crt_objects PRIVATE reheap_dialect reheap_no_exceptions)
+  set(crt_objects $<TARGET_OBJECTS:reheap_crt_objects>)
+endif()
+list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_LIFETIME})
+add_library(reheap_override_objects OBJECT ${REHEAP_SRC}/entry/new.cpp ${REHEAP_OVERRIDE_SOURCES})
+target_link_libraries(reheap_override_objects PRIVATE reheap_dialect reheap_no_exceptions)
+
+if(NOT WIN32)
+  add_library(reheap SHARED
+    $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects>
+    ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp)
+  reheap_public(reheap reheap)
+  target_link_libraries(reheap PRIVATE $<BUILD_INTERFACE:reheap_dialect>
+                                       ${REHEAP_SYSTEM_LIBRARIES})
+  # Linked by the C driver, and CMake may not add the C++ library on its own: -z defs then proves that it is not needed.
+  set(CMAKE_CXX_IMPLICIT_LINK_LIBRARIES "")
+  set_target_properties(reheap PROPERTIES LINKER_LANGUAGE C)
+  target_link_options(reheap PRIVATE
+    -Wl,-z,defs -Wl,-z,now -Wl,-z,relro
+    -Wl,-z,nodelete # blocks outlive a dlclose
+    -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL -Wl,--as-needed)
+  # A program that leaves malloc to its libraries names no symbol of ours: link us all the same.
+  target_link_options(reheap INTERFACE -Wl,--no-as-needed)
+  add_library(reheap::reheap ALIAS reheap)
+endif()
+
+if(REHEAP_STATIC_FROM)
+  # Its tests run as programs of this compiler's, for there is no C runtime to link with the one that made it.
+  add_library(reheap_static INTERFACE)
+  target_include_directories(reheap_static INTERFACE ${PROJECT_SOURCE_DIR}/include)
+  target_sources(reheap_static INTERFACE ${PROJECT_SOURCE_DIR}/tests/windows/microsoft_names.c)
+  target_link_libraries(reheap_static INTERFACE ${REHEAP_STATIC_FROM} ${REHEAP_SYSTEM_LIBRARIES})
+  target_link_options(reheap_static INTERFACE -Wl,-u,malloc)
+  return()
+endif()
+
+set(runtime ${REHEAP_SRC}/entry/bad_alloc_static.cpp)
+if(CMAKE_CXX_SIMULATE_ID STREQUAL "MSVC" OR MSVC)
+  set(runtime ${REHEAP_SRC}/entry/windows/bad_alloc_msvc.cpp)
+endif()
+add_library(reheap_static STATIC
+  $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects> ${crt_objects} ${runtime})
+reheap_public(reheap_static reheap)
+target_link_libraries(reheap_static PRIVATE $<BUILD_INTERFACE:reheap_dialect>
+                                    PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
+# The same reason: pulls the archive's malloc in. Not by --undefined, which Zig does not know.
+set(REHEAP_ASK_FOR_MALLOC -Wl,-u,malloc)
+if(CMAKE_CXX_SIMULATE_ID STREQUAL "MSVC" OR MSVC)
+  set(REHEAP_ASK_FOR_MALLOC LINKER:/include:malloc)
+elseif(WIN32 AND CMAKE_SIZEOF_VOID_P EQUAL 4)
+  set(REHEAP_ASK_FOR_MALLOC -Wl,-u,_malloc)
+endif()
+target_link_options(reheap_static INTERFACE ${REHEAP_ASK_FOR_MALLOC})
+set_target_properties(reheap_static PROPERTIES EXPORT_NAME static)
+add_library(reheap::static ALIAS reheap_static)
