@@ -1,0 +1,40 @@
+// Arithmetic on sizes and addresses. Alignments are powers of two.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace rh {
+
+// Not std::has_single_bit, which counts bits: a call where the processor may lack the instruction.
+constexpr bool is_power_of_two(size_t value) { return value != 0 && (value & (value - 1)) == 0; }
+
+constexpr uintptr_t align_down(uintptr_t value, size_t alignment) {
+  return value & ~(static_cast<uintptr_t>(alignment) - 1);
+}
+
+// The caller has ruled out overflow.
+constexpr uintptr_t align_up(uintptr_t value, size_t alignment) {
+  return align_down(value + alignment - 1, alignment);
+}
+
+constexpr size_t divide_up(size_t value, size_t divisor) {
+  return value / divisor + (value % divisor != 0);
+}
+
+// Index of the highest set bit; value is not 0.
+constexpr unsigned highest_bit(size_t value) {
+  return static_cast<unsigned>(std::bit_width(value)) - 1;
+}
+
+// A well-mixed number from a regular one (the finaliser of SplitMix64).
+constexpr uint64_t mix(uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
+  return value ^ (value >> 31);
+}
+
+inline uintptr_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+}  // namespace rh

@@ -1,0 +1,21 @@
+// A figure that one thread writes at a time and any thread may read: no read-modify-write needed.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace rh {
+
+class Counter {
+ public:
+  constexpr Counter() = default;
+  size_t value() const { return value_.load(std::memory_order_relaxed); }
+  void set(size_t value) { value_.store(value, std::memory_order_relaxed); }
+  void add(size_t amount) { set(value() + amount); }
+  void subtract(size_t amount) { set(value() - amount); }
+
+ private:
+  std::atomic<size_t> value_{0};
+};
+
+}  // namespace rh

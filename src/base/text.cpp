@@ -1,0 +1,136 @@
+#include "base/text.h"
+
+namespace rh {
+
+Text& Text::operator<<(char character) {
+  if (length_ == sizeof(buffer_)) {
+    if (sink_ == nullptr) return *this;
+    flush();
+  }
+  buffer_[length_++] = character;
+  return *this;
+}
+
+Text& Text::operator<<(const char* text) {
+  for (; *text != 0; ++text) *this << *text;
+  return *this;
+}
+
+Text& Text::decimal(uint64_t value) {
+  char digits[20];
+  size_t count = 0;
+  do {
+    digits[count++] = static_cast<char>('0' + value % 10);
+    value /= 10;
+  } while (value != 0);
+  while (count != 0) *this << digits[--count];
+  return *this;
+}
+
+Text& Text::hex(uint64_t value) {
+  *this << "0x";
+  int shift = 60;
+  while (shift > 0 && (value >> shift) == 0) shift -= 4;
+  for (; shift >= 0; shift -= 4) *this << "0123456789abcdef"[(value >> shift) & 15];
+  return *this;
+}
+
+Text& Text::quoted(const char* text) {
+  *this << '"';
+  for (; *text != 0; ++text) {
+    unsigned char byte = static_cast<unsigned char>(*text);
+    if (byte < 0x20) {
+      *this << "\\u00" << "0123456789abcdef"[byte >> 4] << "0123456789abcdef"[byte & 15];
+      continue;
+    }
+    if (*text == '"' || *text == '\\') *this << '\\';
+    *this << *text;
+  }
+  return *this << '"';
+}
+
+void Text::flush() {
+  if (sink_ == nullptr || length_ == 0) return;
+  sink_(buffer_, length_, context_);
+  length_ = 0;
+}
+
+void Json::begin(const char* key) {
+  if (!first_) text_ << ',';
+  first_ = false;
+  if (key != nullptr) text_.quoted(key) << ':';
+}
+
+Json& Json::open(const char* key, char bracket) {
+  begin(key);
+  text_ << bracket;
+  first_ = true;
+  return *this;
+}
+
+Json& Json::close(char bracket) {
+  text_ << bracket;
+  first_ = false;
+  return *this;
+}
+
+Json& Json::number(const char* key, uint64_t value) {
+  begin(key);
+  text_.decimal(value);
+  return *this;
+}
+
+Json& Json::string(const char* key, const char* value) {
+  begin(key);
+  text_.quoted(value);
+  return *this;
+}
+
+Json& Json::boolean(const char* key, bool value) {
+  begin(key);
+  text_ << (value ? "true" : "false");
+  return *this;
+}
+
+Json& Json::address(const char* key, uint64_t value) {
+  begin(key);
+  text_ << '"';
+  text_.hex(value) << '"';
+  return *this;
+}
+
+namespace {
+
+int digit_value(char character, unsigned base) {
+  int value = -1;
+  if (character >= '0' && character <= '9') value = character - '0';
+  if (character >= 'a' && character <= 'f') value = character - 'a' + 10;
+  if (character >= 'A' && character <= 'F') value = character - 'A' + 10;
+  return value < static_cast<int>(base) ? value : -1;
+}
+
+}  // namespace
+
+bool parse_number(const char* text, uint64_t* value, const char** end) {
+  unsigned base = 10;
+  if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+    base = 16;
+    text += 2;
+  }
+  if (digit_value(*text, base) < 0) return false;
+  uint64_t result = 0;
+  for (int digit; (digit = digit_value(*text, base)) >= 0; ++text) {
+    if (__builtin_mul_overflow(result, base, &result)) return false;
+    if (__builtin_add_overflow(result, static_cast<unsigned>(digit), &result)) return false;
+  }
+  *value = result;
+  *end = text;
+  return true;
+}
+
+bool same_text(const char* a, const char* b) {
+  while (*a != 0 && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
+}  // namespace rh
