@@ -1,0 +1,45 @@
+#include "platform/fake/system.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "base/bits.h"
+
+namespace rh::fake::system {
+
+namespace {
+
+void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+bool map(Range* range, int flags) {
+  void* got = mmap(pointer_to(range->start), range->size(), PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+  if (got == MAP_FAILED) return false;
+  *range = {address_of(got), address_of(got) + range->size()};
+  return true;
+}
+
+}  // namespace
+
+bool take(Range* range) { return map(range, range->start != 0 ? MAP_FIXED_NOREPLACE : 0); }
+
+bool open(Range range) {
+  return mprotect(pointer_to(range.start), range.size(), PROT_READ | PROT_WRITE) == 0;
+}
+
+bool clear(Range range) {
+  return madvise(pointer_to(range.start), range.size(), MADV_DONTNEED) == 0;
+}
+
+bool close(Range range) { return map(&range, MAP_FIXED); }
+
+int create_file(const char* path) {
+  return ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+}
+
+void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
+  pthread_atfork(before, in_parent, in_child);
+}
+
+}  // namespace rh::fake::system

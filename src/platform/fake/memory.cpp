@@ -1,0 +1,216 @@
+// Address space and pages, entered in a ledger.
+#include "base/bits.h"
+#include "base/config.h"
+#include "base/sanitizers.h"
+#include "platform/fake/fake.h"
+#include "platform/fake/ledger.h"
+#include "platform/fake/state.h"
+#include "platform/fake/system.h"
+#include "platform/platform.h"
+
+namespace rh::fake {
+
+namespace {
+
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+
+// Where a 64-bit realm wants its table; it begins 16 GiB further on. ThreadSanitizer allows no such
+// address.
+constexpr bool kChosenPlace = k64Bit && !RH_SHADOW_SANITIZER;
+constexpr uintptr_t kPlace = kChosenPlace ? static_cast<uintptr_t>(16384 * kGiB) : 0;
+// And its notes of exact sizes 4 TiB after that.
+constexpr uintptr_t kNotes = kPlace + static_cast<uintptr_t>((16 + 4096) * kGiB * kChosenPlace);
+constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? 80 * kGiB : k64Bit ? 20 * kGiB : kGiB);
+
+constinit pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+constinit Ranges g_spaces, g_reserved, g_committed;
+constinit Range g_default;
+constinit size_t g_committed_most = SIZE_MAX, g_reserved_most = SIZE_MAX;
+constinit bool g_freely = kChosenPlace;
+using Hook = void (*)();
+constinit Hook g_purge_hook = nullptr;
+constinit bool g_purge_uncommits = false;
+
+void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+void open_default_space() {
+  if (g_default.size() != 0) return;
+  g_default = {kPlace, kPlace + kSpace};
+  if (!system::take(&g_default)) {
+    broken("the system has no room for the default space", kPlace, kSpace);
+  }
+  g_spaces.add(g_default);
+  if (!kChosenPlace || !kExactSizes) return;
+  Range notes = {kNotes, kNotes + kSpace / kBlockAlign};
+  if (!system::take(&notes)) broken("the system has no room for the notes", kNotes, notes.size());
+  g_spaces.add(notes);
+}
+
+bool limits_allow(const Ranges& ranges, size_t more, size_t most) {
+  return more <= most && ranges.bytes() <= most - more;
+}
+
+// The highest place for it in a space, 0 when there is none: systems fill theirs from above too.
+uintptr_t find_place(Range space, size_t size, size_t alignment) {
+  uintptr_t end = space.end;
+  while (end - space.start >= size) {
+    Range place = {align_down(end - size, alignment), 0};
+    place.end = place.start + size;
+    if (place.start < space.start) return 0;
+    if (!g_reserved.overlaps(place)) return place.start;
+    end = g_reserved[g_reserved.first_behind(place.start)].start;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool add_space(uintptr_t address, size_t size) {
+  Range range = checked_range("a space is whole pages", address, size);
+  Guard guard(g_mutex);
+  if (!system::take(&range)) return false;
+  g_spaces.add(range);
+  return true;
+}
+
+uintptr_t space_start() {
+  Guard guard(g_mutex);
+  open_default_space();
+  return g_default.start;
+}
+
+size_t space_size() { return kSpace; }
+
+void occupy(uintptr_t address, size_t size) {
+  Range range = checked_range("what is occupied is whole pages", address, size);
+  Guard guard(g_mutex);
+  g_reserved.add(range);
+}
+
+void limit_committed(size_t bytes) { g_committed_most = bytes; }
+void limit_reserved(size_t bytes) { g_reserved_most = bytes; }
+
+size_t committed_bytes() {
+  Guard guard(g_mutex);
+  return g_committed.bytes();
+}
+
+size_t reserved_bytes() {
+  Guard guard(g_mutex);
+  return g_reserved.bytes();
+}
+
+bool is_committed(uintptr_t address, size_t size) {
+  Guard guard(g_mutex);
+  return g_committed.covers({address, address + size});
+}
+
+void on_purge(void (*hook)()) { g_purge_hook = hook; }
+void set_purge_uncommits(bool uncommits) { g_purge_uncommits = uncommits; }
+void set_places_freely(bool freely) { g_freely = freely; }
+
+}  // namespace rh::fake
+
+namespace rh::platform {
+
+using namespace fake;
+
+Reserve reserve_at(uintptr_t address, size_t size) {
+  count_os_call(OsCall::reserve);
+  Range range = checked_range("reserve_at of what is not whole pages", address, size);
+  Guard guard(g_mutex);
+  open_default_space();
+  if (fails(Call::reserve) || !limits_allow(g_reserved, size, g_reserved_most)) {
+    return Reserve::refused;
+  }
+  if (!g_spaces.covers(range) || g_reserved.overlaps(range)) return Reserve::occupied;
+  g_reserved.add(range);
+  return Reserve::done;
+}
+
+uintptr_t reserve(size_t size, size_t alignment) {
+  count_os_call(OsCall::reserve);
+  checked_range("reserve of what is not whole pages", alignment, size);
+  if (!is_power_of_two(alignment))
+    broken("reserve with an alignment that is no power of two", alignment, size);
+  Guard guard(g_mutex);
+  open_default_space();
+  if (fails(Call::reserve) || !limits_allow(g_reserved, size, g_reserved_most)) return 0;
+  uintptr_t place = find_place(g_default, size, alignment);
+  if (place != 0) g_reserved.add({place, place + size});
+  return place;
+}
+
+void release(uintptr_t address, size_t size) {
+  count_os_call(OsCall::release);
+  Range range = checked_range("release of what is not whole pages", address, size);
+  Guard guard(g_mutex);
+  if (!g_reserved.remove_exact(range))
+    broken("release of what is no whole reservation", address, size);
+  g_committed.remove(range);
+  if (!system::close(range)) broken("the system would not replace a mapping", address, size);
+}
+
+bool commit(uintptr_t address, size_t size) {
+  count_os_call(OsCall::commit);
+  Range range = checked_range("commit of what is not whole pages", address, size);
+  Guard guard(g_mutex);
+  if (!g_reserved.covers(range)) broken("commit of what is not reserved", address, size);
+  if (fails(Call::commit) || !limits_allow(g_committed, size, g_committed_most)) return false;
+  if (!system::open(range)) return false;
+  g_committed.add_merged(range);
+  return true;
+}
+
+namespace {
+
+void check_committed(const char* what, uintptr_t address, size_t size) {
+  Range range = checked_range(what, address, size);
+  Guard guard(g_mutex);
+  if (!g_committed.covers(range)) broken(what, address, size);
+}
+
+// What a purge that failed leaves behind is not what was there.
+void spoil(uintptr_t address, size_t size) {
+  for (uintptr_t page = address; page < address + size; page += kPageSize) {
+    __builtin_memset(pointer_to(page), 0xdb, 64);
+  }
+}
+
+}  // namespace
+
+Purged purge(uintptr_t address, size_t size) {
+  count_os_call(OsCall::purge);
+  check_committed("purge of what is not committed", address, size);
+  if (g_purge_hook != nullptr) g_purge_hook();
+  if (fails(Call::purge)) {
+    spoil(address, size);
+    return Purged::kept;
+  }
+  Range range = {address, address + size};
+  if (!g_purge_uncommits) return system::clear(range) ? Purged::zero : Purged::kept;
+  Guard guard(g_mutex);
+  g_committed.remove(range);
+  if (!system::close(range)) broken("the system would not replace a mapping", address, size);
+  return Purged::uncommitted;
+}
+
+bool replace_by_zeros(uintptr_t address, size_t size) {
+  count_os_call(OsCall::purge);
+  check_committed("zeroing of what is not committed", address, size);
+  return !g_purge_uncommits && !fails(Call::purge) && system::clear({address, address + size});
+}
+
+bool move_pages(uintptr_t from, uintptr_t to, size_t size) {
+  count_os_call(OsCall::move);
+  check_committed("move of what is not committed", from, size);
+  check_committed("move to what is not committed", to, size);
+  if (from < to + size && to < from + size) broken("move onto itself", from, size);
+  if (fails(Call::move)) return false;
+  __builtin_memcpy(pointer_to(to), pointer_to(from), size);
+  return system::clear({from, from + size});
+}
+
+bool places_freely() { return g_freely; }
+
+}  // namespace rh::platform

@@ -1,0 +1,115 @@
+// Failing calls, messages, and what a process is asked for: these are real.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "platform/fake/state.h"
+#include "platform/fake/system.h"
+#include "platform/platform.h"
+
+namespace rh::fake {
+
+namespace {
+
+struct Switch {
+  std::atomic<size_t> calls{0};
+  std::atomic<size_t> failing{0};  // the number of the call that fails
+  std::atomic<size_t> failing_from{SIZE_MAX};
+};
+
+constinit Switch g_switches[static_cast<size_t>(Call::count)];
+
+Switch& switch_of(Call kind) { return g_switches[static_cast<size_t>(kind)]; }
+
+constinit pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+constinit char g_errors[64 * 1024] = {};
+constinit size_t g_errors_length = 0;
+
+// Its first choice among the places for a 64-bit realm is the default space, the later ones lie elsewhere.
+constinit uint64_t g_seed = 1024;
+constinit uintptr_t g_image = 0;
+
+}  // namespace
+
+bool fails(Call kind) {
+  Switch& own = switch_of(kind);
+  size_t number = own.calls.fetch_add(1) + 1;
+  return number == own.failing.load() || number >= own.failing_from.load();
+}
+
+void fail_nth(Call kind, size_t nth) {
+  Switch& own = switch_of(kind);
+  own.failing.store(nth == 0 ? 0 : own.calls.load() + nth);
+}
+
+void fail_from(Call kind, size_t nth) {
+  Switch& own = switch_of(kind);
+  own.failing_from.store(nth == 0 ? SIZE_MAX : own.calls.load() + nth);
+}
+
+void fail_all(Call kind, bool failing) { fail_from(kind, failing ? 1 : 0); }
+
+size_t calls(Call kind) { return switch_of(kind).calls.load(); }
+
+void set_seed(uint64_t seed) { g_seed = seed; }
+void set_image_address(uintptr_t address) { g_image = address; }
+
+const char* errors() { return g_errors; }
+
+void clear_errors() {
+  Guard guard(g_mutex);
+  g_errors_length = 0;
+  g_errors[0] = 0;
+}
+
+}  // namespace rh::fake
+
+namespace rh::platform {
+
+using namespace fake;
+
+namespace {
+
+void write_all(int handle, const char* text, size_t length) {
+  while (length != 0) {
+    auto written = ::write(handle, text, static_cast<unsigned>(length));
+    if (written <= 0) return;
+    text += written;
+    length -= static_cast<size_t>(written);
+  }
+}
+
+}  // namespace
+
+uint64_t random_seed() { return g_seed; }
+uintptr_t image_address() { return g_image; }
+uint64_t process_id() { return static_cast<uint64_t>(getpid()); }
+const char* environment(const char* name) { return getenv(name); }
+
+void write_error(const char* text, size_t length) {
+  {
+    Guard guard(g_mutex);
+    size_t room = sizeof(g_errors) - 1 - g_errors_length;
+    size_t kept = length < room ? length : room;
+    __builtin_memcpy(g_errors + g_errors_length, text, kept);
+    g_errors[g_errors_length += kept] = 0;
+  }
+  write_all(2, text, length);
+}
+
+FileWriter::FileWriter(const char* path) : handle_(system::create_file(path)) {}
+
+FileWriter::~FileWriter() {
+  if (is_open()) close(static_cast<int>(handle_));
+}
+
+void FileWriter::write(const char* text, size_t length) {
+  write_all(static_cast<int>(handle_), text, length);
+}
+
+void abort_process() { abort(); }
+
+void end_process(int code) { _exit(code); }
+
+}  // namespace rh::platform

@@ -1,0 +1,235 @@
+// Time, threads and ownership.
+#include <sched.h>
+
+#include "base/bits.h"
+#include "platform/fake/ledger.h"
+#include "platform/fake/state.h"
+#include "platform/fake/system.h"
+#include "platform/platform.h"
+
+namespace rh::fake {
+
+namespace {
+
+constinit std::atomic<uint64_t> g_now{1000};
+
+// A thread by its number: its place in the table is the number's remainder. Places of threads that ended are used again.
+struct Record {
+  std::atomic<uint32_t> number{0};
+  std::atomic<bool> ended{true};
+  uint32_t token = 0;
+};
+
+constexpr uint32_t kMostThreads = 4096;
+constinit Record g_threads[kMostThreads];
+constinit std::atomic<uint32_t> g_last_number{0};
+
+Record& record_of(uint32_t thread) { return g_threads[thread % kMostThreads]; }
+
+bool is_alive(uint32_t thread) {
+  const Record& record = record_of(thread);
+  return record.number.load() == thread && !record.ended.load();
+}
+
+constinit std::atomic<bool> g_others_are_gone{false};
+constinit thread_local uint32_t t_played = 0;
+
+// A thread is over after its last destructor: a key's destructor that comes back round after round is called late. What
+// the key holds is the number with the rounds left; thread-local variables may be gone by then.
+pthread_key_t ending_key();
+
+constexpr uintptr_t kRounds = 3;  // of four: in the last, a sanitizer has left the thread already
+
+void* ending(uint32_t thread, uintptr_t rounds) {
+  return reinterpret_cast<void*>(uintptr_t{thread} * (kRounds + 1) + rounds);
+}
+
+void count_rounds(void* held) {
+  uint32_t thread = static_cast<uint32_t>(address_of(held) / (kRounds + 1));
+  uintptr_t rounds = address_of(held) % (kRounds + 1);
+  if (rounds > 1) {
+    pthread_setspecific(ending_key(), ending(thread, rounds - 1));
+  } else {
+    end_thread(thread);
+  }
+}
+
+constinit pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
+constinit pthread_key_t g_key = 0;
+
+pthread_key_t ending_key() {
+  pthread_once(&g_key_once, [] { pthread_key_create(&g_key, count_rounds); });
+  return g_key;
+}
+
+uint32_t played() {
+  if (t_played == 0) {
+    t_played = make_thread();
+    pthread_setspecific(ending_key(), ending(t_played, kRounds));
+  }
+  return t_played;
+}
+
+// ---- the helper: a real thread, in step with the test -------------------------------------------
+
+enum class Helper { none, wanted, runs, waits };
+
+constinit pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+constinit pthread_cond_t g_changed = PTHREAD_COND_INITIALIZER;
+constinit Helper g_helper = Helper::none;
+using Main = void (*)();
+constinit Main g_helper_main = nullptr;
+constinit uint64_t g_helper_waits_ms = 0;
+constinit thread_local bool t_is_helper = false;
+
+// The caller holds the mutex.
+void set_helper(Helper state) {
+  g_helper = state;
+  pthread_cond_broadcast(&g_changed);
+}
+
+void until_helper_rests() {
+  while (g_helper == Helper::runs) pthread_cond_wait(&g_changed, &g_mutex);
+}
+
+void* run_helper(void*) {
+  t_is_helper = true;
+  g_helper_main();
+  Guard guard(g_mutex);
+  set_helper(Helper::none);
+  return nullptr;
+}
+
+void launch_helper() {
+  pthread_t thread;
+  set_helper(Helper::runs);
+  if (pthread_create(&thread, nullptr, run_helper, nullptr) != 0) {
+    broken("the system has no thread for the helper", 0, 0);
+  }
+  pthread_detach(thread);
+  until_helper_rests();
+}
+
+void helper_waits(uint64_t timeout_ms) {
+  Guard guard(g_mutex);
+  g_helper_waits_ms = timeout_ms;
+  set_helper(Helper::waits);
+  while (g_helper == Helper::waits) pthread_cond_wait(&g_changed, &g_mutex);
+}
+
+}  // namespace
+
+void set_clock(uint64_t now_ms) { g_now.store(now_ms); }
+void advance(uint64_t ms) { g_now.fetch_add(ms); }
+
+uint32_t make_thread(uint32_t token) {
+  for (uint32_t attempt = 0; attempt < kMostThreads; ++attempt) {
+    uint32_t thread = g_last_number.fetch_add(1) + 1;
+    Record& record = record_of(thread);
+    bool ended = true;
+    // No thread has the number 0.
+    if (thread == 0 || !record.ended.compare_exchange_strong(ended, false)) continue;
+    // Tokens 0, 1 and 3 have a meaning of their own.
+    record.token = token != 0 ? token : (thread % kMostThreads + 1) * 4;
+    record.number.store(thread);
+    return thread;
+  }
+  broken("more threads alive than the fake counts", 0, kMostThreads);
+}
+
+uint32_t become(uint32_t thread) {
+  uint32_t before = played();
+  t_played = thread;
+  return before;
+}
+
+void end_thread(uint32_t thread) { record_of(thread).ended.store(true); }
+
+void set_others_are_gone(bool gone) { g_others_are_gone.store(gone); }
+
+bool step_helper() {
+  Guard guard(g_mutex);
+  if (g_helper == Helper::none) return false;
+  if (g_helper == Helper::wanted) launch_helper();
+  if (g_helper == Helper::waits) {
+    g_now.fetch_add(g_helper_waits_ms);
+    set_helper(Helper::runs);
+    until_helper_rests();
+  }
+  return g_helper != Helper::none;
+}
+
+bool helper_is_there() {
+  Guard guard(g_mutex);
+  return g_helper != Helper::none;
+}
+
+}  // namespace rh::fake
+
+namespace rh::platform {
+
+using namespace fake;
+
+uint64_t now_ms() { return g_now.load(); }
+
+uint32_t thread_token() { return record_of(played()).token; }
+
+void back_off(unsigned) { sched_yield(); }
+
+bool others_are_gone() { return g_others_are_gone.load(); }
+
+void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms) {
+  count_os_call(OsCall::wait);
+  if (word.load() != expected) return;
+  if (t_is_helper) {
+    helper_waits(timeout_ms);
+  } else {
+    sched_yield();
+  }
+}
+
+void wake(const std::atomic<uint32_t>&) { count_os_call(OsCall::wake); }
+
+bool start_helper(void (*main)()) {
+  Guard guard(g_mutex);
+  if (g_helper != Helper::none) return false;
+  count_os_call(OsCall::thread);
+  if (fails(Call::start_helper)) return false;
+  g_helper_main = main;
+  set_helper(Helper::wanted);
+  return true;
+}
+
+void forget_helper() { g_helper = Helper::none; }
+
+namespace {
+
+// The number of the thread that owns it, or owned it while it lived.
+std::atomic<uint32_t>& owner_of(unsigned char* storage) {
+  return *reinterpret_cast<std::atomic<uint32_t>*>(storage);
+}
+
+}  // namespace
+
+void Ownership::reset() { owner_of(storage_).store(0); }
+
+bool Ownership::try_acquire() {
+  uint32_t owner = owner_of(storage_).load();
+  if (owner != 0 && is_alive(owner)) return false;
+  return owner_of(storage_).compare_exchange_strong(owner, played());
+}
+
+void Ownership::release() {
+  if (owner_of(storage_).load() != played()) {
+    broken("a thread gives up what it does not own", address_of(storage_), 0);
+  }
+  owner_of(storage_).store(0);
+}
+
+void Ownership::drop() {}
+
+void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
+  system::on_fork(before, in_parent, in_child);
+}
+
+}  // namespace rh::platform

@@ -1,0 +1,98 @@
+// Address space and pages.
+#include <errno.h>
+#include <linux/mman.h>
+#include <sys/mman.h>
+
+#include "base/sanitizers.h"
+#include "platform/linux/syscall.h"
+#include "platform/platform.h"
+
+namespace rh::platform {
+
+namespace {
+
+long map(uintptr_t address, size_t size, int protection, int flags) {
+#if defined(__i386__)
+  // The old form takes its six arguments from memory.
+  struct {
+    unsigned long address, size, protection, flags, fd, offset;
+  } arguments = {address,
+                 size,
+                 static_cast<unsigned long>(protection),
+                 static_cast<unsigned long>(flags),
+                 static_cast<unsigned long>(-1),
+                 0};
+  return system_call(SYS_mmap, reinterpret_cast<long>(&arguments));
+#else
+  return system_call(SYS_mmap, static_cast<long>(address), static_cast<long>(size), protection,
+                     flags, -1, 0);
+#endif
+}
+
+constexpr int kReserveFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+void unmap(uintptr_t address, size_t size) {
+  system_call(SYS_munmap, static_cast<long>(address), static_cast<long>(size));
+}
+
+}  // namespace
+
+Reserve reserve_at(uintptr_t address, size_t size) {
+  count_os_call(OsCall::reserve);
+  long result = map(address, size, PROT_NONE, kReserveFlags | MAP_FIXED_NOREPLACE);
+  if (result == -EEXIST) return Reserve::occupied;
+  if (is_error(result)) return Reserve::refused;
+  if (static_cast<uintptr_t>(result) == address) return Reserve::done;
+  // Kernels before 4.17 take the flag for a hint.
+  unmap(static_cast<uintptr_t>(result), size);
+  return Reserve::occupied;
+}
+
+uintptr_t reserve(size_t size, size_t alignment) {
+  count_os_call(OsCall::reserve);
+  size_t slack = alignment > kPageSize ? alignment - kPageSize : 0;
+  size_t whole = 0;
+  if (__builtin_add_overflow(size, slack, &whole)) return 0;
+  long result = map(0, whole, PROT_NONE, kReserveFlags);
+  if (is_error(result)) return 0;
+  uintptr_t start = static_cast<uintptr_t>(result);
+  uintptr_t aligned = (start + slack) & ~(static_cast<uintptr_t>(alignment) - 1);
+  if (slack == 0) return start;
+  if (aligned != start) unmap(start, aligned - start);
+  if (size_t tail = start + whole - aligned - size; tail != 0) unmap(aligned + size, tail);
+  return aligned;
+}
+
+void release(uintptr_t address, size_t size) {
+  count_os_call(OsCall::release);
+  unmap(address, size);
+}
+
+bool commit(uintptr_t address, size_t size) {
+  count_os_call(OsCall::commit);
+  return !is_error(system_call(SYS_mprotect, static_cast<long>(address), static_cast<long>(size),
+                               PROT_READ | PROT_WRITE));
+}
+
+// Fails on pages locked into memory: they stay, with their content.
+bool replace_by_zeros(uintptr_t address, size_t size) {
+  count_os_call(OsCall::purge);
+  return !is_error(
+      system_call(SYS_madvise, static_cast<long>(address), static_cast<long>(size), MADV_DONTNEED));
+}
+
+Purged purge(uintptr_t address, size_t size) {
+  return replace_by_zeros(address, size) ? Purged::zero : Purged::kept;
+}
+
+bool move_pages(uintptr_t from, uintptr_t to, size_t size) {
+  count_os_call(OsCall::move);
+  constexpr int kMove = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  return !is_error(system_call(SYS_mremap, static_cast<long>(from), static_cast<long>(size),
+                               static_cast<long>(size), kMove, static_cast<long>(to)));
+}
+
+// Sanitizers keep most of the address space for their shadow.
+bool places_freely() { return !RH_SHADOW_SANITIZER; }
+
+}  // namespace rh::platform

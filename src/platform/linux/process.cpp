@@ -1,0 +1,111 @@
+// The process: clock, environment, files, its end.
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "platform/linux/syscall.h"
+#include "platform/platform.h"
+
+extern "C" char** environ;
+
+namespace rh::platform {
+
+uint64_t now_ms() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
+}
+
+uint64_t random_seed() {
+  uint64_t seed = 0;
+  if (const void* bytes = reinterpret_cast<const void*>(getauxval(AT_RANDOM)); bytes != nullptr) {
+    __builtin_memcpy(&seed, bytes, sizeof(seed));
+  }
+  return mix(seed ^ process_id());
+}
+
+uintptr_t image_address() {
+  // The program headers lie in the first page of the image.
+  return align_down(getauxval(AT_PHDR), kPageSize);
+}
+
+uint64_t process_id() { return static_cast<uint64_t>(system_call(SYS_getpid)); }
+
+namespace {
+
+const char* value_of(const char* entry, const char* name) {
+  while (*name != 0 && *entry == *name) ++entry, ++name;
+  return *name == 0 && *entry == '=' ? entry + 1 : nullptr;
+}
+
+int open_file(const char* path, int flags) {
+  long handle =
+      system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), flags | O_CLOEXEC, 0644);
+  return is_error(handle) ? -1 : static_cast<int>(handle);
+}
+
+void write_all(int handle, const char* text, size_t length) {
+  while (length != 0) {
+    long written =
+        system_call(SYS_write, handle, reinterpret_cast<long>(text), static_cast<long>(length));
+    if (written == -4 /* EINTR */) continue;
+    if (is_error(written) || written == 0) return;
+    text += written;
+    length -= static_cast<size_t>(written);
+  }
+}
+
+// libc has not set `environ` yet when the loader allocates first.
+const char* early_environment(const char* name) {
+  static char buffer[64 * 1024];
+  int handle = open_file("/proc/self/environ", O_RDONLY);
+  if (handle < 0) return nullptr;
+  size_t length = 0;
+  while (length < sizeof(buffer) - 1) {
+    long got = system_call(SYS_read, handle, reinterpret_cast<long>(buffer + length),
+                           static_cast<long>(sizeof(buffer) - 1 - length));
+    if (is_error(got) || got == 0) break;
+    length += static_cast<size_t>(got);
+  }
+  system_call(SYS_close, handle);
+  buffer[length] = 0;
+  for (const char* entry = buffer; entry < buffer + length;) {
+    if (const char* value = value_of(entry, name)) return value;
+    while (*entry != 0) ++entry;
+    ++entry;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* environment(const char* name) {
+  if (environ == nullptr) return early_environment(name);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (const char* value = value_of(*entry, name)) return value;
+  }
+  return nullptr;
+}
+
+void write_error(const char* text, size_t length) { write_all(2, text, length); }
+
+FileWriter::FileWriter(const char* path)
+    : handle_(open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND)) {}
+
+FileWriter::~FileWriter() {
+  if (is_open()) system_call(SYS_close, handle_);
+}
+
+void FileWriter::write(const char* text, size_t length) {
+  write_all(static_cast<int>(handle_), text, length);
+}
+
+void abort_process() { abort(); }
+
+void end_process(int code) { _exit(code); }
+
+}  // namespace rh::platform

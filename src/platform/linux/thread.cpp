@@ -1,0 +1,205 @@
+// Threads: identity, waiting, and the helper thread.
+#if defined(__i386__)
+#include <asm/ldt.h>
+#endif
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+#include "base/sanitizers.h"
+#include "platform/linux/syscall.h"
+#include "platform/platform.h"
+
+namespace rh::platform {
+
+namespace {
+
+// One helper at a time. The kernel clears the word, and wakes its waiters, when the thread is gone and its stack
+// is free for the next one.
+constinit std::atomic<uint32_t> g_helper_alive{0};
+
+uintptr_t thread_pointer() {
+#if defined(__x86_64__)
+  uintptr_t result;
+  asm("mov %%fs:0, %0" : "=r"(result));
+  return result;
+#elif defined(__i386__)
+  uintptr_t result;
+  asm("mov %%gs:0, %0" : "=r"(result));
+  return result;
+#else
+  return reinterpret_cast<uintptr_t>(__builtin_thread_pointer());
+#endif
+}
+
+// The kernel's signal set: 64 bits on every architecture here.
+struct SignalMask {
+  uint64_t bits;
+};
+
+void set_signal_mask(const SignalMask& mask, SignalMask* old) {
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask),
+              reinterpret_cast<long>(old), sizeof(mask.bits));
+}
+
+}  // namespace
+
+// Thread pointers of live threads lie at least a stack apart, so the middle bits differ. Bit 1 keeps clear of 0 and
+// of kHelperToken.
+uint32_t thread_token() { return static_cast<uint32_t>(thread_pointer() >> 4) | 2; }
+
+void back_off(unsigned attempt) {
+  constexpr unsigned kSpins = 64;
+  constexpr unsigned kYields = 32;
+  if (attempt < kSpins) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#else
+    asm volatile("yield");
+#endif
+    return;
+  }
+  if (attempt < kSpins + kYields) {
+    system_call(SYS_sched_yield);
+    return;
+  }
+  timespec pause = {0, 50 * 1000};
+  system_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+}
+
+void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms) {
+  count_os_call(OsCall::wait);
+  timespec timeout = {static_cast<time_t>(timeout_ms / 1000),
+                      static_cast<long>(timeout_ms % 1000) * 1000000};
+  system_call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAIT_PRIVATE,
+              static_cast<long>(expected), reinterpret_cast<long>(&timeout));
+}
+
+void wake(const std::atomic<uint32_t>& word) {
+  count_os_call(OsCall::wake);
+  system_call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAKE_PRIVATE, 1);
+}
+
+// Exit stops no thread before it has run its handlers.
+bool others_are_gone() { return false; }
+
+// Registered first, so called last before a fork and first after it.
+void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
+  pthread_atfork(before, in_parent, in_child);
+}
+
+void forget_helper() { g_helper_alive.store(0, std::memory_order_relaxed); }
+
+#if !RH_THREAD_SANITIZER && (defined(__x86_64__) || defined(__i386__))
+
+static constexpr size_t kHelperStack = 32 * 1024;
+alignas(64) static constinit char g_helper_stack[kHelperStack] = {};
+
+// What stands for thread-local storage in the helper: the functions it calls in libc look for a stack guard behind the
+// thread pointer and write errno before it. Its maker's would be gone when the maker ends.
+struct HelperStorage {
+  char before[4096];
+  void* self;
+  char behind[1024];
+
+  static constexpr size_t kHeader =
+      64;  // what libc reads there: the guards, the way into the kernel
+};
+alignas(64) static constinit HelperStorage g_helper_storage = {};
+
+// A bare thread, not one of pthread's: making it allocates nothing and takes none of the loader's locks, either
+// of which could wait for the very thread that is allocating.
+static long clone_helper(void (*main)()) {
+  constexpr long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+                          CLONE_SYSVSEM | CLONE_SETTLS | CLONE_CHILD_CLEARTID;
+  __builtin_memcpy(&g_helper_storage.self, reinterpret_cast<void*>(thread_pointer()),
+                   HelperStorage::kHeader);
+  g_helper_storage.self = &g_helper_storage.self;
+  long result;
+#if defined(__x86_64__)
+  register long child_word asm("r10") = reinterpret_cast<long>(&g_helper_alive);
+  register long storage asm("r8") = reinterpret_cast<long>(&g_helper_storage.self);
+  register void (*entry)() asm("r12") = main;  // survives the call, and is not the frame pointer
+  asm volatile("syscall\n\t"
+               "test %%rax, %%rax\n\t"
+               "jnz 1f\n\t"
+               "xor %%ebp, %%ebp\n\t"
+               "call *%%r12\n\t"
+               "mov %[exit], %%eax\n\t"
+               "xor %%edi, %%edi\n\t"
+               "syscall\n\t"
+               "hlt\n"
+               "1:"
+               : "=a"(result)
+               : "a"(SYS_clone), "D"(kFlags), "S"(g_helper_stack + kHelperStack), "d"(0),
+                 "r"(child_word), "r"(storage), "r"(entry), [exit] "i"(SYS_exit)
+               : "rcx", "r11", "memory");
+#else
+  // The descriptor that %gs selects, which each thread has its own of.
+  unsigned selector;
+  asm("mov %%gs, %0" : "=r"(selector));
+  user_desc storage = {};
+  storage.entry_number = selector >> 3;
+  storage.base_addr = reinterpret_cast<unsigned>(&g_helper_storage.self);
+  storage.limit = 0xfffff;
+  storage.seg_32bit = 1;
+  storage.limit_in_pages = 1;
+  storage.useable = 1;
+  void** top = reinterpret_cast<void**>(g_helper_stack + kHelperStack) - 1;
+  *top = reinterpret_cast<void*>(main);
+  asm volatile("int $0x80\n\t"
+               "test %%eax, %%eax\n\t"
+               "jnz 1f\n\t"
+               "pop %%eax\n\t"
+               "xor %%ebp, %%ebp\n\t"
+               "call *%%eax\n\t"
+               "mov %[exit], %%eax\n\t"
+               "xor %%ebx, %%ebx\n\t"
+               "int $0x80\n\t"
+               "hlt\n"
+               "1:"
+               : "=a"(result)
+               : "a"(SYS_clone), "b"(kFlags), "c"(top), "d"(0), "S"(&storage),
+                 "D"(&g_helper_alive), [exit] "i"(SYS_exit)
+               : "memory");
+#endif
+  return result;
+}
+
+static bool launch(void (*main)()) { return !is_error(clone_helper(main)); }
+
+#else
+
+// Sanitizers must know of every thread; and other architectures have no clone sequence above.
+static void* run_helper(void* main) {
+  reinterpret_cast<void (*)()>(main)();
+  g_helper_alive.store(0, std::memory_order_release);
+  return nullptr;
+}
+
+static bool launch(void (*main)()) {
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, run_helper, reinterpret_cast<void*>(main)) != 0)
+    return false;
+  pthread_detach(thread);
+  return true;
+}
+
+#endif
+
+bool start_helper(void (*main)()) {
+  uint32_t none = 0;
+  if (!g_helper_alive.compare_exchange_strong(none, 1, std::memory_order_acquire)) return false;
+  count_os_call(OsCall::thread);
+  SignalMask old = {};
+  set_signal_mask({~uint64_t{0}}, &old);
+  bool started = launch(main);
+  set_signal_mask(old, nullptr);
+  if (!started) g_helper_alive.store(0, std::memory_order_release);
+  return started;
+}
+
+}  // namespace rh::platform

@@ -1,0 +1,162 @@
+// The whole contract with the operating system. A port is one folder beside this file that defines
+// every function here; tests/unit runs the layers above on platform/fake.
+//
+// No function allocates through malloc, changes errno, or needs the loader. All may be called from any
+// thread, also before libc's own start-up and after a thread's exit handlers ran, unless said otherwise.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace rh::platform {
+
+// ---- address space ----------------------------------------------------------------------------
+// Addresses and sizes are multiples of kPageSize.
+
+inline constexpr size_t kPageSize = 4096;
+
+#if defined(_WIN32)
+// Reservations begin at multiples of this.
+inline constexpr size_t kReserveGrain = 64 * 1024;
+// Where committed memory is charged whether it is touched or not, little is committed ahead.
+inline constexpr size_t kMostCommittedAhead = size_t{1} << 20;
+#else
+inline constexpr size_t kReserveGrain = kPageSize;
+inline constexpr size_t kMostCommittedAhead = size_t{32} << 20;
+#endif
+
+enum class Reserve { done, occupied, refused };
+
+// Reserves exactly [address, address + size), inaccessible and without charge. `occupied`: something is
+// there already, or the OS would not place it there; `refused`: no address space is left (limits).
+Reserve reserve_at(uintptr_t address, size_t size);
+
+// Reserves `size` bytes wherever the OS likes, aligned to `alignment`. 0 when refused.
+uintptr_t reserve(size_t size, size_t alignment);
+
+// Gives back whole reservations made by either function, one or several that follow each other.
+void release(uintptr_t address, size_t size);
+
+// The three below take ranges that span several reservations, if these follow each other.
+
+// Makes reserved memory readable and writable; it reads as zero. False when the OS refuses the charge: then none of it
+// is committed.
+bool commit(uintptr_t address, size_t size);
+
+// Gives the physical memory of a committed range back.
+enum class Purged {
+  zero,         // still committed, and reads as zero
+  uncommitted,  // to be committed again before use
+  kept,         // still committed; the content is undefined and the memory may still be held
+};
+Purged purge(uintptr_t address, size_t size);
+
+// Replaces the content of a committed range by zeros without touching it. False, and nothing done, when the OS cannot.
+bool replace_by_zeros(uintptr_t address, size_t size);
+
+// Moves the pages of [from, from + size) to [to, to + size), both committed; `from` then reads as zero.
+// False, and nothing changed, when the OS cannot.
+bool move_pages(uintptr_t from, uintptr_t to, size_t size);
+
+// Whether reserve_at at an address of one's choosing is worth trying in this process.
+bool places_freely();
+
+// ---- the machine ------------------------------------------------------------------------------
+
+// Milliseconds of a clock that never goes back. Cheap: a few ms of grain are fine.
+uint64_t now_ms();
+
+// A number that differs from process to process.
+uint64_t random_seed();
+
+// The address of the running program's image, or 0.
+uintptr_t image_address();
+
+// The process's id.
+uint64_t process_id();
+
+// ---- threads ----------------------------------------------------------------------------------
+
+// Non-zero and different for each thread alive.
+uint32_t thread_token();
+
+// Pauses for roughly `attempt` units of patience: spins first, then yields, then sleeps.
+void back_off(unsigned attempt);
+
+// Blocks while `word` holds `expected`, at most `timeout_ms`. May return early.
+void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms);
+
+// Wakes what waits on `word`.
+void wake(const std::atomic<uint32_t>& word);
+
+// Runs `main` on the one helper thread: it has no thread-local variables, takes no signal and
+// must not allocate. True when it runs; false when it could not be made or an earlier one is not quite gone.
+bool start_helper(void (*main)());
+
+// To be called in a forked child: no helper runs here.
+void forget_helper();
+
+// True once the process is ending in a way that has stopped every thread but the calling one, wherever it was: a lock
+// that one of them holds will never be released.
+bool others_are_gone();
+
+// Ownership of something by a thread, for as long as the thread lives. It passes on by itself when the thread
+// ends, however it ends: there is nothing to call.
+class Ownership {
+ public:
+  // Before first use; also in a forked child, where nobody owns it any longer.
+  void reset();
+
+  // True when nobody alive owned it: the calling thread owns it now. False for what it owns already.
+  bool try_acquire();
+
+  // Only the thread that owns it, and only while it lives on.
+  void release();
+
+  // Nobody asks for it again: what the OS holds for it goes back.
+  void drop();
+
+ private:
+  alignas(void*) unsigned char storage_[64] = {};
+};
+
+// Has the three called around every fork from now on, in the forking thread: the first as late as can be before, the
+// others as early as can be after. Unlike the rest of the contract this may allocate.
+void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
+
+// ---- the process ------------------------------------------------------------------------------
+
+// The environment's value, or NULL. Valid until the next call where the environment is not set up yet.
+const char* environment(const char* name);
+
+void write_error(const char* text, size_t length);
+
+// Replaces the file's content by what `produce` writes. False when the file cannot be opened.
+class FileWriter {
+ public:
+  explicit FileWriter(const char* path);
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+  bool is_open() const { return handle_ != -1; }
+  void write(const char* text, size_t length);
+
+ private:
+  intptr_t handle_;
+};
+
+[[noreturn]] void abort_process();
+
+// Ends the process at once: none of its own code runs any more.
+[[noreturn]] void end_process(int code);
+
+// ---- what was asked of the OS -----------------------------------------------------------------
+
+enum class OsCall { reserve, release, commit, purge, move, thread, wait, wake, count };
+
+const char* os_call_name(OsCall kind);
+size_t os_calls(OsCall kind);
+void count_os_call(OsCall kind);
+
+}  // namespace rh::platform

@@ -1,0 +1,121 @@
+// Address space and pages. Committed memory is charged whether it is touched or not, so what is purged is uncommitted.
+// MEM_RESET and DiscardVirtualMemory would keep the charge, large pages cannot be given back in parts and need a privilege,
+// and nothing here wants an alignment of VirtualAlloc2: none of these is used.
+#include "base/bits.h"
+#include "platform/platform.h"
+#include "platform/windows/system.h"
+
+namespace rh::platform {
+
+namespace {
+
+uintptr_t map(uintptr_t address, size_t size) {
+  return reinterpret_cast<uintptr_t>(
+      VirtualAlloc(pointer_to(address), size, MEM_RESERVE, PAGE_READWRITE));
+}
+
+// How much of [address, address + size) lies in the reservation that address lies in.
+size_t within_reservation(uintptr_t address, size_t size) {
+  MEMORY_BASIC_INFORMATION first = {}, next = {};
+  if (VirtualQuery(pointer_to(address), &first, sizeof(first)) == 0) return 0;
+  uintptr_t end = address, most = address + size;
+  next = first;
+  while (next.AllocationBase == first.AllocationBase && end < most) {
+    end = reinterpret_cast<uintptr_t>(next.BaseAddress) + next.RegionSize;
+    if (end >= most || VirtualQuery(pointer_to(end), &next, sizeof(next)) == 0) break;
+  }
+  return end < most ? end - address : size;
+}
+
+// Calls that change pages refuse a range of several reservations: then they are made for each.
+template <typename Change>
+bool change_each(uintptr_t address, size_t size, Change change) {
+  if (change(address, size)) return true;
+  size_t part = within_reservation(address, size);
+  if (part == size) return false;  // there was another reason
+  for (; size != 0; part = within_reservation(address, size)) {
+    if (part == 0 || !change(address, part)) return false;
+    address += part;
+    size -= part;
+  }
+  return true;
+}
+
+bool uncommit(uintptr_t address, size_t size) {
+  return change_each(address, size, [](uintptr_t start, size_t length) {
+#if defined(_MSC_VER)
+#pragma warning(suppress : 6250)  // decommitting without releasing is meant
+#endif
+    return VirtualFree(pointer_to(start), length, MEM_DECOMMIT) != 0;
+  });
+}
+
+}  // namespace
+
+Reserve reserve_at(uintptr_t address, size_t size) {
+  KeepLastError keep;
+  count_os_call(OsCall::reserve);
+  uintptr_t got = map(address, size);
+  if (got == 0) {
+    DWORD error = GetLastError();
+    bool placed_elsewhere = error == ERROR_INVALID_ADDRESS || error == ERROR_INVALID_PARAMETER;
+    return placed_elsewhere ? Reserve::occupied : Reserve::refused;
+  }
+  if (got == address) return Reserve::done;
+  // Addresses are rounded down to a multiple of kReserveGrain.
+  VirtualFree(pointer_to(got), 0, MEM_RELEASE);
+  return Reserve::occupied;
+}
+
+uintptr_t reserve(size_t size, size_t alignment) {
+  KeepLastError keep;
+  count_os_call(OsCall::reserve);
+  if (alignment <= kReserveGrain) return map(0, size);
+  size_t whole = 0;
+  if (__builtin_add_overflow(size, alignment - kReserveGrain, &whole)) return 0;
+  // Parts of a reservation cannot be given back: one is looked for that is large enough, and taken again where it
+  // is aligned. Another thread may be quicker.
+  constexpr int kAttempts = 16;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    uintptr_t found = map(0, whole);
+    if (found == 0) return 0;
+    VirtualFree(pointer_to(found), 0, MEM_RELEASE);
+    if (uintptr_t got = map(align_up(found, alignment), size); got != 0) return got;
+  }
+  return 0;
+}
+
+void release(uintptr_t address, size_t size) {
+  KeepLastError keep;
+  while (size != 0) {
+    size_t part = within_reservation(address, size);
+    count_os_call(OsCall::release);
+    if (part == 0 || !VirtualFree(pointer_to(address), 0, MEM_RELEASE)) return;
+    address += part;
+    size -= part;
+  }
+}
+
+bool commit(uintptr_t address, size_t size) {
+  KeepLastError keep;
+  count_os_call(OsCall::commit);
+  bool done = change_each(address, size, [](uintptr_t start, size_t length) {
+    return VirtualAlloc(pointer_to(start), length, MEM_COMMIT, PAGE_READWRITE) != nullptr;
+  });
+  if (!done) uncommit(address, size);
+  return done;
+}
+
+Purged purge(uintptr_t address, size_t size) {
+  KeepLastError keep;
+  count_os_call(OsCall::purge);
+  return uncommit(address, size) ? Purged::uncommitted : Purged::kept;
+}
+
+bool replace_by_zeros(uintptr_t, size_t) { return false; }
+
+bool move_pages(uintptr_t, uintptr_t, size_t) { return false; }
+
+bool places_freely() { return true; }
+
+}  // namespace rh::platform

@@ -1,0 +1,78 @@
+// Ownership by a thread as a mutex of the kernel's that the thread holds for life: when the thread ends, in any way, the
+// mutex is abandoned, and whoever asks next gets it. So no callback has to run at a thread's end, and none can
+// outlive a library that was unloaded.
+#include "platform/platform.h"
+#include "platform/windows/system.h"
+
+namespace rh::platform {
+
+namespace {
+
+// Asking the kernel costs a call. It is spared where no thread is known to have ended since it was asked last; but
+// not for ever, for threads that are terminated end unseen.
+constexpr uint32_t kAskAgainMs = 1000;
+
+constinit std::atomic<uint32_t> g_thread_ends{0};
+
+struct Owned {
+  HANDLE mutex;
+  std::atomic<uint32_t> owner;  // the token of the thread that holds it
+  std::atomic<uint32_t> ends_seen, asked_at;
+};
+
+Owned& owned(unsigned char* storage) { return *reinterpret_cast<Owned*>(storage); }
+
+bool worth_asking(Owned& own) {
+  uint32_t ends = g_thread_ends.load(std::memory_order_relaxed);
+  uint32_t now = static_cast<uint32_t>(now_ms());
+  if (own.ends_seen.load(std::memory_order_relaxed) == ends &&
+      now - own.asked_at.load(std::memory_order_relaxed) < kAskAgainMs) {
+    return false;
+  }
+  own.ends_seen.store(ends, std::memory_order_relaxed);
+  own.asked_at.store(now, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace
+
+void note_thread_end() { g_thread_ends.fetch_add(1, std::memory_order_relaxed); }
+
+void Ownership::reset() {
+  static_assert(sizeof(Owned) <= sizeof(storage_));
+  KeepLastError keep;
+  Owned& own = owned(storage_);
+  own.mutex = CreateMutexW(nullptr, FALSE, nullptr);
+  own.owner.store(0, std::memory_order_relaxed);
+}
+
+bool Ownership::try_acquire() {
+  Owned& own = owned(storage_);
+  uint32_t token = thread_token();
+  uint32_t owner = own.owner.load(std::memory_order_relaxed);
+  if (owner == token || (owner != 0 && !worth_asking(own))) return false;
+  // Without a mutex (the process is out of handles) what is owned once stays so.
+  if (own.mutex == nullptr) {
+    return own.owner.compare_exchange_strong(owner = 0, token, std::memory_order_acquire);
+  }
+  KeepLastError keep;
+  DWORD result = WaitForSingleObject(own.mutex, 0);
+  if (result != WAIT_OBJECT_0 && result != WAIT_ABANDONED) return false;
+  own.owner.store(token, std::memory_order_relaxed);
+  return true;
+}
+
+void Ownership::release() {
+  KeepLastError keep;
+  Owned& own = owned(storage_);
+  own.owner.store(0, std::memory_order_release);
+  if (own.mutex != nullptr) ReleaseMutex(own.mutex);
+}
+
+void Ownership::drop() {
+  Owned& own = owned(storage_);
+  if (own.mutex != nullptr) CloseHandle(own.mutex);
+  own.mutex = nullptr;
+}
+
+}  // namespace rh::platform

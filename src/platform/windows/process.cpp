@@ -1,0 +1,100 @@
+// The process: clock, environment, files, its end.
+#include "base/bits.h"
+#include "platform/platform.h"
+#include "platform/windows/system.h"
+
+namespace rh::platform {
+
+namespace {
+
+// Longest name, path or value taken; longer ones are as if absent.
+constexpr int kMostText = 512;
+
+struct Wide {
+  wchar_t text[kMostText];
+};
+
+bool widen(const char* text, Wide* wide) {
+  return MultiByteToWideChar(CP_UTF8, 0, text, -1, wide->text, kMostText) != 0;
+}
+
+void write_all(HANDLE file, const char* text, size_t length) {
+  while (length != 0) {
+    DWORD part = length < 0x10000 ? static_cast<DWORD>(length) : 0x10000, written = 0;
+    if (!WriteFile(file, text, part, &written, nullptr) || written == 0) return;
+    text += written;
+    length -= written;
+  }
+}
+
+}  // namespace
+
+uint64_t now_ms() { return GetTickCount64(); }
+
+uint64_t random_seed() {
+  LARGE_INTEGER ticks = {};
+  QueryPerformanceCounter(&ticks);
+  FILETIME time = {};
+  GetSystemTimeAsFileTime(&time);
+  uint64_t seed = mix(static_cast<uint64_t>(ticks.QuadPart) ^ process_id() << 32);
+  // Where the system has put the stack and the libraries is random too.
+  seed = mix(seed ^ address_of(&ticks)) ^ reinterpret_cast<uintptr_t>(&GetTickCount64);
+  return mix(seed ^ time.dwLowDateTime);
+}
+
+uintptr_t image_address() { return reinterpret_cast<uintptr_t>(GetModuleHandleW(nullptr)); }
+
+uint64_t process_id() { return GetCurrentProcessId(); }
+
+// Valid until the next call.
+const char* environment(const char* name) {
+  KeepLastError keep;
+  static char value[kMostText];
+  Wide wide_name, wide_value;
+  if (!widen(name, &wide_name)) return nullptr;
+  DWORD length = GetEnvironmentVariableW(wide_name.text, wide_value.text, kMostText);
+  if (length == 0 || length >= kMostText) return nullptr;
+  int written =
+      WideCharToMultiByte(CP_UTF8, 0, wide_value.text, -1, value, kMostText, nullptr, nullptr);
+  return written == 0 ? nullptr : value;
+}
+
+void write_error(const char* text, size_t length) {
+  KeepLastError keep;
+  HANDLE file = GetStdHandle(STD_ERROR_HANDLE);
+  if (file != nullptr && file != INVALID_HANDLE_VALUE) write_all(file, text, length);
+}
+
+FileWriter::FileWriter(const char* path) : handle_(-1) {
+  KeepLastError keep;
+  Wide wide;
+  if (!widen(path, &wide)) return;
+  handle_ =
+      reinterpret_cast<intptr_t>(CreateFileW(wide.text, GENERIC_WRITE, FILE_SHARE_READ, nullptr,
+                                             CREATE_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr));
+}
+
+FileWriter::~FileWriter() {
+  KeepLastError keep;
+  if (is_open()) CloseHandle(reinterpret_cast<HANDLE>(handle_));
+}
+
+void FileWriter::write(const char* text, size_t length) {
+  KeepLastError keep;
+  write_all(reinterpret_cast<HANDLE>(handle_), text, length);
+}
+
+void abort_process() {
+  if (IsDebuggerPresent()) DebugBreak();
+  // Ends the process at once, with a report where the system makes reports; no handler of the program's runs on a heap
+  // that cannot be trusted.
+  RaiseFailFastException(nullptr, nullptr, 0);
+  end_process(3);
+}
+
+void end_process(int code) {
+  TerminateProcess(GetCurrentProcess(), static_cast<UINT>(code));
+  for (;;) Sleep(INFINITE);
+}
+
+}  // namespace rh::platform

@@ -1,0 +1,45 @@
+// What of Windows' headers the platform uses, and what they lack.
+#pragma once
+
+// Windows 7 and later.
+#if !defined(_WIN32_WINNT)
+#define _WIN32_WINNT 0x0601
+#endif
+#if !defined(WIN32_LEAN_AND_MEAN)
+#define WIN32_LEAN_AND_MEAN
+#endif
+#if !defined(NOMINMAX)
+#define NOMINMAX
+#endif
+#include <windows.h>
+
+#include <cstddef>
+#include <cstdint>
+
+// Of ntdll: whether LdrShutdownProcess has begun. By then the calling thread is the only one.
+extern "C" __declspec(dllimport) BOOLEAN NTAPI RtlDllShutdownInProgress(void);
+
+namespace rh::platform {
+
+// Calls below change the calling thread's last error, which a program may be about to ask for: no function of the heap's
+// may.
+class KeepLastError {
+ public:
+  KeepLastError() : error_(GetLastError()) {}
+  ~KeepLastError() { SetLastError(error_); }
+  KeepLastError(const KeepLastError&) = delete;
+  KeepLastError& operator=(const KeepLastError&) = delete;
+
+ private:
+  DWORD error_;
+};
+
+inline void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+// For platform/windows and entry/windows: a thread has ended, or is about to.
+void note_thread_end();
+
+// Ends the helper thread for good, wherever it is; for a library about to be unloaded.
+void stop_helper();
+
+}  // namespace rh::platform

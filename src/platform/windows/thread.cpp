@@ -1,0 +1,119 @@
+// Threads: identity, waiting, and the helper thread.
+#include "platform/platform.h"
+#include "platform/windows/system.h"
+
+namespace rh::platform {
+
+// Thread ids are multiples of 4: never 0, kHelperToken or kForkToken.
+uint32_t thread_token() { return GetCurrentThreadId(); }
+
+void back_off(unsigned attempt) {
+  constexpr unsigned kSpins = 64;
+  constexpr unsigned kYields = 32;
+  if (attempt < kSpins) {
+    YieldProcessor();
+  } else if (attempt < kSpins + kYields) {
+    SwitchToThread();
+  } else {
+    Sleep(1);
+  }
+}
+
+bool others_are_gone() { return RtlDllShutdownInProgress() != FALSE; }
+
+// ---- the helper thread ------------------------------------------------------------------------
+
+namespace {
+
+enum HelperState : uint32_t { kNone, kRuns, kStopping, kParked };
+
+constinit std::atomic<uint32_t> g_helper{kNone};
+constinit HANDLE g_helper_thread = nullptr;
+constinit std::atomic<HANDLE> g_wake{nullptr};  // the event that the helper waits on
+
+// What stops the helper for good: here it holds nothing, and may be terminated.
+[[noreturn]] void park() {
+  g_helper.store(kParked, std::memory_order_release);
+  for (;;) Sleep(INFINITE);
+}
+
+DWORD WINAPI run_helper(void* main) {
+  reinterpret_cast<void (*)()>(main)();
+  uint32_t runs = kRuns;
+  if (!g_helper.compare_exchange_strong(runs, kNone, std::memory_order_release)) park();
+  return 0;
+}
+
+HANDLE wake_event() {
+  HANDLE event = g_wake.load(std::memory_order_acquire);
+  if (event != nullptr) return event;
+  HANDLE made = CreateEventW(nullptr, FALSE, FALSE, nullptr);
+  if (g_wake.compare_exchange_strong(event, made, std::memory_order_acq_rel)) return made;
+  CloseHandle(made);
+  return event;
+}
+
+}  // namespace
+
+// Only the helper waits.
+void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms) {
+  count_os_call(OsCall::wait);
+  if (word.load(std::memory_order_acquire) != expected) return;
+  HANDLE event = wake_event();
+  if (event != nullptr) {
+    WaitForSingleObject(event, static_cast<DWORD>(timeout_ms));
+  } else {
+    Sleep(static_cast<DWORD>(timeout_ms));
+  }
+  if (g_helper.load(std::memory_order_acquire) == kStopping) park();
+}
+
+void wake(const std::atomic<uint32_t>&) {
+  count_os_call(OsCall::wake);
+  if (HANDLE event = g_wake.load(std::memory_order_acquire); event != nullptr) SetEvent(event);
+}
+
+// Made under the loader's lock it begins when that is free; nobody waits for it.
+bool start_helper(void (*main)()) {
+  KeepLastError keep;
+  if (others_are_gone()) return false;
+  uint32_t none = kNone;
+  if (!g_helper.compare_exchange_strong(none, kRuns, std::memory_order_acquire)) return false;
+  count_os_call(OsCall::thread);
+  if (g_helper_thread != nullptr) CloseHandle(g_helper_thread);
+  constexpr size_t kStack = 64 * 1024;
+  g_helper_thread = CreateThread(nullptr, kStack, run_helper, reinterpret_cast<void*>(main),
+                                 STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
+  if (g_helper_thread != nullptr) return true;
+  g_helper.store(kNone, std::memory_order_release);
+  return false;
+}
+
+void forget_helper() { g_helper.store(kNone, std::memory_order_relaxed); }
+
+// The loader's lock is held: the helper cannot end by itself, for that takes the lock too. It is brought to a place
+// where it holds nothing, and terminated there.
+void stop_helper() {
+  KeepLastError keep;
+  if (g_helper_thread == nullptr) return;
+  uint32_t runs = kRuns;
+  if (g_helper.compare_exchange_strong(runs, kStopping, std::memory_order_acq_rel)) {
+    if (HANDLE event = wake_event(); event != nullptr) SetEvent(event);
+    // One that was started moments ago may wait for the loader's lock itself, before its first instruction.
+    constexpr unsigned kAttempts = 300;
+    for (unsigned attempt = 0;
+         attempt < kAttempts && g_helper.load(std::memory_order_acquire) != kParked; ++attempt) {
+      back_off(attempt);
+    }
+    TerminateThread(g_helper_thread, 0);
+  }
+  WaitForSingleObject(g_helper_thread, 100);
+  CloseHandle(g_helper_thread);
+  g_helper_thread = nullptr;
+  g_helper.store(kNone, std::memory_order_relaxed);
+}
+
+// There is no fork.
+void on_fork(void (*)(), void (*)(), void (*)()) {}
+
+}  // namespace rh::platform
