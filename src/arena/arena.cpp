@@ -1,0 +1,367 @@
+#include "arena/arena.h"
+
+#include "base/check.h"
+
+namespace rh {
+
+constinit Arena g_arena;
+
+namespace {
+
+SpanKind kind_of(const Span* span) { return span->kind.load(); }
+
+void set_kind(Span* span, SpanKind kind) { span->kind.store(kind); }
+
+// Fresh memory is committed in steps that grow with the heap, so that small programs stay small and large ones
+// ask seldom.
+Units commit_step(size_t committed) {
+  constexpr size_t kLeast = 256 * 1024;
+  constexpr size_t kMost = platform::kMostCommittedAhead;
+  size_t step = committed / 8;
+  return Units::holding(step < kLeast ? kLeast : step > kMost ? kMost : step);
+}
+
+SpanKind kind_after(platform::Purged purged) {
+  switch (purged) {
+  case platform::Purged::zero:
+    return SpanKind::free_clean;
+  case platform::Purged::uncommitted:
+    return SpanKind::free_bare;
+  default:
+    return SpanKind::free_dirty;
+  }
+}
+
+// Stamps are the low bits of the clock: differences are right across its wrap.
+bool older_than(const Span* span, uint64_t now, uint64_t age_ms) {
+  return static_cast<uint32_t>(now) - span->stamp >= age_ms;
+}
+
+}  // namespace
+
+Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
+  Span* span = nullptr;
+  Units surplus;
+  {
+    LockGuard guard(lock_);
+    if (torn()) return take_fresh(units, alignment);
+    span = take(units, alignment, prefer);
+    if (span == nullptr) return nullptr;
+    note_in_use(in_use_ + units);
+    note_dirty();
+    surplus = beyond_peak();
+  }
+  if (surplus > Units{}) purge(0, surplus);
+  return span;
+}
+
+// Memory held, in use or warm, does not grow far past its highest mark while some of it is free: what is free, but in
+// the wrong place, goes back to the OS instead. Gives how much that is; not a little at a time, for what goes back may
+// have to be faulted in again.
+Units Arena::beyond_peak() {
+  Units held = in_use_ + dirty_.total();
+  Units slack = Units::holding((1 << 20) + held_peak_.bytes() / 32);
+  // What no purge could avoid is the new mark.
+  if (in_use_ > held_peak_) held_peak_ = in_use_;
+  if (held < held_peak_ + slack) return {};
+  Units excess = held - held_peak_;
+  return excess > dirty_.total() ? dirty_.total() : excess;
+}
+
+size_t Arena::allocate_single(SpanList* list, size_t count) {
+  LockGuard guard(lock_);
+  size_t got = 0;
+  for (; got < count; ++got) {
+    Span* span = torn() ? take_fresh({1}, {1}) : take({1}, {1}, Prefer::warm);
+    if (span == nullptr) break;
+    list->push_back(span);
+  }
+  note_in_use(in_use_ + Units{got});
+  note_dirty();
+  return got;
+}
+
+// The caller holds the lock. A span out of the sets, trimmed to size.
+Span* Arena::take(Units units, Units alignment, Prefer prefer) {
+  Units room = units + alignment - Units{1};
+  if (room < units) return nullptr;
+  Span* span = find_fit(room, prefer);
+  if (span == nullptr) span = grow(room);
+  if (span != nullptr && kind_of(span) == SpanKind::free_bare) span = commit(span, room);
+  if (span == nullptr) return nullptr;
+  remove(span);
+  spans_taken_.add(1);
+  return carve(span, units, alignment);
+}
+
+// Memory that nobody used before: all that is sure when what the lock guards is not.
+Span* Arena::take_fresh(Units units, Units alignment) {
+  Units room = units + alignment - Units{1}, got;
+  if (room < units) return nullptr;
+  Span* span = g_realm.extend(room, room, &got);
+  if (span == nullptr) return nullptr;
+  uintptr_t start = g_realm.address(span);
+  span += (align_up(start, alignment.bytes()) - start) >> kUnitShift;
+  span->units = static_cast<uint32_t>(units.count);
+  span->zero = true;
+  return span;
+}
+
+Span* Arena::find_fit(Units units, Prefer prefer) {
+  SpanSet* sets[] = {&dirty_, &clean_, &bare_};
+  if (prefer == Prefer::zero) {
+    sets[0] = &clean_;
+    sets[1] = &bare_;
+    sets[2] = &dirty_;
+  }
+  for (const SpanSet* set : sets) {
+    if (Span* span = set->best_fit(units)) return span;
+  }
+  return nullptr;
+}
+
+// Commits the beginning of a bare span, at least `least` of it, and gives a clean one of at least that; null, and nothing
+// changed, when the OS refuses.
+Span* Arena::commit(Span* bare, Units least) {
+  Units length{bare->units};
+  Units part = commit_step(committed_.value());
+  if (part < least) part = least;
+  if (part > length) part = length;
+  uintptr_t start = g_realm.address(bare);
+  if (!platform::commit(start, part.bytes())) {
+    if (part == least || !platform::commit(start, least.bytes())) return nullptr;
+    part = least;
+  }
+  remove(bare);
+  if (length > part) {
+    Span* rest = bare + part.count;
+    rest->units = static_cast<uint32_t>((length - part).count);
+    insert(rest, SpanKind::free_bare, 0);
+  }
+  bare->units = static_cast<uint32_t>(part.count);
+  insert(bare, SpanKind::free_clean, 0);
+  note_committed();
+  return clean_.best_fit(least);
+}
+
+// Fresh memory, merged with what is free before it. Gives a span of at least `least`.
+Span* Arena::grow(Units least) {
+  Units got;
+  if (Units room = g_realm.room(); !k64Bit && room > Units{} && room < least) {
+    // The next piece will not follow this one: keep what is left of it.
+    if (Span* rest = g_realm.extend(room, room, &got)) {
+      rest->units = static_cast<uint32_t>(got.count);
+      insert(rest, SpanKind::free_clean, 0);
+      note_committed();
+    }
+  }
+  Span* span = g_realm.extend(least, commit_step(committed_.value()), &got);
+  if (span == nullptr) return nullptr;
+  span->units = static_cast<uint32_t>(got.count);
+  insert(span, SpanKind::free_clean, 0);
+  note_committed();
+  return clean_.best_fit(least);
+}
+
+// Trims a span that is in no set: what lies before the aligned start and what is too much go back. Far alignments leave
+// more than anyone would have committed ahead: that is not charged for any longer.
+Span* Arena::carve(Span* span, Units units, Units alignment) {
+  constexpr Units kAhead = Units::holding(platform::kMostCommittedAhead);
+  SpanKind kind = span->zero ? SpanKind::free_clean : SpanKind::free_dirty;
+  uint32_t stamp = span->stamp;
+  bool zero = span->zero;
+  auto give_back = [&](Span* surplus, Units length) {
+    SpanKind as = kind;
+    if (kind == SpanKind::free_clean && alignment > kAhead && length > kAhead) {
+      as = kind_after(platform::purge(g_realm.address(surplus), length.bytes()));
+    }
+    surplus->units = static_cast<uint32_t>(length.count);
+    insert(surplus, as, stamp);
+    if (as != kind) note_committed();
+  };
+  uintptr_t start = g_realm.address(span);
+  Units before{(align_up(start, alignment.bytes()) - start) >> kUnitShift};
+  Units length = Units{span->units} - before;
+  Span* head = span;
+  span += before.count;
+  // Inserted while its kind keeps neighbours from merging with it.
+  if (before > Units{}) give_back(head, before);
+  if (length > units) give_back(span + units.count, length - units);
+  span->units = static_cast<uint32_t>(units.count);
+  span->zero = zero;
+  return span;
+}
+
+Span* Arena::cut(Span* span, Units units) {
+  LockGuard guard(lock_);
+  RH_CHECK(units.count < span->units);
+  Span* rest = span + units.count;
+  rest->units = span->units - static_cast<uint32_t>(units.count);
+  rest->zero = span->zero;
+  span->units = static_cast<uint32_t>(units.count);
+  return rest;
+}
+
+void Arena::free(Span* span, uint32_t token) {
+  uint64_t now = platform::now_ms();
+  span->owner.store(nullptr);
+  LockGuard guard(lock_, token);
+  if (torn()) return;
+  note_in_use(in_use_ - Units{span->units});
+  insert(span, SpanKind::free_dirty, static_cast<uint32_t>(now));
+  note_dirty();
+}
+
+bool Arena::lengthen(Span* span, Units to) {
+  LockGuard guard(lock_);
+  Units more = to - Units{span->units};
+  if (torn()) return false;
+  Span* next = span + span->units;
+  if (!g_realm.contains(next)) {
+    // The span ends where the realm does: fresh memory would follow it.
+    if (grow(more) == nullptr || !g_realm.contains(next)) return false;
+  }
+  SpanKind kind = kind_of(next);
+  if (!is_free(kind) || next->units < more.count) return false;
+  if (kind == SpanKind::free_bare && commit(next, more) == nullptr) return false;
+  remove(next);
+  carve(next, more, {1});
+  span->zero = next->zero;
+  span->units = static_cast<uint32_t>(to.count);
+  note_in_use(in_use_ + more);
+  note_dirty();
+  return true;
+}
+
+// Puts a span into its set, merged with free neighbours of its kind.
+void Arena::insert(Span* span, SpanKind kind, uint32_t stamp) {
+  span = merge(span, kind, &stamp);
+  span->stamp = stamp;
+  span->zero = kind != SpanKind::free_dirty;
+  set_kind(span, kind);
+  if (span->units > 1) {
+    Span* tail = span + span->units - 1;
+    set_kind(tail, SpanKind::free_tail);
+    tail->units = span->units - 1;
+  }
+  set_of(kind).insert(span);
+  if (kind == SpanKind::free_dirty) by_age_.push_back(span);
+}
+
+// Absorbs the free neighbours of `kind`; they leave their set. The age of the larger part prevails.
+Span* Arena::merge(Span* span, SpanKind kind, uint32_t* stamp) {
+  Span* after = span + span->units;
+  if (g_realm.contains(after) && kind_of(after) == kind) {
+    remove(after);
+    if (after->units > span->units) *stamp = after->stamp;
+    span->units += after->units;
+  }
+  if (span == g_realm.first()) return span;
+  Span* before = span - 1;
+  if (kind_of(before) == SpanKind::free_tail) before -= before->units;
+  if (kind_of(before) != kind) return span;
+  remove(before);
+  if (before->units > span->units) *stamp = before->stamp;
+  before->units += span->units;
+  return before;
+}
+
+// Takes a free span out of its set; its descriptors are of kind none again.
+void Arena::remove(Span* span) {
+  SpanKind kind = kind_of(span);
+  RH_CHECK(is_free(kind));
+  set_of(kind).remove(span);
+  if (kind == SpanKind::free_dirty) by_age_.remove(span);
+  if (span->units > 1) set_kind(span + span->units - 1, SpanKind::none);
+  set_kind(span, SpanKind::none);
+}
+
+size_t Arena::purge(uint64_t age_ms, Units most, uint32_t token) {
+  Units returned;
+  LockGuard guard(lock_, token);
+  if (busy_ != nullptr || torn()) return 0;  // someone else is at it
+  while (returned < most) {
+    // Read under the lock: what others free meanwhile is not older than that.
+    Span* span = oldest(platform::now_ms(), age_ms);
+    if (span == nullptr) break;
+    span = busy_ = take_out(span, most - returned);
+    Units length{span->units};
+    lock_.release();
+    SpanKind kind = kind_after(platform::purge(g_realm.address(span), length.bytes()));
+    lock_.acquire(token);
+    // A signal handler forked meanwhile, and this is the child: it was taken back.
+    if (busy_ != span) break;
+    put_back(kind);
+    // Locked into memory: nothing more will come back, and what was tried counts as just freed.
+    if (kind == SpanKind::free_dirty) break;
+    returned += length;
+  }
+  returned_.add(returned.bytes());
+  return returned.bytes();
+}
+
+// Takes a free span, or as much of its end as is wanted, out of its set. Not a little of a long one at a time.
+Span* Arena::take_out(Span* span, Units most) {
+  constexpr Units kLeast = Units::holding(1 << 20);
+  if (most < kLeast) most = kLeast;
+  uint32_t stamp = span->stamp;
+  remove(span);
+  if (span->units > most.count) {
+    Span* rest = span;
+    Units kept = Units{span->units} - most;
+    span += kept.count;
+    span->units = static_cast<uint32_t>(most.count);
+    rest->units = static_cast<uint32_t>(kept.count);
+    insert(rest, SpanKind::free_dirty, stamp);
+    // It is no younger than it was.
+    by_age_.remove(rest);
+    by_age_.push_front(rest);
+  }
+  span->kind.store(SpanKind::busy);
+  return span;
+}
+
+// The busy span is free again, a plain one: nothing tells of the purge where it becomes one with its neighbours.
+void Arena::put_back(SpanKind kind) {
+  set_kind(busy_, SpanKind::none);
+  insert(busy_, kind, static_cast<uint32_t>(platform::now_ms()));
+  busy_ = nullptr;
+  note_dirty();
+  note_committed();
+}
+
+void Arena::after_fork_in_child() {
+  if (busy_ != nullptr) put_back(SpanKind::free_dirty);
+}
+
+// The list is in order of insertion, and merging may have put an old stamp behind a new one: that only makes the
+// old memory wait for the new.
+Span* Arena::oldest(uint64_t now, uint64_t age_ms) const {
+  Span* span = by_age_.first();
+  return span != nullptr && older_than(span, now, age_ms) ? span : nullptr;
+}
+
+void Arena::note_in_use(Units units) {
+  in_use_ = units;
+  in_use_bytes_.set(units.bytes());
+  if (units.bytes() > in_use_peak_.value()) in_use_peak_.set(units.bytes());
+}
+
+SpanSet& Arena::set_of(SpanKind kind) {
+  return kind == SpanKind::free_dirty ? dirty_ : kind == SpanKind::free_clean ? clean_ : bare_;
+}
+
+void Arena::note_committed() {
+  size_t committed = g_realm.committed() - bare_.total().bytes();
+  committed_.set(committed);
+  if (committed > committed_peak_.value()) committed_peak_.set(committed);
+}
+
+void Arena::note_dirty() { dirty_bytes_.set(dirty_.total().bytes()); }
+
+Arena::Figures Arena::figures() const {
+  return {in_use_bytes_.value(), in_use_peak_.value(), dirty_bytes_.value(),   returned_.value(),
+          spans_taken_.value(),  committed_.value(),   committed_peak_.value()};
+}
+
+}  // namespace rh

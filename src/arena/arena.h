@@ -1,0 +1,92 @@
+// The arena hands out spans of whole units and takes them back: best fit, warm memory first, neighbours merged,
+// what stays unused returned to the OS. One lock, held across a call to the OS that gives memory back only
+// for what a far alignment skips.
+//
+// Conservation law: units of the realm below its frontier = in use + dirty + clean + bare + busy; all but the bare ones
+// are committed.
+#pragma once
+
+#include "arena/realm.h"
+#include "arena/span_set.h"
+#include "base/counter.h"
+#include "platform/lock.h"
+
+namespace rh {
+
+enum class Prefer : uint8_t {
+  warm,  // memory used before, if there is some: no page faults
+  zero,  // memory that reads as zero, if that is to be had without growing
+};
+
+class Arena {
+ public:
+  constexpr Arena() = default;
+
+  // A span of exactly `units` at a multiple of `alignment` units, of kind none, owned by nobody; `zero` tells
+  // whether it reads as zero. Null when there is no memory.
+  Span* allocate(Units units, Units alignment = {1}, Prefer prefer = Prefer::warm);
+
+  // Appends up to `count` spans of one unit each to `list`; gives how many.
+  size_t allocate_single(SpanList* list, size_t count);
+
+  // Takes back an allocated span. Its descriptors past the first must be of kind none.
+  void free(Span* span, uint32_t token = platform::thread_token());
+
+  // Cuts an allocated span after `units` and gives the rest, an allocated span of its own.
+  Span* cut(Span* span, Units units);
+
+  // Lengthens an allocated span in place. False, and nothing changed, when what follows is not free. `zero` on the
+  // span then says whether what was added reads as zero.
+  bool lengthen(Span* span, Units to);
+
+  // Returns to the OS free memory that has been so for `age_ms` or more, the oldest first, until about `most` is
+  // returned. Gives the bytes returned.
+  size_t purge(uint64_t age_ms, Units most = kAll, uint32_t token = platform::thread_token());
+  static constexpr Units kAll{SIZE_MAX >> kUnitShift};
+
+  size_t dirty_bytes() const { return dirty_bytes_.value(); }
+
+  struct Figures {
+    size_t in_use, in_use_peak, dirty, returned, spans_taken, committed, committed_peak;
+  };
+  Figures figures() const;
+
+  Lock& lock() { return lock_; }
+
+  // Whoever was returning memory is not here: takes back what it had in hand. The caller holds the lock.
+  void after_fork_in_child();
+
+ private:
+  Span* take(Units units, Units alignment, Prefer prefer);
+  Span* take_fresh(Units units, Units alignment);
+  Span* find_fit(Units units, Prefer prefer);
+  Span* grow(Units least);
+  Span* commit(Span* bare, Units least);
+  Span* carve(Span* span, Units units, Units alignment);
+  void insert(Span* span, SpanKind kind, uint32_t stamp);
+  Span* merge(Span* span, SpanKind kind, uint32_t* stamp);
+  void remove(Span* span);
+  SpanSet& set_of(SpanKind kind);
+  void note_in_use(Units units);
+  void note_committed();
+  void note_dirty();
+  Units beyond_peak();
+  Span* take_out(Span* span, Units most);
+  void put_back(SpanKind kind);
+  Span* oldest(uint64_t now, uint64_t age_ms) const;
+
+  Lock lock_;
+  SpanSet dirty_;
+  SpanSet clean_;
+  SpanSet bare_;
+  SpanList by_age_;       // dirty spans, oldest first
+  Span* busy_ = nullptr;  // in no set: being returned to the OS by the one thread that does so
+  Units in_use_;
+  Units held_peak_;  // of in use and dirty together
+  Counter in_use_bytes_, in_use_peak_, dirty_bytes_, returned_, spans_taken_;
+  Counter committed_, committed_peak_;
+};
+
+extern constinit Arena g_arena;
+
+}  // namespace rh

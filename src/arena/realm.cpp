@@ -1,0 +1,354 @@
+#include "arena/realm.h"
+
+#include "base/check.h"
+#include "platform/platform.h"
+#include "platform/report.h"
+
+namespace rh {
+
+using platform::kPageSize;
+using platform::Reserve;
+
+alignas(64) constinit Realm g_realm;
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+// Pieces are a multiple of this: their descriptors can be reserved by themselves.
+constexpr size_t kPieceGrain = k64Bit && platform::kReserveGrain > kPageSize
+                                   ? kMiB*(platform::kReserveGrain / kPageSize)
+                                   : kMiB;
+static_assert(!k64Bit || (kPieceGrain >> kUnitShift) * sizeof(Span) % platform::kReserveGrain == 0,
+              "the table of a piece is a reservation");
+static_assert(kPieceGrain / kBlockAlign % platform::kReserveGrain == 0, "and so are its notes");
+constexpr size_t kFirstPiece = k64Bit ? 64 * kMiB : 4 * kMiB;
+constexpr size_t kLargestPiece = k64Bit ? 1024 * kMiB : 16 * kMiB;
+
+constexpr uint64_t kDefaultWindow = uint64_t{4} << 40;
+constexpr uint64_t kWholeWindow = uint64_t{64} << 30;
+
+constexpr size_t table_bytes(uintptr_t heap_bytes) {
+  return align_up((heap_bytes >> kUnitShift) * sizeof(Span), kPageSize);
+}
+
+constexpr size_t note_bytes(uintptr_t heap_bytes) {
+  return kExactSizes ? align_up(heap_bytes / kBlockAlign, kPageSize) : 0;
+}
+
+}  // namespace
+
+void SideTable::open(uintptr_t start, uintptr_t end) {
+  start_ = frontier_ = start;
+  end_ = end;
+}
+
+bool SideTable::reserve_to(size_t bytes) {
+  size_t more = start_ + bytes - end_;
+  if (start_ + bytes <= end_) return true;
+  if (platform::reserve_at(end_, more) != Reserve::done) return false;
+  end_ += more;
+  return true;
+}
+
+void SideTable::unreserve(size_t to_bytes) {
+  uintptr_t end = start_ + to_bytes;
+  if (end < end_) platform::release(end, end_ - end);
+  end_ = end;
+}
+
+void SideTable::release() {
+  if (end_ != start_) platform::release(start_, end_ - start_);
+}
+
+bool SideTable::commit_to(size_t bytes) {
+  uintptr_t to = start_ + bytes;
+  if (to <= frontier_) return true;
+  if (!platform::commit(frontier_, to - frontier_)) return false;
+  frontier_ = to;
+  return true;
+}
+
+// Notes of pieces that follow each other are given back as one.
+void Realm::release_piece_notes() {
+  constexpr size_t kStep = kPieceAlign >> kNoteShift;
+  for (size_t index = 0; index < kPieces;) {
+    uintptr_t start = address_of(piece_notes_[index++].load());
+    if (start == 0) continue;
+    uintptr_t end = start + kStep;
+    for (; index < kPieces && address_of(piece_notes_[index].load()) == end; ++index) end += kStep;
+    platform::release(start, end - start);
+  }
+}
+
+void Realm::release_all() {
+  for (size_t index = 0; index < stretch_count_.load(); ++index) {
+    uintptr_t start = stretches_[index].start.load();
+    platform::release(start, stretches_[index].end.load() - start);
+  }
+  table_.release();
+  notes_.release();
+  release_piece_notes();
+  span_.store(0);
+}
+
+bool Realm::set_window(const Window& window) {
+  if (opened_) return false;
+  wanted_ = window;
+  return true;
+}
+
+bool Realm::covers(const void* pointer) const {
+  uintptr_t address = address_of(pointer);
+  for (size_t index = 0, count = stretch_count_.load_acquire(); index < count; ++index) {
+    const Stretch& stretch = stretches_[index];
+    if (address >= stretch.start.load() && address < stretch.end.load()) return true;
+  }
+  return false;
+}
+
+// Systems fill their space from below or from above: a piece may follow the last one or come before it.
+bool Realm::may_take(uintptr_t start, uintptr_t size) const {
+  size_t count = stretch_count_.load();
+  if (count < kMostStretches) return true;
+  const Stretch& last = stretches_[count - 1];
+  return last.end.load() == start || last.start.load() == start + size;
+}
+
+void Realm::note_taken(uintptr_t start, uintptr_t size) {
+  size_t count = stretch_count_.load();
+  reserved_ += size;
+  if (count != 0) {
+    Stretch& last = stretches_[count - 1];
+    if (last.end.load() == start) return last.end.store(start + size);
+    if (last.start.load() == start + size) return last.start.store(start);
+  }
+  stretches_[count].start.store(start);
+  stretches_[count].end.store(start + size);
+  stretch_count_.store_release(count + 1);
+}
+
+Span* Realm::extend(Units least, Units wanted, Units* got) {
+  if (!opened_ && !open()) return nullptr;
+  if (reserved_end_ - frontier_ < least.bytes() && !reserve_more(least.bytes())) return nullptr;
+  uintptr_t start = frontier_;
+  size_t room = reserved_end_ - start;
+  size_t size = commit_some(least.bytes(), wanted.bytes() < room ? wanted.bytes() : room);
+  if (size == 0) return nullptr;
+  *got = Units{size >> kUnitShift};
+  return spans() + ((start - base()) >> kUnitShift);
+}
+
+// Commits from the frontier: as much as wanted, or as little as will do where the OS is short.
+size_t Realm::commit_some(size_t least, size_t wanted) {
+  size_t size = wanted > least ? wanted : least;
+  for (;;) {
+    if (commit_tables_to(frontier_ + size) && platform::commit(frontier_, size)) break;
+    if (size == least) return 0;
+    size = align_up(size / 2 > least ? size / 2 : least, kUnitSize);
+  }
+  frontier_ += size;
+  committed_ += size;
+  if constexpr (k64Bit) span_.store(frontier_ - base());
+  return size;
+}
+
+bool Realm::reserve_more(size_t least) {
+  size_t exact = align_up(least, kPieceGrain);
+  if (exact < least) return false;
+  size_t size = reserved_ / 2;
+  if (size < kFirstPiece) size = kFirstPiece;
+  if (size > kLargestPiece) size = kLargestPiece;
+  if (size < exact) size = exact;
+  for (size = align_up(size, kPieceGrain);; size = align_up(size / 2, kPieceGrain)) {
+    if (size < exact) size = exact;
+    if (reserve_piece(size)) return true;
+    if (size == exact) return false;
+  }
+}
+
+#if UINTPTR_MAX > 0xffffffff
+
+bool Realm::open() {
+  opened_ = true;
+  bool placed = wanted_.place == Window::Place::anywhere ? open_anywhere() : open_window();
+  if (placed) return true;
+  if (wanted_.place != Window::Place::anywhere) {
+    Text message;
+    report(message << "REHEAP_WINDOW_AT: no room there; the heap lies where the system puts it");
+    if (open_anywhere()) return true;
+  }
+  opened_ = false;
+  return false;
+}
+
+bool Realm::open_anywhere() {
+  if (platform::places_freely() && open_sparse()) return true;
+  uint64_t size = wanted_.size != 0 && wanted_.size < kWholeWindow ? wanted_.size : kWholeWindow;
+  for (; size >= 16 * kMiB; size /= 2) {
+    if (open_whole(size)) return true;
+  }
+  return false;
+}
+
+// A window at a random place far from where the OS puts images, stacks and mappings, nothing of it reserved yet.
+bool Realm::open_sparse() {
+  constexpr uint64_t kLowest = uint64_t{16} << 40;
+  constexpr uint64_t kPlaces = 1024;  // 32 GiB apart: up to 48 TiB, within 47 bits
+  uint64_t size = wanted_.size != 0 ? align_up(wanted_.size, kPieceGrain) : kDefaultWindow;
+  uint64_t random = platform::random_seed();
+  for (int attempt = 0; attempt < 8; ++attempt, random = mix(random)) {
+    uintptr_t table = kLowest + (random % kPlaces) * (uint64_t{32} << 30);
+    base_.store(table + align_up(table_bytes(size), kLargestPiece));
+    window_end_ = base() + size;
+    set_tables(table, table, window_end_, window_end_);
+    frontier_ = reserved_end_ = base();
+    if (reserve_more(kUnitSize)) return true;
+  }
+  return false;
+}
+
+// A window reserved in one piece where the OS likes it.
+bool Realm::open_whole(uintptr_t size) {
+  uintptr_t base = platform::reserve(size, kUnitSize);
+  if (base == 0) return false;
+  if (open_at(base, size)) return true;
+  platform::release(base, size);
+  return false;
+}
+
+void Realm::set_tables(uintptr_t table, uintptr_t table_end, uintptr_t notes, uintptr_t notes_end) {
+  spans_.store(reinterpret_cast<Span*>(table));
+  table_.open(table, table_end);
+  notes_at_.store(reinterpret_cast<uint8_t*>(notes - (base() >> kNoteShift)));
+  notes_.open(notes, notes_end);
+}
+
+bool Realm::reserve_tables_to(uintptr_t end) {
+  size_t notes_before = notes_.reserved();
+  if (!notes_.reserve_to(note_bytes(end - base()))) return false;
+  if (table_.reserve_to(table_bytes(end - base()))) return true;
+  notes_.unreserve(notes_before);
+  return false;
+}
+
+bool Realm::commit_tables_to(uintptr_t end) {
+  return table_.commit_to(table_bytes(end - base())) && notes_.commit_to(note_bytes(end - base()));
+}
+
+// Takes over a window already reserved.
+bool Realm::open_at(uintptr_t base, uintptr_t size) {
+  // One reservation for both: there is nothing to undo between them.
+  size_t both = table_bytes(size) + note_bytes(size);
+  uintptr_t table = platform::reserve(both, kPageSize);
+  if (table == 0) return false;
+  base_.store(base);
+  frontier_ = base;
+  uintptr_t notes = table + table_bytes(size);
+  set_tables(table, notes, notes, table + both);
+  window_end_ = reserved_end_ = base + size;
+  note_taken(base, size);
+  whole_ = true;
+  return true;
+}
+
+// The window the user asked for: the whole of it is taken at once, so that nobody else can settle in it.
+bool Realm::open_window() {
+  constexpr uintptr_t kStep = 16 * kMiB;
+  constexpr uintptr_t kReach = uintptr_t{2} << 30;  // of a signed 32-bit displacement
+  uintptr_t size = align_up(wanted_.size != 0 ? wanted_.size : 1024 * kMiB, kUnitSize);
+  uintptr_t first = wanted_.address, end = wanted_.address + size;
+  if (wanted_.place == Window::Place::low) {
+    first = kStep;
+    end = uintptr_t{4} << 30;
+  } else if (wanted_.place == Window::Place::image) {
+    uintptr_t image = platform::image_address();
+    first = align_up(image > kReach ? image - kReach + kStep : kStep, kStep);
+    end = image + kReach - kStep;
+  }
+  // A little above the bottom of the address space there is less than the reach below an image.
+  if (size > kReach * 2 || size > end) return false;
+  for (uintptr_t base = align_up(first, kUnitSize); base <= end - size; base += kStep) {
+    if (platform::reserve_at(base, size) != Reserve::done) continue;
+    if (open_at(base, size)) return true;
+    platform::release(base, size);
+  }
+  return false;
+}
+
+// Appends to the window. What someone else has settled on is stepped over: it stays without descriptors.
+bool Realm::reserve_piece(size_t size) {
+  if (whole_) return false;
+  uintptr_t at = reserved_end_;
+  for (; at + size <= window_end_; at += kFirstPiece) {
+    if (!may_take(at, size)) return false;
+    Reserve result = platform::reserve_at(at, size);
+    if (result == Reserve::refused) return false;
+    if (result == Reserve::occupied) continue;
+    if (!reserve_tables_to(at + size)) {
+      platform::release(at, size);
+      return false;
+    }
+    if (at != reserved_end_) frontier_ = at;
+    reserved_end_ = at + size;
+    note_taken(at, size);
+    return true;
+  }
+  return false;
+}
+
+#else  // 32-bit
+
+bool Realm::open() {
+  constexpr size_t kTable = size_t{1} << (32 - kUnitShift);
+  size_t size = align_up(kTable * sizeof(Span), kPageSize);
+  uintptr_t table = platform::reserve(size, kPageSize);
+  if (table == 0) return false;
+  spans_.store(reinterpret_cast<Span*>(table));
+  table_.open(table, table + size);
+  if (!table_.commit_to(size)) {
+    platform::release(table, size);
+    return false;
+  }
+  span_.store(UINTPTR_MAX);
+  window_end_ = uint64_t{1} << 32;
+  opened_ = true;
+  return true;
+}
+
+bool Realm::commit_tables_to(uintptr_t) { return true; }
+
+// The notes of a piece, committed whole: a piece is small here.
+bool Realm::make_notes(uintptr_t start, size_t size) {
+  if constexpr (!kExactSizes) return true;
+  size_t bytes = align_up(note_bytes(size), platform::kReserveGrain);
+  uintptr_t notes = platform::reserve(bytes, kPageSize);
+  if (notes == 0) return false;
+  if (!platform::commit(notes, bytes)) {
+    platform::release(notes, bytes);
+    return false;
+  }
+  for (size_t at = 0; at < size; at += kPieceAlign) {
+    piece_notes_[(start + at) / kPieceAlign].store(
+        reinterpret_cast<uint8_t*>(notes + (at >> kNoteShift)));
+  }
+  piece_notes_bytes_ += bytes;
+  return true;
+}
+
+bool Realm::reserve_piece(size_t size) {
+  uintptr_t start = platform::reserve(size, kExactSizes ? kPieceAlign : kUnitSize);
+  if (start == 0) return false;
+  if (!may_take(start, size) || !make_notes(start, size)) {
+    platform::release(start, size);
+    return false;
+  }
+  if (start != reserved_end_) frontier_ = start;
+  reserved_end_ = start + size;
+  note_taken(start, size);
+  return true;
+}
+
+#endif
+
+}  // namespace rh

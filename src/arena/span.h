@@ -1,0 +1,133 @@
+// The descriptor of one unit of the realm, out of line in a table parallel to it. The first unit of a span or slab
+// carries the figures of the whole. Who may touch which field:
+//
+//   kind, units          written under the lock of whoever holds the span: the arena while it is free, the owning
+//                        heap while it is a slab. Read by any thread that holds a live block of it.
+//   free span            everything: the arena's lock.
+//   slab: owner          written under the owning heap's lock, read by anyone.
+//   slab: free,          the owning thread alone, without a lock, while blocks of it are live. When all its blocks
+//         countdown      are free, nobody holds a reference, and the owning heap's lock covers these too.
+//   slab: the rest       the owning heap's lock; statistics read the words among them without it.
+//
+// Conservation law of a slab, under the owning heap's lock (free_count and outstanding are as of the last arming,
+// and armed - countdown local frees have come since):
+//   outstanding + free_count + returned_count + (capacity - carved) == capacity
+// where outstanding counts blocks handed out, those in the owner's bin included.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+#include "base/word.h"
+
+namespace rh {
+
+struct Heap;
+
+// A free block: its first word links it to the next.
+struct Block {
+  Block* next;
+};
+
+enum class SpanKind : uint8_t {
+  none,        // not the start of anything: unused, inside a large span, or not ours
+  free_clean,  // free and reads as zero
+  free_dirty,  // free with old content, probably resident
+  free_bare,   // free and not committed
+  free_tail,   // last unit of a free span; `units` leads back to its head
+  busy,        // free, while its pages are on their way to the OS
+  slab,        // blocks of one size class
+  interior,    // a later unit of a slab; `units` leads back to its head
+  large,       // one block
+};
+
+// Whether a span of this kind is in one of the arena's sets.
+constexpr bool is_free(SpanKind kind) {
+  return kind == SpanKind::free_clean || kind == SpanKind::free_dirty ||
+         kind == SpanKind::free_bare;
+}
+
+// The owner of a large block that belongs to no heap: nobody, but not null, which early in a program's life looks like
+// the heap of the only thread.
+inline Heap* const kNobody = reinterpret_cast<Heap*>(1);
+
+enum class SlabState : uint8_t {
+  current,    // the owner takes its class's blocks from it
+  available,  // has free blocks, in the owner's list of its class
+  full,  // too few free blocks to be worth taking; in no list (of a shared heap: in its full list)
+};
+
+struct Span {
+  Word<Heap*> owner;
+  union {
+    Block* free;       // slab: blocks freed by the owner
+    Span* left;        // free span: smaller in the tree, or previous of its size
+    size_t requested;  // large: the bytes asked for
+  };
+  Word<uint16_t> countdown;  // local frees until the owner must look at the slab again
+  Word<uint16_t> armed;      // what countdown was last set to
+  Word<uint16_t> outstanding;
+  uint16_t free_count;
+  uint16_t returned_count;
+  Word<uint16_t> carved;  // blocks made so far; the memory behind them is as the arena gave it
+  Word<SpanKind> kind;
+  Word<uint8_t> size_class;
+  SlabState state;
+  bool zero;  // slab: what is not carved reads as zero; free span: as its kind
+  union {
+    Block* returned;  // slab: blocks freed by others, collected from the inbox
+    Span* right;      // free span: larger in the tree, or next of its size
+  };
+  Span*
+      next;  // neighbours in a list: a class's slabs, a shared heap's spans, the stash, free spans by age
+  Span* previous;
+  uint32_t units;  // length, or the distance back to the head
+  uint32_t stamp;  // free span: when it became so, in ms
+};
+
+static_assert(!k64Bit || sizeof(Span) == 64, "one cache line a descriptor");
+
+// Doubly linked through next and previous; a span is in one list at a time.
+class SpanList {
+ public:
+  constexpr SpanList() = default;
+  bool empty() const { return first_ == nullptr; }
+  Span* first() const { return first_; }
+  Span* last() const { return last_; }
+  void push_front(Span* span);
+  void push_back(Span* span);
+  void remove(Span* span);
+  Span* pop_front();
+
+ private:
+  Span* first_ = nullptr;
+  Span* last_ = nullptr;
+};
+
+inline void SpanList::push_front(Span* span) {
+  span->previous = nullptr;
+  span->next = first_;
+  (first_ != nullptr ? first_->previous : last_) = span;
+  first_ = span;
+}
+
+inline void SpanList::push_back(Span* span) {
+  span->next = nullptr;
+  span->previous = last_;
+  (last_ != nullptr ? last_->next : first_) = span;
+  last_ = span;
+}
+
+inline void SpanList::remove(Span* span) {
+  (span->previous != nullptr ? span->previous->next : first_) = span->next;
+  (span->next != nullptr ? span->next->previous : last_) = span->previous;
+}
+
+inline Span* SpanList::pop_front() {
+  Span* span = first_;
+  if (span != nullptr) remove(span);
+  return span;
+}
+
+}  // namespace rh
