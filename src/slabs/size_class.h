@@ -1,0 +1,150 @@
+// Size classes: every 16 bytes up to 128, then eight to a doubling, so that rounding costs an eighth at most; and
+// the length of each class's slabs.
+#pragma once
+
+#include "base/bits.h"
+#include "base/config.h"
+#include "base/units.h"
+
+namespace rh {
+
+using SizeClass = uint8_t;
+
+namespace size_class {
+
+inline constexpr size_t kLinear = 8;  // classes of 16, 32 … 128
+inline constexpr size_t kPerDoubling = 8;
+inline constexpr size_t kLinearMax = kLinear * kBlockAlign;
+inline constexpr unsigned kLinearBits = highest_bit(kLinearMax);
+inline constexpr size_t kCount = kLinear + kPerDoubling * (highest_bit(kMaxSmall) - kLinearBits);
+
+constexpr size_t size_of(size_t index) {
+  if (index < kLinear) return (index + 1) * kBlockAlign;
+  size_t doubling = (index - kLinear) / kPerDoubling;
+  size_t step = (index - kLinear) % kPerDoubling + 1;
+  return (kLinearMax << doubling) + step * ((kLinearMax / kPerDoubling) << doubling);
+}
+
+// The class of `size`, from 1 to kMaxSmall.
+constexpr SizeClass computed(size_t size) {
+  size_t last = size - 1;
+  if (last < kLinearMax) return static_cast<SizeClass>(last / kBlockAlign);
+  unsigned top = highest_bit(last);
+  size_t step = (last >> (top - 3)) & (kPerDoubling - 1);
+  return static_cast<SizeClass>(kLinear + (top - kLinearBits) * kPerDoubling + step);
+}
+
+// The shortest slab that holds enough blocks and wastes at most a thirty-second of itself behind the last.
+constexpr Units slab_units_of(size_t index) {
+  size_t size = size_of(index);
+  size_t enough = size <= 8 * 1024 ? 8 : 4;
+  Units units{1};
+  while (units.bytes() / size < enough || units.bytes() % size > units.bytes() / 32) {
+    units += Units{1};
+  }
+  return units;
+}
+
+struct Properties {
+  uint16_t size;
+  uint16_t capacity;  // blocks in a slab
+  uint8_t units;      // of a slab
+  uint8_t
+      carve;  // blocks made at a time: about a page of them, so that fresh pages are touched late
+  uint16_t worth;  // free blocks that make a full slab worth taking from again
+};
+
+constexpr Properties properties_of(size_t index) {
+  size_t size = size_of(index);
+  Units units = slab_units_of(index);
+  size_t capacity = units.bytes() / size;
+  size_t carve = size < 4096 ? 4096 / size : 1;
+  size_t worth = capacity / 16;
+  return {static_cast<uint16_t>(size), static_cast<uint16_t>(capacity),
+          static_cast<uint8_t>(units.count), static_cast<uint8_t>(carve < 255 ? carve : 255),
+          static_cast<uint16_t>(worth == 0 ? 1 : worth)};
+}
+
+template <typename Entry, size_t kEntries>
+struct Table {
+  Entry entries[kEntries];
+  constexpr const Entry& operator[](size_t index) const { return entries[index]; }
+};
+
+inline constexpr auto kProperties = [] {
+  Table<Properties, kCount> table{};
+  for (size_t index = 0; index < kCount; ++index) table.entries[index] = properties_of(index);
+  return table;
+}();
+
+// The longest slab.
+inline constexpr Units kMostUnits = [] {
+  Units most{};
+  for (size_t index = 0; index < kCount; ++index) {
+    if (slab_units_of(index) > most) most = slab_units_of(index);
+  }
+  return most;
+}();
+
+// By size, up to kTableMax; that of 0 is the smallest. A byte for each size, not for each step of 16: two instructions
+// less in malloc, and of the table's lines a program touches those of the sizes it uses.
+inline constexpr auto kTable = [] {
+  Table<SizeClass, kTableMax + 1> table{};
+  for (size_t size = 1; size <= kTableMax; ++size) table.entries[size] = computed(size);
+  return table;
+}();
+
+constexpr SizeClass tabled(size_t size) { return kTable[size]; }
+
+// The smallest class whose blocks all lie at multiples of `alignment` (at most a unit's size) and hold `size`;
+// kCount when there is none. Slabs begin at multiples of a unit, so the block size must be a multiple.
+constexpr size_t aligned(size_t size, size_t alignment) {
+  size_t rounded = align_up(size == 0 ? 1 : size, alignment);
+  if (rounded > kMaxSmall) return kCount;
+  size_t index = computed(rounded);
+  while (size_of(index) % alignment != 0) ++index;
+  return index;
+}
+
+// Where an offset from a slab's start lies: in which block, and whether that block begins there. By multiplication with
+// the reciprocal in 32 fractional bits, which is exact for numbers of 16 bits (D. Lemire, O. Kaser, N. Kurz: Faster
+// remainder by direct computation, 2019).
+struct Position {
+  uint32_t index;
+  bool is_start;
+};
+
+inline constexpr unsigned kPositionBits = 16;  // of an offset in steps of kBlockAlign
+
+inline constexpr auto kReciprocals = [] {
+  Table<uint64_t, kCount> table{};
+  for (size_t index = 0; index < kCount; ++index) {
+    table.entries[index] = UINT32_MAX / (size_of(index) / kBlockAlign) + uint64_t{1};
+  }
+  return table;
+}();
+
+constexpr Position position(SizeClass size_class, size_t offset) {
+  uint64_t reciprocal = kReciprocals[size_class];
+  uint64_t product = offset / kBlockAlign * reciprocal;
+  bool is_start = offset % kBlockAlign == 0 && static_cast<uint32_t>(product) < reciprocal;
+  return {static_cast<uint32_t>(product >> 32), is_start};
+}
+
+static_assert(kMostUnits.bytes() / kBlockAlign <= size_t{1} << kPositionBits);
+static_assert(kCount <= 0xff);
+static_assert(size_of(kCount - 1) == kMaxSmall);
+static_assert([] {
+  for (size_t index = 0; index < kCount; ++index) {
+    size_t size = size_of(index);
+    size_t below = index == 0 ? 0 : size_of(index - 1);
+    if (size % kBlockAlign != 0 || computed(size) != index || computed(below + 1) != index)
+      return false;
+    if (size > kLinearMax && (size - below) * kPerDoubling > size) return false;
+    if (slab_units_of(index).count > 0xff || properties_of(index).capacity < 4) return false;
+  }
+  return true;
+}());
+
+}  // namespace size_class
+}  // namespace rh

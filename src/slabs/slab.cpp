@@ -1,0 +1,112 @@
+#include "slabs/slab.h"
+
+namespace rh::slab {
+
+void start(Span* span, SizeClass size_class, Heap* owner) {
+  span->free = nullptr;
+  span->returned = nullptr;
+  span->countdown.store(0);
+  span->armed.store(0);
+  span->outstanding.store(0);
+  span->free_count = span->returned_count = 0;
+  span->carved.store(0);
+  span->size_class.store(size_class);
+  for (uint32_t unit = 1; unit < span->units; ++unit) {
+    span[unit].units = unit;
+    span[unit].kind.store(SpanKind::interior);
+  }
+  span->kind.store_release(SpanKind::slab);
+  span->owner.store_release(owner);
+}
+
+void finish(Span* slab) {
+  for (uint32_t unit = 0; unit < slab->units; ++unit) {
+    slab[unit].kind.store(SpanKind::none);
+  }
+  slab->owner.store(nullptr);
+}
+
+namespace {
+
+void add(Word<uint16_t>& word, unsigned amount) {
+  word.store(static_cast<uint16_t>(word.load() + amount));
+}
+
+void add(uint16_t& word, unsigned amount) { word = static_cast<uint16_t>(word + amount); }
+
+// Moves the local frees that came since the last arming into free_count.
+void settle(Span* slab) {
+  uint16_t left = slab->countdown.load();
+  uint16_t freed = static_cast<uint16_t>(slab->armed.load() - left);
+  slab->armed.store(left);
+  add(slab->free_count, freed);
+  add(slab->outstanding, 0u - freed);
+}
+
+Block* block_at(uintptr_t address) { return reinterpret_cast<Block*>(address); }
+
+// What stood there before, in a slab of other blocks, says nothing of these.
+void note_free_from(const Span* slab, uintptr_t first, uintptr_t last) {
+  if constexpr (!kExactSizes) return;
+  for (uintptr_t at = first; at <= last; at += properties(slab).size) note_free(slab, block_at(at));
+}
+
+// Links the next few blocks that were never handed out, in address order.
+Taken carve(Span* slab) {
+  const size_class::Properties& own = properties(slab);
+  unsigned carved = slab->carved.load();
+  unsigned count = own.capacity - carved;
+  if (count > own.carve) count = own.carve;
+  if (count == 0) return {nullptr, false};
+  uintptr_t first = g_realm.address(slab) + carved * size_t{own.size};
+  uintptr_t last = first + (count - 1) * size_t{own.size};
+  for (uintptr_t at = first; at < last; at += own.size)
+    block_at(at)->next = block_at(at + own.size);
+  block_at(last)->next = nullptr;
+  note_free_from(slab, first, last);
+  add(slab->carved, count);
+  add(slab->outstanding, count);
+  return {block_at(first), slab->zero};
+}
+
+}  // namespace
+
+void arm(Span* slab, unsigned frees) {
+  settle(slab);
+  slab->armed.store(static_cast<uint16_t>(frees));
+  slab->countdown.store_release(static_cast<uint16_t>(frees));
+}
+
+Taken take(Span* slab) {
+  settle(slab);
+  if (Block* blocks = slab->free) {
+    slab->free = nullptr;
+    add(slab->outstanding, slab->free_count);
+    slab->free_count = 0;
+    return {blocks, false};
+  }
+  if (Block* blocks = slab->returned) {
+    slab->returned = nullptr;
+    add(slab->outstanding, slab->returned_count);
+    slab->returned_count = 0;
+    return {blocks, false};
+  }
+  return carve(slab);
+}
+
+void give_back(Span* slab, Block* first, Block* last, unsigned count) {
+  last->next = slab->returned;
+  slab->returned = first;
+  add(slab->returned_count, count);
+  add(slab->outstanding, 0u - count);
+}
+
+void recount(Span* slab) {
+  settle(slab);
+  uint16_t linked = 0;
+  for (Block* block = slab->free; block != nullptr; block = block->next) ++linked;
+  add(slab->outstanding, 0u + slab->free_count - linked);
+  slab->free_count = linked;
+}
+
+}  // namespace rh::slab

@@ -1,0 +1,81 @@
+// A slab: a span cut into blocks of one class. These functions keep its books (the conservation law is in
+// arena/span.h); which slab is used when is the heap's business. Unless said otherwise the caller holds the owning
+// heap's lock.
+#pragma once
+
+#include "arena/arena.h"
+#include "base/check.h"
+#include "slabs/size_class.h"
+
+namespace rh::slab {
+
+inline const size_class::Properties& properties(const Span* slab) {
+  return size_class::kProperties[slab->size_class.load()];
+}
+
+// The head of the slab that `span`, of kind slab or interior, belongs to.
+inline Span* head(Span* span) {
+  return span->kind.load() == SpanKind::interior ? span - span->units : span;
+}
+
+// Makes a slab of an allocated span, all of its blocks still to be carved.
+void start(Span* span, SizeClass size_class, Heap* owner);
+
+// Makes it a plain span again, whatever is still handed out.
+void finish(Span* slab);
+
+// Blocks handed out. Another thread than the owner may see too many, never too few.
+inline unsigned outstanding(const Span* slab) {
+  uint16_t freed = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load_acquire());
+  return static_cast<uint16_t>(slab->outstanding.load() - freed);
+}
+
+inline unsigned free_blocks(const Span* slab) {
+  return properties(slab).capacity - outstanding(slab);
+}
+
+// The count never reaches 0 from here: a slab holds far fewer blocks than the counter has values.
+inline constexpr unsigned kNever = 0;
+
+// By the owner: books the local frees since the last arming, and asks to be called after `frees` more.
+void arm(Span* slab, unsigned frees);
+
+// Keeps that a block is in nobody's hands in the place of its size, where sizes are kept: until it is handed out again
+// whoever asks finds that out. Frees that take the shortest way leave no note.
+RH_INLINE void note_free(const Span* slab, const void* block) {
+  if constexpr (kExactSizes) g_realm.note_free(block, slab->size_class.load() == 0);
+}
+
+// Whether `pointer`, which is `offset` bytes from the slab's start, is the start of a block in somebody's hands, as far
+// as the notes tell.
+RH_INLINE bool is_live(const Span* slab, const void* pointer, size_t offset) {
+  SizeClass size_class = slab->size_class.load();
+  size_class::Position position = size_class::position(size_class, offset);
+  if (RH_UNLIKELY(!position.is_start || position.index >= slab->carved.load())) return false;
+  return !kExactSizes || !g_realm.is_noted_free(pointer, size_class == 0);
+}
+
+struct Taken {
+  Block* blocks;  // null when the slab has none
+  bool zero;      // reads as zero but for the links
+};
+
+// By the owner: hands out the blocks freed locally, or those freed by others, or newly carved ones.
+Taken take(Span* slab);
+
+// Books `count` blocks freed by other threads, linked from `first` to `last`.
+void give_back(Span* slab, Block* first, Block* last, unsigned count);
+
+// The owner may have stopped between linking a block and counting it (a fork's child finds other threads' slabs so):
+// counts again what is linked.
+void recount(Span* slab);
+
+// The fast path of free, by the owner without the lock. True when the count it asked for is reached.
+// The count is written last: who sees it, sees the block as free and the list complete.
+RH_INLINE bool free_local(Span* slab, Block* block) {
+  block->next = slab->free;
+  slab->free = block;
+  return RH_UNLIKELY(slab->countdown.decrement() == 0);
+}
+
+}  // namespace rh::slab
