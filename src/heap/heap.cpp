@@ -1,0 +1,351 @@
+#include "heap/heap.h"
+
+#include "heap/idle.h"
+#include "heap/large.h"
+#include "heap/registry.h"
+#include "heap/shared.h"
+#include "platform/report.h"
+
+namespace rh {
+
+static_assert(platform::kUnsetIsNull || offsetof(Heap, bins) + sizeof(Heap::bins) <= 4096);
+
+Heap* own_heap() {
+  if (Heap* heap = own_heap_if_any(); RH_LIKELY(heap != nullptr)) return heap;
+  Heap* heap = registry::adopt_or_make();
+  if (heap != nullptr) platform::set_thread_word(heap);
+  return heap;
+}
+
+// ---- allocation ---------------------------------------------------------------------------------
+
+static Block* refill_own(Heap* heap, SizeClass size_class) {
+  LockGuard guard(heap->lock, heap->token.load());
+  return torn() ? nullptr : refill(heap, size_class);
+}
+
+static Block* take_small(SizeClass size_class) {
+  Heap* heap = own_heap();
+  if (RH_UNLIKELY(heap == nullptr)) return nullptr;
+  // A heap left behind by another thread brings its bins.
+  if (Block* block = pop(heap, size_class)) return block;
+  if (Block* block = refill_own(heap, size_class)) return block;
+  return idle::reclaim() ? refill_own(heap, size_class) : nullptr;
+}
+
+static void* allocate_small(SizeClass size_class, size_t size) {
+  Block* block = take_small(size_class);
+  if (block == nullptr && torn()) return large::allocate(size, kUnitSize, Prefer::warm);
+  return noted(block, size_class, size);
+}
+
+void* allocate_slow(size_t size) {
+  if (size > kMaxSmall) return large::allocate(size, kUnitSize, Prefer::warm);
+  return allocate_small(size_class::computed(size == 0 ? 1 : size), size);
+}
+
+void* allocate_zeroed(size_t size) {
+  if (size > kMaxSmall) return large::allocate_zeroed(size);
+  SizeClass size_class = size_class::computed(size == 0 ? 1 : size);
+  void* block = allocate_small(size_class, size);
+  if (block == nullptr) return nullptr;
+  // Only the link was written in memory fresh from the OS.
+  size_t written = !torn() && own_heap()->bin_zero[size_class] ? sizeof(Block) : size;
+  return __builtin_memset(block, 0, written);
+}
+
+void* allocate_aligned(size_t alignment, size_t size) {
+  if (alignment <= kBlockAlign) return allocate(size);
+  if (alignment <= kUnitSize && size <= kMaxSmall) {
+    size_t size_class = size_class::aligned(size, alignment);
+    if (size_class < size_class::kCount) {
+      return allocate_small(static_cast<SizeClass>(size_class), size);
+    }
+  }
+  return large::allocate(size, alignment, Prefer::warm);
+}
+
+// The slab to go on with when the current one is used up.
+static Span* next_slab(Heap* heap, SizeClass size_class) {
+  if (Span* slab = heap->available[size_class].pop_front()) {
+    if (heap->recount) slab::recount(slab);
+    return slab;
+  }
+  heap->slabs_taken.add(1);
+  if (!heap->shared) {
+    registry::adopt_slabs(heap);
+    if (Span* slab = heap->available[size_class].pop_front()) return slab;
+  }
+  Units units{size_class::kProperties[size_class].units};
+  Span* span = nullptr;
+  if (units == Units{1}) {
+    if (heap->stashed == 0)
+      heap->stashed = g_arena.allocate_single(&heap->stash, Heap::kStashMost / 2);
+    span = heap->stash.pop_front();
+    if (span != nullptr) --heap->stashed;
+  } else {
+    span = g_arena.allocate(units);
+  }
+  if (span != nullptr) slab::start(span, size_class, heap);
+  return span;
+}
+
+static void set_aside(Heap* heap, Span* slab) {
+  slab->state = SlabState::full;
+  if (heap->shared) heap->full.push_back(slab);
+  unsigned worth = slab::properties(slab).worth;
+  slab::arm(slab, worth);
+}
+
+Block* refill(Heap* heap, SizeClass size_class) {
+  heap->refills.add(1);
+  if (heap->inbox.load(std::memory_order_relaxed) != nullptr)
+    drain(heap, {heap->token.load(), true});
+  for (;;) {
+    Span* slab = heap->current[size_class];
+    if (slab == nullptr) {
+      slab = next_slab(heap, size_class);
+      if (slab == nullptr) return nullptr;
+      slab->state = SlabState::current;
+      heap->current[size_class] = slab;
+    }
+    slab::Taken taken = slab::take(slab);
+    if (taken.blocks != nullptr) {
+      slab::arm(slab, slab::kNever);
+      heap->bin_zero[size_class] = taken.zero;
+      heap->bins[size_class] = taken.blocks->next;
+      return taken.blocks;
+    }
+    heap->current[size_class] = nullptr;
+    set_aside(heap, slab);
+  }
+}
+
+// ---- freeing ------------------------------------------------------------------------------------
+
+void release_slab(Heap* heap, Span* slab, uint32_t token) {
+  RH_CHECK(slab::outstanding(slab) == 0);
+  slab::finish(slab);
+  slab->zero = false;
+  if (slab->units == 1 && heap->stashed < Heap::kStashMost) {
+    heap->stash.push_front(slab);
+    ++heap->stashed;
+    return;
+  }
+  g_arena.free(slab, token);
+}
+
+static void unlist(Heap* heap, Span* slab) {
+  if (slab->state == SlabState::available) heap->available[slab->size_class.load()].remove(slab);
+  if (slab->state == SlabState::full && heap->shared) heap->full.remove(slab);
+}
+
+void review(Heap* heap, Span* slab, Caller caller) {
+  if (slab->state == SlabState::current) return;
+  unsigned outstanding = slab::outstanding(slab);
+  if (outstanding == 0) {
+    unlist(heap, slab);
+    release_slab(heap, slab, caller.token);
+    return;
+  }
+  const size_class::Properties& own = slab::properties(slab);
+  if (slab->state == SlabState::full) {
+    unsigned free_blocks = own.capacity - outstanding;
+    if (free_blocks < own.worth) {
+      if (caller.is_owner) slab::arm(slab, own.worth - free_blocks);
+      return;
+    }
+    unlist(heap, slab);
+    slab->state = SlabState::available;
+    heap->available[slab->size_class.load()].push_back(slab);
+  }
+  if (caller.is_owner) slab::arm(slab, outstanding);
+}
+
+void free_reached_mark(Span* slab) {
+  Heap* heap = own_heap_if_any();
+  {
+    LockGuard guard(heap->lock, heap->token.load());
+    if (torn()) return;
+    heap->marks.add(1);
+    // A helper may have seen the slab empty, and released it, before this thread got the lock.
+    if (slab->owner.load() == heap) review(heap, slab, {heap->token.load(), true});
+  }
+  idle::note_free();
+}
+
+void fail_invalid(const char* function, const void* pointer) {
+  Text message;
+  message << function << " of invalid pointer ";
+  message.hex(address_of(pointer)) << ": not the start of a live block";
+  fatal(message);
+}
+
+static void free_in_slab(Span* slab, Block* block) {
+  Heap* owner = slab->owner.load_acquire();
+  Heap* heap = own_heap();
+  if (owner == heap) {
+    if (slab::free_local(slab, block)) free_reached_mark(slab);
+  } else if (owner->shared) {
+    shared::free(owner, slab, block);
+  } else {
+    free_remote(heap, slab, block);
+  }
+}
+
+Freed deallocate_slow(void* pointer) {
+  if (pointer == nullptr) return Freed::done;
+  if (!in_realm(pointer)) return Freed::foreign;
+  Span* span = g_realm.find(pointer);
+  if (span == nullptr) fail_invalid("free", pointer);
+  switch (span->kind.load()) {
+  case SpanKind::slab:
+  case SpanKind::interior:
+    free_in_slab(slab::head(span), static_cast<Block*>(pointer));
+    return Freed::done;
+  case SpanKind::large:
+    if (address_of(pointer) != g_realm.address(span)) break;
+    large::free(span);
+    return Freed::done;
+  default:
+    break;
+  }
+  fail_invalid("free", pointer);
+}
+
+bool deallocate_live(void* pointer) {
+  if (!is_live(pointer)) return false;
+  Span* span = g_realm.span_of(pointer);
+  if (span->kind.load() != SpanKind::large) slab::note_free(slab::head(span), pointer);
+  deallocate_slow(pointer);
+  return true;
+}
+
+void empty_bins(Heap* heap) {
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    Block* first = heap->bins[index];
+    if (first == nullptr) continue;
+    unsigned count = 1;
+    Block* last = first;
+    for (; last->next != nullptr; last = last->next) ++count;
+    heap->bins[index] = nullptr;
+    slab::give_back(heap->current[index], first, last, count);
+  }
+}
+
+void release_empty(Heap* heap, uint32_t token) {
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    Span* current = heap->current[index];
+    if (current != nullptr && slab::outstanding(current) == 0) {
+      heap->current[index] = nullptr;
+      slab::finish(current);
+      g_arena.free(current, token);
+    }
+    for (Span *slab = heap->available[index].first(), *next; slab != nullptr; slab = next) {
+      next = slab->next;
+      if (slab::outstanding(slab) != 0) continue;
+      heap->available[index].remove(slab);
+      slab::finish(slab);
+      g_arena.free(slab, token);
+    }
+  }
+  while (Span* span = heap->stash.pop_front()) g_arena.free(span, token);
+  heap->stashed = 0;
+}
+
+// ---- sizes --------------------------------------------------------------------------------------
+
+// The table also has room for addresses that are somebody else's, and not yet for all that were reserved.
+bool in_realm(const void* pointer) {
+  Span* span = g_realm.find(pointer);
+  return (span != nullptr && span->kind.load() != SpanKind::none) || g_realm.covers(pointer);
+}
+
+bool is_live(const void* pointer) {
+  Span* span = g_realm.find(pointer);
+  if (span == nullptr) return false;
+  switch (span->kind.load()) {
+  case SpanKind::slab:
+  case SpanKind::interior:
+    span = slab::head(span);
+    return slab::is_live(span, pointer, address_of(pointer) - g_realm.address(span));
+  case SpanKind::large:
+    return address_of(pointer) == g_realm.address(span);
+  default:
+    return false;
+  }
+}
+
+size_t usable_size(const void* pointer, const char* function) {
+  Span* span = g_realm.find(pointer);
+  if (span == nullptr) fail_invalid(function, pointer);
+  switch (span->kind.load()) {
+  case SpanKind::slab:
+  case SpanKind::interior:
+    return slab::properties(slab::head(span)).size;
+  case SpanKind::large:
+    if (address_of(pointer) == g_realm.address(span)) return Units{span->units}.bytes();
+    break;
+  default:
+    break;
+  }
+  fail_invalid(function, pointer);
+}
+
+// The head of the slab or large block that an address lies in, or null.
+static Span* head_of(const void* pointer) {
+  Span* span = g_realm.find(pointer);
+  if (span == nullptr) return nullptr;
+  SpanKind kind = span->kind.load();
+  if (kind == SpanKind::slab || kind == SpanKind::interior) return slab::head(span);
+  // Units inside a large span look unused: its head is the next thing before them.
+  Span* head = span;
+  while (head != g_realm.first() && head->kind.load() == SpanKind::none) --head;
+  bool inside = head->kind.load() == SpanKind::large && span < head + head->units;
+  return inside ? head : nullptr;
+}
+
+bool owns(const void* pointer) { return head_of(pointer) != nullptr; }
+
+void* block_start(const void* pointer, const char* function) {
+  Span* head = head_of(pointer);
+  if (head == nullptr) fail_invalid(function, pointer);
+  uintptr_t start = g_realm.address(head);
+  if (head->kind.load() == SpanKind::large) return reinterpret_cast<void*>(start);
+  size_t size = slab::properties(head).size;
+  return reinterpret_cast<void*>(start + (address_of(pointer) - start) / size * size);
+}
+
+size_t requested_size(const void* pointer, const char* function) {
+  size_t usable = usable_size(pointer, function);
+  if constexpr (!kExactSizes) return usable;
+  Span* span = g_realm.span_of(pointer);
+  if (span->kind.load() == SpanKind::large) return span->requested;
+  return g_realm.noted_size(pointer, slab::head(span)->size_class.load() == 0);
+}
+
+size_t good_size(size_t size) {
+  if (size > kMaxRequest) return 0;
+  if (size > kMaxSmall) return Units::holding(size).bytes();
+  return size_class::kProperties[size_class::computed(size == 0 ? 1 : size)].size;
+}
+
+void* resize_in_place(void* pointer, size_t size, Fit fit) {
+  Span* span = g_realm.span_of(pointer);
+  if (span->kind.load() == SpanKind::large) {
+    return large::resize_in_place(span, size, fit) ? pointer : nullptr;
+  }
+  SizeClass size_class = slab::head(span)->size_class.load();
+  size_t usable = size_class::kProperties[size_class].size;
+  // A block that would be less than half used moves to its own class.
+  if (size > usable || (fit == Fit::close && size < usable / 2)) return nullptr;
+  return noted(static_cast<Block*>(pointer), size_class, size);
+}
+
+void* resize_by_moving(void* pointer, size_t size) {
+  Span* span = g_realm.span_of(pointer);
+  if (span->kind.load() != SpanKind::large) return nullptr;
+  return large::resize_by_moving(span, size);
+}
+
+}  // namespace rh

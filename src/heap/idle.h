@@ -1,0 +1,25 @@
+// Memory that goes back to the OS: by the threads that free while no helper runs, and by a helper thread that exists
+// only while there is something to return.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rh::idle {
+
+// How long free memory stays warm.
+void set_decay_ms(uint64_t decay_ms);
+uint64_t decay_ms();
+
+// Memory may have become free: sees to it that it will be returned. Holding no lock.
+void note_free();
+
+// Memory is short: collects what is free in every heap. True when there is more now. Holding no lock.
+bool reclaim();
+
+// Returns at once what can be returned. Gives the bytes.
+size_t trim();
+
+void after_fork_in_child();
+
+}  // namespace rh::idle

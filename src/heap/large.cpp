@@ -1,0 +1,111 @@
+#include "heap/large.h"
+
+#include "heap/idle.h"
+#include "heap/shared.h"
+
+namespace rh::large {
+
+namespace {
+
+// From here on moving pages is cheaper than copying them: what is moved leaves cold memory behind, each page of which
+// costs a fault when it is used again.
+constexpr size_t kLeastMove = size_t{4} << 20;
+
+// Each move may cost the process a memory mapping, and those are limited (65,530 by default): after this many only
+// blocks twice as large are moved, and so on.
+constexpr size_t kMovesPerDoubling = 1024;
+
+// Old memory of this much and more is replaced by the OS's zero pages instead of being cleared: a block that large is
+// seldom written whole at once.
+constexpr size_t kLeastReplaced = size_t{4} << 20;
+
+constinit std::atomic<size_t> g_moves{0};
+
+void* start_of(const Span* span) { return reinterpret_cast<void*>(g_realm.address(span)); }
+
+bool worth_moving(size_t bytes) {
+  size_t doublings = g_moves.load(std::memory_order_relaxed) / kMovesPerDoubling;
+  return doublings < 16 && bytes >> doublings >= kLeastMove;
+}
+
+bool has_owner(const Span* span) { return span->owner.load() != kNobody; }
+
+}  // namespace
+
+Span* allocate_span(size_t size, size_t alignment, Prefer prefer) {
+  if (size > kMaxRequest) return nullptr;
+  Units units = Units::holding(size == 0 ? 1 : size);
+  if (units.count > UINT32_MAX) return nullptr;
+  Units steps = Units::holding(alignment);
+  Span* span = g_arena.allocate(units, steps, prefer);
+  if (span == nullptr && idle::reclaim()) span = g_arena.allocate(units, steps, prefer);
+  if (span == nullptr) return nullptr;
+  span->owner.store(kNobody);
+  span->requested = size;
+  span->kind.store(SpanKind::large);
+  return span;
+}
+
+void clear(Span* span, size_t size) {
+  if (span->zero) return;
+  uintptr_t start = g_realm.address(span);
+  if (size >= kLeastReplaced && platform::replace_by_zeros(start, Units{span->units}.bytes()))
+    return;
+  __builtin_memset(reinterpret_cast<void*>(start), 0, size);
+}
+
+void* allocate(size_t size, size_t alignment, Prefer prefer) {
+  Span* span = allocate_span(size, alignment, prefer);
+  return span == nullptr ? nullptr : start_of(span);
+}
+
+Prefer preferred_for_zero(size_t size) {
+  return size >= kLeastReplaced ? Prefer::zero : Prefer::warm;
+}
+
+void* allocate_zeroed(size_t size) {
+  Span* span = allocate_span(size, kUnitSize, preferred_for_zero(size));
+  if (span == nullptr) return nullptr;
+  clear(span, size);
+  return start_of(span);
+}
+
+void free(Span* span) {
+  if (has_owner(span)) {
+    shared::forget_large(span);
+  }
+  span->kind.store(SpanKind::none);
+  g_arena.free(span);
+  idle::note_free();
+}
+
+bool resize_in_place(Span* span, size_t size, Fit fit) {
+  if (size > kMaxRequest || (fit == Fit::close && size <= kMaxSmall)) return false;
+  Units wanted = Units::holding(size == 0 ? 1 : size);
+  Units present{span->units};
+  if (wanted > present && (wanted.count > UINT32_MAX || !g_arena.lengthen(span, wanted)))
+    return false;
+  if (wanted < present) {
+    g_arena.free(g_arena.cut(span, wanted));
+    idle::note_free();
+  }
+  span->requested = size;
+  return true;
+}
+
+void* resize_by_moving(Span* span, size_t size) {
+  size_t present = Units{span->units}.bytes();
+  if (size <= present || has_owner(span) || !worth_moving(present)) return nullptr;
+  Span* target = allocate_span(size, kUnitSize, Prefer::zero);
+  if (target == nullptr) return nullptr;
+  if (!platform::move_pages(g_realm.address(span), g_realm.address(target), present)) {
+    free(target);
+    return nullptr;
+  }
+  g_moves.fetch_add(1, std::memory_order_relaxed);
+  span->kind.store(SpanKind::none);
+  g_arena.free(span);
+  return start_of(target);
+}
+
+}  // namespace rh::large

@@ -1,0 +1,277 @@
+#include "heap/registry.h"
+
+#include "heap/idle.h"
+#include "platform/platform.h"
+
+#include <new>
+
+namespace rh::registry {
+
+namespace {
+
+// A birth looks at this many heaps for one left behind before it makes a new one: so there are never many more heaps
+// than threads were alive at once, and a birth among many threads stays cheap.
+constexpr int kLooks = 8;
+
+constexpr size_t kHeapSize = align_up(sizeof(Heap), 64);
+constexpr size_t kChunkHeader = 64;
+constexpr size_t kChunk = 16 * align_up(kHeapSize, platform::kPageSize);
+
+constinit Lock g_lock;
+constinit std::atomic<Heap*> g_threads{nullptr};
+constinit std::atomic<Heap*> g_cursor{nullptr};
+constinit std::atomic<bool> g_watches_forks{false};
+constinit std::atomic<bool> g_loading{true};
+constinit Heap* g_shared = nullptr;
+constinit Heap* g_unused_shared = nullptr;
+constinit uintptr_t g_chunk = 0;
+constinit uintptr_t g_chunks = 0;  // the latest; the first word of each is the one before
+constinit size_t g_chunk_left = 0;
+constinit Counter g_thread_heaps, g_metadata;
+
+// Memory for a heap, away from the blocks. The caller holds g_lock. Never given back: heaps are reused.
+void* heap_memory() {
+  if (g_chunk_left < kHeapSize) {
+    uintptr_t chunk = platform::reserve(kChunk, platform::kPageSize);
+    if (chunk == 0) return nullptr;
+    if (!platform::commit(chunk, kChunk)) {
+      platform::release(chunk, kChunk);
+      return nullptr;
+    }
+    *reinterpret_cast<uintptr_t*>(chunk) = g_chunks;
+    g_chunks = chunk;
+    g_chunk = chunk + kChunkHeader;
+    g_chunk_left = kChunk - kChunkHeader;
+  }
+  void* memory = reinterpret_cast<void*>(g_chunk);
+  g_chunk += kHeapSize;
+  g_chunk_left -= kHeapSize;
+  g_metadata.add(kHeapSize);
+  return memory;
+}
+
+// Each call looks one further round the list of heaps.
+Heap* next_to_look_at() {
+  Heap* heap = g_cursor.load(std::memory_order_acquire);
+  if (heap == nullptr) heap = g_threads.load(std::memory_order_acquire);
+  if (heap != nullptr) g_cursor.store(heap->next, std::memory_order_release);
+  return heap;
+}
+
+// In a fork's child a thread may have vanished between linking a block into a batch and counting it.
+void recount_outgoing(Heap* heap) {
+  for (Outgoing& out : heap->outgoing) {
+    if (out.first == nullptr) {
+      out = {};
+      continue;
+    }
+    out.slab = slab::head(g_realm.span_of(out.first));
+    out.count = 1;
+    for (out.last = out.first; out.last->next != nullptr; out.last = out.last->next) ++out.count;
+  }
+}
+
+// The caller has just become the owner of a heap left behind.
+void settle(Heap* heap) {
+  LockGuard guard(heap->lock);
+  heap->token.store(platform::thread_token());
+  if (!heap->recount) return;
+  recount_outgoing(heap);
+  for (Span* slab : heap->current) {
+    if (slab != nullptr) slab::recount(slab);
+  }
+}
+
+Heap* find_ownerless() {
+  for (int look = 0; look < kLooks; ++look) {
+    Heap* heap = next_to_look_at();
+    if (heap == nullptr) return nullptr;
+    if (heap->ownership.try_acquire()) {
+      settle(heap);
+      return heap;
+    }
+    // The loader resets thread-local storage once while a program starts: this thread has forgotten its heap. Later a
+    // token proves nothing: it may be that of a dead thread, whose heap another is just taking over.
+    if (g_loading.load(std::memory_order_relaxed) &&
+        heap->token.load() == platform::thread_token()) {
+      return heap;
+    }
+  }
+  return nullptr;
+}
+
+Heap* make() {
+  LockGuard guard(g_lock);
+  void* memory = heap_memory();
+  if (memory == nullptr) return nullptr;
+  Heap* heap = new (memory) Heap;
+  heap->token.store(platform::thread_token());
+  heap->ownership.reset();
+  heap->ownership.try_acquire();
+  heap->next = g_threads.load(std::memory_order_relaxed);
+  g_threads.store(heap, std::memory_order_release);
+  g_thread_heaps.add(1);
+  return heap;
+}
+
+void set_aside_current(Heap* heap) {
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    Span* slab = heap->current[index];
+    if (slab == nullptr) continue;
+    heap->current[index] = nullptr;
+    slab->state = SlabState::available;
+    heap->available[index].push_back(slab);
+  }
+}
+
+void take_over(Heap* heap, Heap* from) {
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    while (Span* slab = from->available[index].pop_front()) {
+      if (from->recount) slab::recount(slab);
+      slab->owner.store_release(heap);
+      heap->available[index].push_back(slab);
+      slab::arm(slab, slab::outstanding(slab));
+    }
+  }
+}
+
+}  // namespace
+
+void loaded() { g_loading.store(false, std::memory_order_relaxed); }
+
+Heap* threads() { return g_threads.load(std::memory_order_acquire); }
+Heap* shared_heaps() { return g_shared; }
+Lock& lock() { return g_lock; }
+size_t thread_heaps() { return g_thread_heaps.value(); }
+size_t metadata_bytes() { return g_metadata.value(); }
+
+Heap* adopt_or_make() {
+  if (!g_watches_forks.exchange(true, std::memory_order_relaxed)) {
+    platform::on_fork(before_fork, after_fork_in_parent, after_fork_in_child);
+  }
+  if (Heap* heap = find_ownerless()) return heap;
+  return make();
+}
+
+void adopt_slabs(Heap* heap) {
+  Heap* from = next_to_look_at();
+  if (from == nullptr || from == heap || !from->ownership.try_acquire()) return;
+  settle(from);
+  post_all(from);
+  {
+    // Nobody else waits for two heaps' locks: helpers only try.
+    LockGuard guard(from->lock);
+    drain(from, {heap->token.load(), true});
+    empty_bins(from);
+    release_empty(from, heap->token.load());
+    set_aside_current(from);
+    take_over(heap, from);
+  }
+  from->ownership.release();
+}
+
+// ---- the end ------------------------------------------------------------------------------------
+
+// With the thread that owned it out of the way.
+static void empty(Heap* heap) {
+  LockGuard guard(heap->lock);
+  drain(heap, {platform::thread_token(), true});
+  empty_bins(heap);
+  release_empty(heap, platform::thread_token());
+}
+
+void release_unused() {
+  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) post_all(heap);
+  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) empty(heap);
+  if (torn()) return;
+  if (g_arena.figures().in_use != 0) {
+    g_arena.purge(0);
+    return;
+  }
+  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) heap->ownership.drop();
+  g_realm.release_all();
+  while (g_chunks != 0) {
+    uintptr_t chunk = g_chunks;
+    g_chunks = *reinterpret_cast<uintptr_t*>(chunk);
+    platform::release(chunk, kChunk);
+  }
+}
+
+// ---- first-class heaps --------------------------------------------------------------------------
+
+Heap* make_shared() {
+  LockGuard guard(g_lock);
+  void* memory = g_unused_shared;
+  if (memory != nullptr) {
+    g_unused_shared = g_unused_shared->next;
+  } else {
+    memory = heap_memory();
+  }
+  if (memory == nullptr) return nullptr;
+  Heap* heap = new (memory) Heap;
+  heap->shared = true;
+  heap->next = g_shared;
+  if (g_shared != nullptr) g_shared->previous = heap;
+  return g_shared = heap;
+}
+
+void forget_shared(Heap* heap) {
+  LockGuard guard(g_lock);
+  (heap->previous != nullptr ? heap->previous->next : g_shared) = heap->next;
+  if (heap->next != nullptr) heap->next->previous = heap->previous;
+  heap->next = g_unused_shared;
+  g_unused_shared = heap;
+}
+
+// ---- fork ---------------------------------------------------------------------------------------
+
+namespace {
+
+// Marks locks taken for a fork: those that a signal handler's fork found held by its own thread stay as they are.
+constexpr uint32_t kForkToken = 3;
+
+// All but g_lock, which keeps the lists from growing and is taken first and released last.
+template <typename Visit>
+void for_each_lock(Visit visit) {
+  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) visit(heap->lock);
+  for (Heap* heap = g_shared; heap != nullptr; heap = heap->next) visit(heap->lock);
+  visit(g_arena.lock());
+}
+
+void release_after_fork(Lock& lock) {
+  if (lock.held_by(kForkToken)) lock.release();
+}
+
+void release_fork_locks() {
+  for_each_lock(release_after_fork);
+  release_after_fork(g_lock);
+}
+
+}  // namespace
+
+void before_fork() {
+  uint32_t token = platform::thread_token();
+  auto acquire = [token](Lock& lock) {
+    if (!lock.held_by(token)) lock.acquire(kForkToken);
+  };
+  acquire(g_lock);
+  for_each_lock(acquire);
+}
+
+void after_fork_in_parent() { release_fork_locks(); }
+
+void after_fork_in_child() {
+  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) {
+    heap->ownership.reset();
+    if (heap == own_heap_if_any()) {
+      heap->ownership.try_acquire();
+    } else {
+      heap->recount = true;
+    }
+  }
+  g_arena.after_fork_in_child();
+  release_fork_locks();
+  idle::after_fork_in_child();
+}
+
+}  // namespace rh::registry

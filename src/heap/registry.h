@@ -1,0 +1,44 @@
+// All heaps there are: how threads come by theirs, and what becomes of it when they end.
+//
+// A thread's heap outlives it. Nothing happens when a thread ends (platform::Ownership lapses); a new thread takes
+// over an ownerless heap whole, and a heap about to take memory from the arena first takes the available slabs of
+// one that has no owner.
+#pragma once
+
+#include "heap/heap.h"
+
+namespace rh::registry {
+
+// A heap owned by the calling thread: one left behind, or a new one. Null when out of memory.
+Heap* adopt_or_make();
+
+// To be called when the loader is done with this library: from then on thread-local storage stays as it is.
+void loaded();
+
+// Looks at one other heap; when nobody owns it, takes over its available slabs. The caller holds heap.lock.
+void adopt_slabs(Heap* heap);
+
+// The heaps of threads, newest first. The list only grows; it may be walked without a lock.
+Heap* threads();
+
+// First-class heaps; to be walked holding lock().
+Heap* shared_heaps();
+Lock& lock();
+
+Heap* make_shared();
+void forget_shared(Heap* heap);
+
+// For a library about to be unloaded, with nobody inside it: when no block is live, everything goes back to the OS, else
+// what is free does. Nothing of the library may be used again.
+void release_unused();
+
+size_t thread_heaps();
+size_t metadata_bytes();
+
+// Around fork, called by the platform: takes every lock the calling thread does not hold already, and gives them back. In
+// the child every other thread's heap becomes ownerless.
+void before_fork();
+void after_fork_in_parent();
+void after_fork_in_child();
+
+}  // namespace rh::registry

@@ -1,0 +1,148 @@
+// Blocks freed by a thread that does not own their slab. They are collected per slab and travel together: one
+// push, one atomic operation, however many they are. (The batching follows the BatchIt idea: J. Li et al., "BatchIt:
+// Optimizing Message-Passing Allocators for Producer-Consumer Workloads", ISMM 2024.)
+//
+// A message is its first block: the first word links messages in the inbox, the second holds the rest.
+#include "heap/heap.h"
+#include "heap/idle.h"
+
+namespace rh {
+
+namespace {
+
+// A batch is sent when it holds this much; larger blocks go alone.
+constexpr size_t kBatchBytes = 4096;
+
+// After sending this much, a thread looks after an owner's inbox itself: the owner may be asleep, or gone.
+constexpr size_t kHelpAfterBytes = size_t{1} << 20;
+
+struct Message {
+  Message* next;
+  alignas(8) uint64_t packed;
+};
+static_assert(sizeof(Message) <= kBlockAlign);
+
+// Positions are in block-alignment steps from the slab's start.
+constexpr size_t kPositionBits = 16;
+static_assert(size_class::kMostUnits.bytes() / kBlockAlign <= size_t{1} << kPositionBits);
+
+struct Batch {
+  Block* second;  // null when there is but one
+  Block* last;
+  unsigned count;
+};
+
+uint64_t position_in(uintptr_t slab, const Block* block) {
+  return (address_of(block) - slab) / kBlockAlign;
+}
+
+Block* at_position(uintptr_t slab, uint64_t position) {
+  return reinterpret_cast<Block*>(slab + (position & 0xffff) * kBlockAlign);
+}
+
+Message* encode(const Outgoing& out) {
+  uintptr_t slab = g_realm.address(out.slab);
+  Message* message = reinterpret_cast<Message*>(out.first);
+  uint64_t second = out.count > 1 ? position_in(slab, out.first->next) : 0;
+  message->packed = second | position_in(slab, out.last) << kPositionBits |
+                    static_cast<uint64_t>(out.count) << (2 * kPositionBits);
+  return message;
+}
+
+Batch decode(const Message* message, const Span* slab_span) {
+  uintptr_t slab = g_realm.address(slab_span);
+  unsigned count = static_cast<unsigned>(message->packed >> (2 * kPositionBits));
+  return {count > 1 ? at_position(slab, message->packed) : nullptr,
+          at_position(slab, message->packed >> kPositionBits), count};
+}
+
+void push(std::atomic<Block*>& inbox, Message* message) {
+  Block* first = inbox.load(std::memory_order_relaxed);
+  do {
+    message->next = reinterpret_cast<Message*>(first);
+  } while (!inbox.compare_exchange_weak(first, reinterpret_cast<Block*>(message),
+                                        std::memory_order_release, std::memory_order_relaxed));
+}
+
+// Drains the owner's inbox in its stead, unless it is busy with its heap: then it will do so itself.
+bool help(Heap* owner, const Heap* helper) {
+  if (!owner->lock.try_acquire(helper->token.load())) return false;
+  drain(owner, {helper->token.load(), false});
+  owner->lock.release();
+  return true;
+}
+
+// True when memory of the owner's may have become free.
+bool post(Heap* heap, Outgoing& out) {
+  // A fork may find this thread anywhere here: better that the child loses the batch than that it has it twice.
+  Outgoing sent = out;
+  out = {};
+  std::atomic_signal_fence(std::memory_order_release);
+  size_t bytes = sent.count * size_t{slab::properties(sent.slab).size};
+  heap->remote_frees.add(sent.count);
+  heap->remote_batches.add(1);
+  Heap* owner = sent.slab->owner.load_acquire();
+  push(owner->inbox, encode(sent));
+  heap->posted_bytes += bytes;
+  if (heap->posted_bytes < kHelpAfterBytes) return false;
+  heap->posted_bytes = 0;
+  return help(owner, heap);
+}
+
+Outgoing& slot_of(Heap* heap, const Span* slab) {
+  size_t index = address_of(slab) / sizeof(Span);
+  return heap->outgoing[(index ^ index / Heap::kOutgoing) % Heap::kOutgoing];
+}
+
+}  // namespace
+
+void free_remote(Heap* heap, Span* slab, Block* block) {
+  if (heap == nullptr) {
+    // No memory for a heap of this thread's own: the block travels alone.
+    block->next = nullptr;
+    push(slab->owner.load_acquire()->inbox, encode({slab, block, block, 1}));
+    return;
+  }
+  bool helped = false;
+  Outgoing& out = slot_of(heap, slab);
+  if (out.slab != slab) {
+    if (out.first != nullptr) helped = post(heap, out);
+    out.slab = slab;
+    out.last = block;
+  }
+  block->next = out.first;
+  // A fork may find this thread here: the chain is whole at every step (registry.cpp counts it again).
+  std::atomic_signal_fence(std::memory_order_release);
+  out.first = block;
+  ++out.count;
+  if (out.count * size_t{slab::properties(slab).size} >= kBatchBytes) helped |= post(heap, out);
+  if (helped) idle::note_free();
+}
+
+void post_all(Heap* heap) {
+  for (Outgoing& out : heap->outgoing) {
+    if (out.first != nullptr) post(heap, out);
+  }
+}
+
+void drain(Heap* heap, Caller caller) {
+  Block* inbox = heap->inbox.exchange(nullptr, std::memory_order_acquire);
+  Message* message = reinterpret_cast<Message*>(inbox);
+  while (message != nullptr) {
+    Message* next = message->next;
+    Block* first = reinterpret_cast<Block*>(message);
+    Span* slab = slab::head(g_realm.span_of(message));
+    Heap* owner = slab->owner.load_acquire();
+    if (owner == heap) {
+      Batch batch = decode(message, slab);
+      first->next = batch.second;
+      slab::give_back(slab, first, batch.last, batch.count);
+      review(heap, slab, caller);
+    } else {
+      push(owner->inbox, message);  // adopted by another heap meanwhile
+    }
+    message = next;
+  }
+}
+
+}  // namespace rh

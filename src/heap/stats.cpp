@@ -1,0 +1,59 @@
+#include "heap/stats.h"
+
+#include "heap/registry.h"
+
+namespace rh::stats {
+
+namespace {
+
+void add_slab(Figures* figures, const Span* slab) {
+  const size_class::Properties& own = slab::properties(slab);
+  ClassFigures& of_class = figures->classes[slab->size_class.load()];
+  unsigned outstanding = slab::outstanding(slab);
+  if (outstanding > own.capacity) outstanding = own.capacity;  // caught in mid-change
+  of_class.slabs += 1;
+  of_class.blocks += own.capacity;
+  of_class.in_use += outstanding;
+  figures->in_use += outstanding * size_t{own.size};
+}
+
+void add_spans(Figures* figures) {
+  Span* end = g_realm.first() + g_realm.count();
+  for (Span* span = g_realm.first(); span < end; ++span) {
+    SpanKind kind = span->kind.load_acquire();
+    if (kind == SpanKind::slab) add_slab(figures, span);
+    if (kind == SpanKind::large) {
+      figures->large_blocks += 1;
+      figures->large_bytes += Units{span->units}.bytes();
+    }
+    bool whole = kind == SpanKind::slab || kind == SpanKind::large || is_free(kind);
+    if (whole && span->units > 1) span += span->units - 1;
+  }
+  figures->in_use += figures->large_bytes;
+}
+
+void add_heap(Figures* figures, const Heap* heap) {
+  figures->heaps += 1;
+  figures->refills += heap->refills.value();
+  figures->slabs_taken += heap->slabs_taken.value();
+  figures->marks += heap->marks.value();
+  figures->remote_frees += heap->remote_frees.value();
+  figures->remote_batches += heap->remote_batches.value();
+}
+
+}  // namespace
+
+void gather(Figures* figures) {
+  *figures = {};
+  {
+    LockGuard guard(g_arena.lock());
+    figures->reserved = g_realm.reserved();
+    figures->arena = g_arena.figures();
+    figures->metadata = registry::metadata_bytes() + g_realm.side_tables();
+    add_spans(figures);
+  }
+  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next)
+    add_heap(figures, heap);
+}
+
+}  // namespace rh::stats
