@@ -1,0 +1,132 @@
+/* reheap: the C interface.
+ *
+ * Every function here works whether or not the library also serves malloc, and every block made
+ * here may be freed by any thread. Sizes are bytes. Unless a function says otherwise it may be
+ * called from any thread, and not from a signal handler.
+ *
+ * Two libraries carry these names: `libreheap` also serves malloc, free and operator new;
+ * `libreheap-core` leaves those to the system, so that both heaps live side by side.
+ */
+#ifndef REHEAP_REHEAP_H
+#define REHEAP_REHEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RH_VERSION_MAJOR 0
+#define RH_VERSION_MINOR 1
+#define RH_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define RH_API __attribute__((visibility("default")))
+#else
+#define RH_API
+#endif
+
+#ifdef __cplusplus
+#define RH_NOTHROW noexcept
+extern "C" {
+#else
+#define RH_NOTHROW
+#endif
+
+/* ---- blocks -------------------------------------------------------------------------------- */
+
+/* A block of at least `size` bytes, aligned to 16. A size of 0 gives a unique block. On failure
+ * NULL and errno ENOMEM; the heap stays consistent. */
+RH_API void* rh_malloc(size_t size) RH_NOTHROW;
+
+/* As rh_malloc for `count * size` bytes, all zero. An overflowing product fails with ENOMEM.
+ * Memory fresh from the OS is known to be zero and not touched. */
+RH_API void* rh_calloc(size_t count, size_t size) RH_NOTHROW;
+
+/* Resizes the block, in place where it can. NULL `block` allocates; size 0 frees the block and
+ * gives NULL. On failure NULL and ENOMEM, and the old block lives on. */
+RH_API void* rh_realloc(void* block, size_t size) RH_NOTHROW;
+
+/* A block at a multiple of `alignment`, a power of two up to 1 GiB (else NULL and EINVAL). */
+RH_API void* rh_aligned_alloc(size_t alignment, size_t size) RH_NOTHROW;
+
+/* Frees a block made by any function of this library; NULL does nothing. A pointer this library
+ * did not make goes to the allocator that is next in line, or is reported and ends the process. */
+RH_API void rh_free(void* block) RH_NOTHROW;
+
+/* Bytes that may be used in the block: at least what was asked for. 0 for NULL. */
+RH_API size_t rh_usable_size(const void* block) RH_NOTHROW;
+
+/* The usable size a request of `size` bytes would get. */
+RH_API size_t rh_good_size(size_t size) RH_NOTHROW;
+
+/* Whether `pointer` lies in a block of this library's (live or not yet reused). Never faults. */
+RH_API bool rh_owns(const void* pointer) RH_NOTHROW;
+
+/* ---- heaps --------------------------------------------------------------------------------- */
+
+/* A heap of one's own. Its blocks are freed by rh_free, or all at once with the heap. Any thread may
+ * use it; its operations are serialised by a lock. */
+typedef struct rh_heap rh_heap;
+
+/* A new, empty heap; NULL and ENOMEM on failure. */
+RH_API rh_heap* rh_heap_create(void) RH_NOTHROW;
+
+/* Frees every block still in the heap, and the heap. No other thread may be using either. */
+RH_API void rh_heap_destroy(rh_heap* heap) RH_NOTHROW;
+
+RH_API void* rh_heap_malloc(rh_heap* heap, size_t size) RH_NOTHROW;
+RH_API void* rh_heap_calloc(rh_heap* heap, size_t count, size_t size) RH_NOTHROW;
+RH_API void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size) RH_NOTHROW;
+
+/* Resizes a block of this heap within this heap. */
+RH_API void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) RH_NOTHROW;
+
+/* ---- memory held --------------------------------------------------------------------------- */
+
+/* Returns to the OS at once what is free and unused, from every thread's heap that is at rest.
+ * Gives the bytes returned. */
+RH_API size_t rh_trim(void) RH_NOTHROW;
+
+/* What the library holds, in bytes. Gathered when asked: costs the fast paths nothing. */
+typedef struct rh_stats {
+  size_t struct_size; /* set by the caller to sizeof(rh_stats) */
+  size_t reserved;    /* address space taken */
+  size_t committed;   /* address space made usable */
+  size_t committed_peak;
+  size_t in_use;       /* in blocks handed out, as their usable sizes, caches of threads included */
+  size_t spans_in_use; /* in slabs and large blocks */
+  size_t spans_in_use_peak;
+  size_t free_dirty;     /* free, probably resident, to be reused or returned */
+  size_t metadata;       /* touched for descriptors and heaps */
+  size_t returned;       /* given back to the OS, since the start */
+  size_t heaps;          /* heaps of threads, the idle ones included */
+  size_t remote_frees;   /* blocks freed by a thread that did not own them */
+  size_t remote_batches; /* messages that carried them */
+  size_t slow_paths;     /* refills of a thread's free list */
+  size_t os_calls;       /* all kinds together; by kind in the JSON */
+} rh_stats;
+
+/* Fills `*stats` up to its struct_size. False if struct_size was not set. */
+RH_API bool rh_stats_get(rh_stats* stats) RH_NOTHROW;
+
+/* Writes the statistics as one JSON object through `write(text, length, context)`, in pieces.
+ * Allocates nothing. */
+typedef void (*rh_write_fn)(const char* text, size_t length, void* context);
+RH_API void rh_stats_json(rh_write_fn write, void* context) RH_NOTHROW;
+
+/* Writes who serves malloc here, version, build, options in force and realm, as one JSON object. */
+RH_API void rh_report_json(rh_write_fn write, void* context) RH_NOTHROW;
+
+/* ---- options ------------------------------------------------------------------------------- */
+
+/* Sets an option by its name without the REHEAP_ prefix, in lower case ("decay_ms"), to the text one
+ * would give in the environment. False, and a line on stderr, when the name or value is not known or the
+ * option can no longer change. docs/options.md lists them all. */
+RH_API bool rh_option_set(const char* name, const char* value) RH_NOTHROW;
+
+/* "0.1.0" */
+RH_API const char* rh_version(void) RH_NOTHROW;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,133 @@
+// The public C interface.
+#include "reheap/reheap.h"
+
+#include <errno.h>
+
+#include "base/bits.h"
+#include "entry/describe.h"
+#include "entry/options.h"
+#include "entry/rules.h"
+#include "heap/idle.h"
+#include "heap/stats.h"
+#include "platform/platform.h"
+
+using namespace rh;
+
+namespace {
+
+// The public name of a heap is opaque; inside it is what it is.
+Heap* inside(rh_heap* heap) { return reinterpret_cast<Heap*>(heap); }
+
+bool valid_alignment(size_t alignment) {
+  if (is_power_of_two(alignment) && alignment <= kMaxAlignment) return true;
+  foreign::set_errno(EINVAL);
+  return false;
+}
+
+size_t at_least_block(size_t alignment) {
+  return alignment < kBlockAlign ? kBlockAlign : alignment;
+}
+
+size_t all_os_calls() {
+  size_t total = 0;
+  for (size_t kind = 0; kind < static_cast<size_t>(platform::OsCall::count); ++kind) {
+    total += platform::os_calls(static_cast<platform::OsCall>(kind));
+  }
+  return total;
+}
+
+}  // namespace
+
+extern "C" {
+
+void* rh_malloc(size_t size) noexcept { return rules::allocate(size); }
+
+void* rh_calloc(size_t count, size_t size) noexcept { return rules::allocate_zeroed(count, size); }
+
+void* rh_realloc(void* block, size_t size) noexcept { return rules::reallocate(block, size); }
+
+void* rh_aligned_alloc(size_t alignment, size_t size) noexcept {
+  return valid_alignment(alignment) ? rules::allocate_aligned(alignment, size) : nullptr;
+}
+
+void rh_free(void* block) noexcept { rules::free(block); }
+
+size_t rh_usable_size(const void* block) noexcept { return rules::usable_size(block); }
+
+size_t rh_good_size(size_t size) noexcept { return good_size(size); }
+
+bool rh_owns(const void* pointer) noexcept { return owns(pointer); }
+
+rh_heap* rh_heap_create(void) noexcept {
+  start();
+  return static_cast<rh_heap*>(rules::checked(shared::create()));
+}
+
+void rh_heap_destroy(rh_heap* heap) noexcept {
+  if (heap != nullptr) shared::destroy(inside(heap));
+}
+
+void* rh_heap_malloc(rh_heap* heap, size_t size) noexcept {
+  return rules::heap_allocate(inside(heap), kBlockAlign, size, false);
+}
+
+void* rh_heap_calloc(rh_heap* heap, size_t count, size_t size) noexcept {
+  size_t bytes = 0;
+  if (!rules::product(count, size, &bytes)) return rules::out_of_memory();
+  return rules::heap_allocate(inside(heap), kBlockAlign, bytes, true);
+}
+
+void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size) noexcept {
+  if (!valid_alignment(alignment)) return nullptr;
+  return rules::heap_allocate(inside(heap), at_least_block(alignment), size, false);
+}
+
+void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) noexcept {
+  return rules::heap_reallocate(inside(heap), block, size);
+}
+
+size_t rh_trim(void) noexcept { return idle::trim(); }
+
+bool rh_stats_get(rh_stats* stats) noexcept {
+  if (stats->struct_size == 0) return false;
+  stats::Figures figures;
+  stats::gather(&figures);
+  rh_stats all = {};
+  all.struct_size = stats->struct_size;
+  all.reserved = figures.reserved;
+  all.committed = figures.arena.committed;
+  all.committed_peak = figures.arena.committed_peak;
+  all.in_use = figures.in_use;
+  all.spans_in_use = figures.arena.in_use;
+  all.spans_in_use_peak = figures.arena.in_use_peak;
+  all.free_dirty = figures.arena.dirty;
+  all.metadata = figures.metadata;
+  all.returned = figures.arena.returned;
+  all.heaps = figures.heaps;
+  all.remote_frees = figures.remote_frees;
+  all.remote_batches = figures.remote_batches;
+  all.slow_paths = figures.refills;
+  all.os_calls = all_os_calls();
+  size_t known = stats->struct_size < sizeof(all) ? stats->struct_size : sizeof(all);
+  __builtin_memcpy(stats, &all, known);
+  return true;
+}
+
+void rh_stats_json(rh_write_fn write, void* context) noexcept {
+  Text text(write, context);
+  describe::statistics(text);
+}
+
+void rh_report_json(rh_write_fn write, void* context) noexcept {
+  Text text(write, context);
+  describe::process(text);
+}
+
+bool rh_option_set(const char* name, const char* value) noexcept {
+  start();
+  return options::set(name, value, options::When::running);
+}
+
+const char* rh_version(void) noexcept { return describe::version(); }
+
+}  // extern "C"

@@ -1,0 +1,259 @@
+#include "entry/crt_fast.h"
+
+#include <errno.h>
+
+#include "base/bits.h"
+#include "entry/start.h"
+#include "entry/windows/copies.h"
+#include "heap/heap.h"
+
+namespace rh::crt {
+
+namespace {
+
+// As large as the runtimes try (_HEAP_MAXREQ); the new-handler is not asked about more.
+constexpr size_t kMost = SIZE_MAX & ~size_t{0x1f};
+constexpr size_t kFailed = SIZE_MAX;
+
+void set_errno(const Host& host, int error) {
+  if (host.errno_address != nullptr) *host.errno_address() = error;
+}
+
+void* out_of_memory(const Host& host) {
+  set_errno(host, ENOMEM);
+  return nullptr;
+}
+
+void* invalid(const Host& host) {
+  set_errno(host, EINVAL);
+  if (host.invalid_parameter != nullptr) host.invalid_parameter();
+  return nullptr;
+}
+
+// Whether the program's new-handler, asked because the new mode says so, thinks it worth trying again.
+bool try_again(const Host& host, size_t size) {
+  if (host.query_new_mode == nullptr || host.callnewh == nullptr) return false;
+  return host.query_new_mode() != 0 && host.callnewh(size) != 0;
+}
+
+template <typename Allocate>
+RH_NOINLINE void* insist(const Host& host, size_t size, Allocate allocate) {
+  start();
+  if (size > kMost) return out_of_memory(host);
+  for (;;) {
+    if (void* block = allocate()) return block;
+    if (!try_again(host, size)) return out_of_memory(host);
+  }
+}
+
+// The runtimes take a request of nothing for one of a byte, and say so when asked for the size. Not so the aligned ones.
+size_t at_least_one(size_t size) { return size == 0 ? 1 : size; }
+
+bool is_ours(const void* block) { return in_realm(block); }
+
+// From `block`, which may lie within one, to the end of what was asked for.
+size_t own_bytes(const void* block) {
+  const void* start = block_start(block, "realloc");
+  return requested_size(start, "realloc") - (address_of(block) - address_of(start));
+}
+
+RH_COLD void free_elsewhere(void* block, void (*original)(void*)) {
+  if (const copies::Copy* copy = copies::maker_of(block)) return copy->free(block);
+  if (original != nullptr) return original(block);
+  fail_invalid("free", block);
+}
+
+// ---- moving a block of whoever made it --------------------------------------------------------
+
+// The new block of `size` bytes holds what `old` held of its `present` bytes; `old` is freed.
+void* move(const Host& host, void* old, size_t present, void* fresh, size_t size) {
+  if (fresh == nullptr) return nullptr;
+  __builtin_memcpy(fresh, old, present < size ? present : size);
+  aligned_free(host, old);
+  return fresh;
+}
+
+void* reallocate_own(const Host& host, void* block, size_t size) {
+  size_t present = requested_size(block, "realloc");
+  if (void* resized = resize_in_place(block, size)) return resized;
+  if (void* moved = resize_by_moving(block, size)) return moved;
+  return move(host, block, present, malloc(host, size), size);
+}
+
+void clear_from(void* block, size_t from, size_t to) {
+  if (block != nullptr && to > from)
+    __builtin_memset(static_cast<char*>(block) + from, 0, to - from);
+}
+
+bool product(const Host& host, size_t count, size_t size, size_t* bytes) {
+  if (!__builtin_mul_overflow(count, size, bytes)) return true;
+  out_of_memory(host);
+  return false;
+}
+
+}  // namespace
+
+// ---- malloc's family ----------------------------------------------------------------------------
+
+void* malloc_cold(const Host& host, size_t size) {
+  return insist(host, size, [size] { return allocate_slow(size); });
+}
+
+void* malloc(const Host& host, size_t size) { return malloc_inlined(host, size); }
+
+void* calloc(const Host& host, size_t count, size_t size) {
+  size_t bytes = 0;
+  if (!product(host, count, size, &bytes)) return nullptr;
+  return insist(host, bytes, [bytes] { return allocate_zeroed(bytes); });
+}
+
+void free_cold(const Host& host, void* block) {
+  if (deallocate_slow(block) == Freed::foreign) free_elsewhere(block, host.free);
+}
+
+void free(const Host& host, void* block) { free_inlined(host, block); }
+
+void* realloc(const Host& host, void* block, size_t size) {
+  if (block == nullptr) return malloc(host, size);
+  if (size == 0) {
+    free(host, block);
+    return nullptr;
+  }
+  if (size > kMost) return out_of_memory(host);
+  if (is_ours(block)) return reallocate_own(host, block, size);
+  if (const copies::Copy* copy = copies::maker_of(block)) {
+    return move(host, block, copy->bytes_from(block), malloc(host, size), size);
+  }
+  return host.realloc != nullptr ? host.realloc(block, size) : invalid(host);
+}
+
+void* recalloc(const Host& host, void* block, size_t count, size_t size) {
+  size_t bytes = 0;
+  if (!product(host, count, size, &bytes)) return nullptr;
+  if (block == nullptr) return calloc(host, count, size);
+  if (!is_ours(block) && copies::maker_of(block) == nullptr && host.recalloc != nullptr) {
+    return host.recalloc(block, count, size);
+  }
+  size_t present = msize(host, block);
+  void* resized = realloc(host, block, bytes);
+  clear_from(resized, present, bytes);
+  return resized;
+}
+
+void* expand(const Host& host, void* block, size_t size) {
+  if (block == nullptr) return invalid(host);
+  if (size > kMost) return out_of_memory(host);
+  if (is_ours(block)) {
+    void* resized = resize_in_place(block, size, Fit::loose);
+    return resized != nullptr ? resized : out_of_memory(host);
+  }
+  if (const copies::Copy* copy = copies::maker_of(block)) {
+    return size <= copy->bytes_from(block) ? block : out_of_memory(host);
+  }
+  return host.expand != nullptr ? host.expand(block, size) : invalid(host);
+}
+
+size_t msize(const Host& host, void* block) {
+  if (block == nullptr) {
+    invalid(host);
+    return kFailed;
+  }
+  if (is_ours(block)) return at_least_one(requested_size(block, "_msize"));
+  if (const copies::Copy* copy = copies::maker_of(block)) return copy->bytes_from(block);
+  if (host.msize != nullptr) return host.msize(block);
+  invalid(host);
+  return kFailed;
+}
+
+// ---- the aligned family -------------------------------------------------------------------------
+// A block lies so that `block + offset` is aligned: with an offset it is not the start of what was allocated.
+
+void* aligned_malloc_cold(const Host& host, size_t size, size_t alignment) {
+  return aligned_offset_malloc(host, size, alignment, 0);
+}
+
+void* aligned_malloc(const Host& host, size_t size, size_t alignment) {
+  return aligned_malloc_inlined(host, size, alignment);
+}
+
+void* aligned_offset_malloc(const Host& host, size_t size, size_t alignment, size_t offset) {
+  if (!is_power_of_two(alignment) || (offset != 0 && offset >= size)) return invalid(host);
+  if (alignment > kMaxAlignment) return out_of_memory(host);
+  size_t before = (0 - offset) & (alignment - 1);
+  size_t bytes = 0;
+  if (__builtin_add_overflow(size, before, &bytes)) return out_of_memory(host);
+  void* start = insist(host, bytes, [=] { return allocate_aligned(alignment, bytes); });
+  return start == nullptr ? nullptr : static_cast<char*>(start) + before;
+}
+
+void aligned_free(const Host& host, void* block) { aligned_free_inlined(host, block); }
+
+void aligned_free_cold(const Host& host, void* block) {
+  if (is_ours(block)) {
+    deallocate(block_start(block, "_aligned_free"));
+  } else {
+    free_elsewhere(block, host.aligned_free);
+  }
+}
+
+void* aligned_realloc(const Host& host, void* block, size_t size, size_t alignment) {
+  return aligned_offset_realloc(host, block, size, alignment, 0);
+}
+
+void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t alignment,
+                             size_t offset) {
+  if (block == nullptr) return aligned_offset_malloc(host, size, alignment, offset);
+  if (size == 0) {
+    aligned_free(host, block);
+    return nullptr;
+  }
+  bool ours = is_ours(block);
+  const copies::Copy* copy = ours ? nullptr : copies::maker_of(block);
+  if (!ours && copy == nullptr) {
+    if (offset == 0 && host.aligned_realloc != nullptr) {
+      return host.aligned_realloc(block, size, alignment);
+    }
+    return host.aligned_offset_realloc != nullptr
+               ? host.aligned_offset_realloc(block, size, alignment, offset)
+               : invalid(host);
+  }
+  if (!is_power_of_two(alignment) || (offset != 0 && offset >= size)) return invalid(host);
+  bool stays_aligned = ((address_of(block) + offset) & (alignment - 1)) == 0;
+  if (ours && stays_aligned && block == block_start(block, "_aligned_realloc")) {
+    if (void* resized = resize_in_place(block, size)) return resized;
+  }
+  size_t present = ours ? own_bytes(block) : copy->bytes_from(block);
+  return move(host, block, present, aligned_offset_malloc(host, size, alignment, offset), size);
+}
+
+void* aligned_recalloc(const Host& host, void* block, size_t count, size_t size, size_t alignment) {
+  return aligned_offset_recalloc(host, block, count, size, alignment, 0);
+}
+
+void* aligned_offset_recalloc(const Host& host, void* block, size_t count, size_t size,
+                              size_t alignment, size_t offset) {
+  size_t bytes = 0;
+  if (!product(host, count, size, &bytes)) return nullptr;
+  if (block != nullptr && !is_ours(block) && copies::maker_of(block) == nullptr &&
+      host.aligned_offset_recalloc != nullptr) {
+    return host.aligned_offset_recalloc(block, count, size, alignment, offset);
+  }
+  size_t present = block == nullptr ? 0 : aligned_msize(host, block, alignment, offset);
+  void* resized = aligned_offset_realloc(host, block, bytes, alignment, offset);
+  clear_from(resized, present, bytes);
+  return resized;
+}
+
+size_t aligned_msize(const Host& host, void* block, size_t alignment, size_t offset) {
+  if (block == nullptr || !is_power_of_two(alignment)) {
+    invalid(host);
+    return kFailed;
+  }
+  if (is_ours(block)) return own_bytes(block);
+  if (const copies::Copy* copy = copies::maker_of(block)) return copy->bytes_from(block);
+  if (host.aligned_msize != nullptr) return host.aligned_msize(block, alignment, offset);
+  invalid(host);
+  return kFailed;
+}
+
+}  // namespace rh::crt

@@ -1,0 +1,56 @@
+// The allocation functions of Windows' C runtimes, their rules once. A call comes through one runtime, its host: what this
+// heap did not make goes to what that runtime did before, and its errno, new mode and new-handler are the ones that
+// count. Who made a block is found in this order: this heap, another copy of it, the host.
+//
+// Blocks are freed by any function of the family, whichever made them: `free` takes blocks of aligned_malloc and the other
+// way round, which Microsoft's runtime does not.
+#pragma once
+
+#include <cstddef>
+
+namespace rh::crt {
+
+// A runtime as it is without us. NULL: it has no such function.
+struct Host {
+  // For blocks that are not ours.
+  void (*free)(void*);
+  void* (*realloc)(void*, size_t);
+  void* (*recalloc)(void*, size_t, size_t);
+  void* (*expand)(void*, size_t);
+  size_t (*msize)(void*);
+  void (*aligned_free)(void*);
+  void* (*aligned_realloc)(void*, size_t, size_t);
+  void* (*aligned_recalloc)(void*, size_t, size_t, size_t);
+  void* (*aligned_offset_realloc)(void*, size_t, size_t, size_t);
+  void* (*aligned_offset_recalloc)(void*, size_t, size_t, size_t, size_t);
+  size_t (*aligned_msize)(void*, size_t, size_t);
+  int (*heapchk)();
+  int (*heapmin)();
+  int (*heapwalk)(void*);
+
+  int* (*errno_address)();
+  int (*query_new_mode)();
+  int (*callnewh)(size_t);      // calls the new-handler; 0 when there is none
+  void (*invalid_parameter)();  // calls the handler for invalid parameters, which may not return
+};
+
+void* malloc(const Host& host, size_t size);
+void free(const Host& host, void* block);
+void* calloc(const Host& host, size_t count, size_t size);
+void* realloc(const Host& host, void* block, size_t size);
+void* recalloc(const Host& host, void* block, size_t count, size_t size);
+void* expand(const Host& host, void* block, size_t size);
+size_t msize(const Host& host, void* block);
+
+void* aligned_malloc(const Host& host, size_t size, size_t alignment);
+void* aligned_realloc(const Host& host, void* block, size_t size, size_t alignment);
+void* aligned_recalloc(const Host& host, void* block, size_t count, size_t size, size_t alignment);
+void* aligned_offset_malloc(const Host& host, size_t size, size_t alignment, size_t offset);
+void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t alignment,
+                             size_t offset);
+void* aligned_offset_recalloc(const Host& host, void* block, size_t count, size_t size,
+                              size_t alignment, size_t offset);
+size_t aligned_msize(const Host& host, void* block, size_t alignment, size_t offset);
+void aligned_free(const Host& host, void* block);
+
+}  // namespace rh::crt

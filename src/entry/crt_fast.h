@@ -1,0 +1,40 @@
+// The functions of crt.h that are called most, for the names they stand behind: inlined, the fast path is all there is.
+// Those for alignments are among them because C++ allocates by them whenever it names an alignment, of 8 as of 64: all
+// containers of LLVM do.
+#pragma once
+
+#include "base/bits.h"
+#include "entry/crt.h"
+#include "heap/heap.h"
+
+namespace rh::crt {
+
+// When the fast path has no block, or the block is not the calling thread's own.
+RH_COLD void* malloc_cold(const Host& host, size_t size);
+RH_COLD void free_cold(const Host& host, void* block);
+void* aligned_malloc_cold(const Host& host, size_t size, size_t alignment);
+void aligned_free_cold(const Host& host, void* block);
+
+RH_INLINE void* malloc_inlined(const Host& host, size_t size) {
+  void* block = allocate_fast(size);
+  return RH_LIKELY(block != nullptr) ? block : malloc_cold(host, size);
+}
+
+RH_INLINE void free_inlined(const Host& host, void* block) {
+  if (deallocate_fast(block)) return;
+  if (block != nullptr) free_cold(host, block);
+}
+
+RH_INLINE void* aligned_malloc_inlined(const Host& host, size_t size, size_t alignment) {
+  if (RH_LIKELY(alignment <= kBlockAlign && is_power_of_two(alignment))) {
+    return malloc_inlined(host, size);
+  }
+  return aligned_malloc_cold(host, size, alignment);
+}
+
+RH_INLINE void aligned_free_inlined(const Host& host, void* block) {
+  if (deallocate_start_fast(block)) return;
+  if (block != nullptr) aligned_free_cold(host, block);
+}
+
+}  // namespace rh::crt

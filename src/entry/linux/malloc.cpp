@@ -1,0 +1,155 @@
+// The C library's names.
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+
+#include <limits>
+
+#include "base/bits.h"
+#include "entry/describe.h"
+#include "entry/rules.h"
+#include "heap/idle.h"
+#include "heap/stats.h"
+#include "platform/platform.h"
+
+#define RH_EXPORT extern "C" [[gnu::visibility("default")]]
+
+// Names that not every C library's headers declare.
+RH_EXPORT void cfree(void* block) noexcept;
+RH_EXPORT void free_sized(void* block, size_t size) noexcept;
+RH_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) noexcept;
+
+using namespace rh;
+
+namespace {
+
+// What POSIX asks for beyond a power of two.
+bool valid_for_posix(size_t alignment) {
+  return is_power_of_two(alignment) && alignment % sizeof(void*) == 0;
+}
+
+void* fail(int error) {
+  errno = error;
+  return nullptr;
+}
+
+stats::Figures gathered() {
+  stats::Figures figures;
+  stats::gather(&figures);
+  return figures;
+}
+
+// Of glibc's names: memory obtained, in large blocks, handed out, free.
+template <typename Info>
+Info info_of(const stats::Figures& figures) {
+  using Field = decltype(Info::arena);
+  constexpr size_t kMost = static_cast<size_t>(std::numeric_limits<Field>::max());
+  auto fit = [](size_t value) { return static_cast<Field>(value < kMost ? value : kMost); };
+  Info info = {};
+  size_t in_spans = figures.arena.in_use;
+  info.arena = fit(in_spans + figures.arena.dirty - figures.large_bytes);
+  info.hblks = fit(figures.large_blocks);
+  info.hblkhd = fit(figures.large_bytes);
+  info.uordblks = fit(figures.in_use);
+  info.fordblks = fit(in_spans + figures.arena.dirty - figures.in_use);
+  info.keepcost = fit(figures.arena.dirty);
+  return info;
+}
+
+}  // namespace
+
+RH_EXPORT void* malloc(size_t size) noexcept { return rules::allocate(size); }
+
+RH_EXPORT void free(void* block) noexcept { rules::free(block); }
+
+RH_EXPORT void* calloc(size_t count, size_t size) noexcept {
+  return rules::allocate_zeroed(count, size);
+}
+
+RH_EXPORT void* realloc(void* block, size_t size) noexcept {
+  return rules::reallocate(block, size);
+}
+
+RH_EXPORT void* reallocarray(void* block, size_t count, size_t size) noexcept {
+  size_t bytes = 0;
+  if (!rules::product(count, size, &bytes)) return rules::out_of_memory();
+  return rules::reallocate(block, bytes);
+}
+
+RH_EXPORT void cfree(void* block) noexcept { rules::free(block); }
+
+RH_EXPORT void free_sized(void* block, size_t) noexcept { rules::free(block); }
+
+RH_EXPORT void free_aligned_sized(void* block, size_t, size_t) noexcept { rules::free(block); }
+
+RH_EXPORT void* aligned_alloc(size_t alignment, size_t size) noexcept {
+  if (!is_power_of_two(alignment)) return fail(EINVAL);
+  return rules::allocate_aligned(alignment, size);
+}
+
+RH_EXPORT int posix_memalign(void** block, size_t alignment, size_t size) noexcept {
+  if (!valid_for_posix(alignment)) return EINVAL;
+  int before = errno;
+  void* made = rules::allocate_aligned(alignment, size);
+  errno = before;
+  if (made == nullptr) return ENOMEM;
+  *block = made;
+  return 0;
+}
+
+// As in glibc, an alignment that is no power of two means the next one.
+RH_EXPORT void* memalign(size_t alignment, size_t size) noexcept {
+  if (alignment > kMaxRequest) return fail(EINVAL);
+  return rules::allocate_aligned(std::bit_ceil(alignment), size);
+}
+
+RH_EXPORT void* valloc(size_t size) noexcept {
+  return rules::allocate_aligned(platform::kPageSize, size);
+}
+
+RH_EXPORT void* pvalloc(size_t size) noexcept {
+  if (size > kMaxRequest) return rules::out_of_memory();
+  size_t pages = align_up(size == 0 ? 1 : size, platform::kPageSize);
+  return rules::allocate_aligned(platform::kPageSize, pages);
+}
+
+RH_EXPORT size_t malloc_usable_size(void* block) noexcept { return rules::usable_size(block); }
+
+RH_EXPORT int malloc_trim(size_t) noexcept { return idle::trim() != 0; }
+
+// glibc's parameters steer its own arenas and thresholds, which are not here: known ones are accepted without effect.
+RH_EXPORT int mallopt(int parameter, int) noexcept {
+  constexpr int kLowest = -8;  // M_ARENA_MAX
+  return parameter >= kLowest && parameter <= 1;
+}
+
+RH_EXPORT struct mallinfo2 mallinfo2() noexcept { return info_of<struct mallinfo2>(gathered()); }
+
+RH_EXPORT struct mallinfo mallinfo() noexcept { return info_of<struct mallinfo>(gathered()); }
+
+RH_EXPORT void malloc_stats() noexcept {
+  Text text([](const char* part, size_t length, void*) { platform::write_error(part, length); },
+            nullptr);
+  describe::statistics(text);
+  text << '\n';
+}
+
+RH_EXPORT int malloc_info(int options, FILE* stream) noexcept {
+  if (options != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  stats::Figures figures = gathered();
+  fprintf(stream, "<malloc version=\"reheap-%s\">\n<sizes>\n", describe::version());
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    const stats::ClassFigures& of_class = figures.classes[index];
+    if (of_class.slabs == 0) continue;
+    fprintf(stream, "<size of=\"%zu\" slabs=\"%zu\" blocks=\"%zu\" used=\"%zu\"/>\n",
+            size_class::size_of(index), of_class.slabs, of_class.blocks, of_class.in_use);
+  }
+  fprintf(stream, "</sizes>\n<total type=\"large\" count=\"%zu\" size=\"%zu\"/>\n",
+          figures.large_blocks, figures.large_bytes);
+  fprintf(stream, "<system type=\"current\" size=\"%zu\"/>\n", figures.arena.committed);
+  fprintf(stream, "<system type=\"max\" size=\"%zu\"/>\n</malloc>\n", figures.arena.committed_peak);
+  return 0;
+}

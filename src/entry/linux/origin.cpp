@@ -1,0 +1,35 @@
+#include "entry/origin.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include "reheap/reheap.h"
+
+// Weak: a statically linked program may have no loader.
+extern "C" [[gnu::weak]] int dladdr(const void* address, Dl_info* info) noexcept;
+extern "C" [[gnu::weak]] void* dlsym(void* handle, const char* name) noexcept;
+
+namespace rh::origin {
+
+Path library_of(const void* address) {
+  Path path;
+  Dl_info info = {};
+  if (address == nullptr || dladdr == nullptr || dladdr(address, &info) == 0) return path;
+  if (info.dli_fname == nullptr) return path;
+  size_t length = __builtin_strlen(info.dli_fname);
+  if (length < Path::kMost) __builtin_memcpy(path.text, info.dli_fname, length);
+  return path;
+}
+
+Path malloc_server() {
+  const void* ours = reinterpret_cast<const void*>(&rh_malloc);
+  void* found = dlsym != nullptr ? dlsym(RTLD_DEFAULT, "malloc") : nullptr;
+  if (found == nullptr) return library_of(ours);
+  void* block = reinterpret_cast<void* (*)(size_t)>(found)(1);
+  bool is_ours = rh_owns(block);
+  auto free_found = reinterpret_cast<void (*)(void*)>(dlsym(RTLD_DEFAULT, "free"));
+  if (free_found != nullptr) free_found(block);
+  return library_of(is_ours ? ours : found);
+}
+
+}  // namespace rh::origin

@@ -1,0 +1,114 @@
+// Every operator new and delete.
+#include <new>
+
+#include "entry/bad_alloc.h"
+#include "entry/rules.h"
+
+#if defined(_WIN32)
+#define RH_EXPORT  // by the linker, if at all
+#else
+#define RH_EXPORT [[gnu::visibility("default")]]
+#endif
+
+using namespace rh;
+
+namespace {
+
+size_t number(std::align_val_t alignment) { return static_cast<size_t>(alignment); }
+
+// Asks the new-handler for memory until there is some, or it gives up in its own way.
+template <typename Allocate>
+[[gnu::noinline]] void* allocate_or_throw(size_t size, Allocate allocate) {
+  start();
+  for (;;) {
+    if (void* block = allocate()) return block;
+    if (!call_new_handler(size)) throw_bad_alloc();
+  }
+}
+
+template <typename Allocate>
+[[gnu::noinline]] void* allocate_or_null(size_t size, Allocate allocate) noexcept {
+  start();
+  for (;;) {
+    if (void* block = allocate()) return block;
+    if (!call_new_handler_quietly(size)) return nullptr;
+  }
+}
+
+void* make_aligned(size_t size, std::align_val_t alignment) {
+  return number(alignment) > kMaxAlignment ? nullptr
+                                           : rh::allocate_aligned(number(alignment), size);
+}
+
+RH_INLINE void* make(size_t size) {
+  if (void* block = allocate_fast(size)) return block;
+  return allocate_or_throw(size, [size] { return rh::allocate_slow(size); });
+}
+
+RH_INLINE void* make_quietly(size_t size) {
+  if (void* block = allocate_fast(size)) return block;
+  return allocate_or_null(size, [size] { return rh::allocate_slow(size); });
+}
+
+// What every block is aligned to is also asked for by name, a lot: by LLVM's containers for one.
+RH_INLINE bool comes_by_itself(std::align_val_t alignment) {
+  return number(alignment) <= kBlockAlign;
+}
+
+void* make(size_t size, std::align_val_t alignment) {
+  if (comes_by_itself(alignment)) return make(size);
+  return allocate_or_throw(size, [=] { return make_aligned(size, alignment); });
+}
+
+void* make_quietly(size_t size, std::align_val_t alignment) noexcept {
+  if (comes_by_itself(alignment)) return make_quietly(size);
+  return allocate_or_null(size, [=] { return make_aligned(size, alignment); });
+}
+
+}  // namespace
+
+RH_EXPORT void* operator new(size_t size) { return make(size); }
+RH_EXPORT void* operator new[](size_t size) { return make(size); }
+RH_EXPORT void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return make_quietly(size);
+}
+RH_EXPORT void* operator new[](size_t size, const std::nothrow_t&) noexcept {
+  return make_quietly(size);
+}
+RH_EXPORT void* operator new(size_t size, std::align_val_t alignment) {
+  return make(size, alignment);
+}
+RH_EXPORT void* operator new[](size_t size, std::align_val_t alignment) {
+  return make(size, alignment);
+}
+RH_EXPORT void* operator new(size_t size, std::align_val_t alignment,
+                             const std::nothrow_t&) noexcept {
+  return make_quietly(size, alignment);
+}
+RH_EXPORT void* operator new[](size_t size, std::align_val_t alignment,
+                               const std::nothrow_t&) noexcept {
+  return make_quietly(size, alignment);
+}
+
+RH_EXPORT void operator delete(void* block) noexcept { rules::free(block); }
+RH_EXPORT void operator delete[](void* block) noexcept { rules::free(block); }
+RH_EXPORT void operator delete(void* block, size_t) noexcept { rules::free(block); }
+RH_EXPORT void operator delete[](void* block, size_t) noexcept { rules::free(block); }
+RH_EXPORT void operator delete(void* block, const std::nothrow_t&) noexcept { rules::free(block); }
+RH_EXPORT void operator delete[](void* block, const std::nothrow_t&) noexcept {
+  rules::free(block);
+}
+RH_EXPORT void operator delete(void* block, std::align_val_t) noexcept { rules::free(block); }
+RH_EXPORT void operator delete[](void* block, std::align_val_t) noexcept { rules::free(block); }
+RH_EXPORT void operator delete(void* block, size_t, std::align_val_t) noexcept {
+  rules::free(block);
+}
+RH_EXPORT void operator delete[](void* block, size_t, std::align_val_t) noexcept {
+  rules::free(block);
+}
+RH_EXPORT void operator delete(void* block, std::align_val_t, const std::nothrow_t&) noexcept {
+  rules::free(block);
+}
+RH_EXPORT void operator delete[](void* block, std::align_val_t, const std::nothrow_t&) noexcept {
+  rules::free(block);
+}

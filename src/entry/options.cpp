@@ -1,0 +1,211 @@
+#include "entry/options.h"
+
+#include "arena/realm.h"
+#include "heap/idle.h"
+#include "platform/platform.h"
+#include "platform/report.h"
+
+namespace rh::options {
+
+namespace {
+
+constexpr size_t kPathMost = 480;  // so that it fits a Text, its %p expanded
+
+struct Path {
+  char text[kPathMost];
+};
+
+constinit bool g_verbose = false;
+constinit unsigned g_layers = 0;  // an index of kLayers
+constinit Path g_stats = {};
+constinit Path g_doctor = {};
+constinit Window g_window = {};
+
+bool set_path(const char* value, Path* path) {
+  size_t length = __builtin_strlen(value);
+  if (length >= kPathMost) return false;
+  __builtin_memcpy(path->text, value, length + 1);
+  return true;
+}
+
+bool set_stats(const char* value) {
+  if (value[0] == 0 || same_text(value, "0")) value = "";
+  return set_path(value, &g_stats);
+}
+
+bool set_switch(const char* value, bool* on) {
+  bool yes = same_text(value, "1");
+  if (!yes && !same_text(value, "0")) return false;
+  *on = yes;
+  return true;
+}
+
+constexpr const char* kLayers[] = {"both", "crt", "heap", "none"};
+enum : unsigned { kBoth, kCrt, kHeap };
+
+bool set_layers(const char* value) {
+  for (unsigned index = 0; index < sizeof(kLayers) / sizeof(kLayers[0]); ++index) {
+    if (!same_text(value, kLayers[index])) continue;
+    g_layers = index;
+    return true;
+  }
+  return false;
+}
+
+bool set_decay(const char* value) {
+  constexpr uint64_t kMost = 600000;
+  uint64_t milliseconds = 0;
+  const char* end = nullptr;
+  if (!parse_number(value, &milliseconds, &end) || *end != 0 || milliseconds > kMost) return false;
+  idle::set_decay_ms(milliseconds);
+  return true;
+}
+
+bool parse_size(const char* text, uint64_t* size) {
+  const char* end = nullptr;
+  if (!parse_number(text, size, &end)) return false;
+  constexpr const char* kSuffixes = "KMGT";
+  for (unsigned index = 0; kSuffixes[index] != 0; ++index) {
+    if (*end != kSuffixes[index]) continue;
+    unsigned shift = 10 * (index + 1);
+    if (*size > UINT64_MAX >> shift) return false;
+    *size <<= shift;
+    ++end;
+    break;
+  }
+  return *end == 0;
+}
+
+bool apply_window() { return g_realm.set_window(g_window); }
+
+bool set_window(const char* value) {
+  constexpr uint64_t kLeast = uint64_t{16} << 20;
+  constexpr uint64_t kMost = uint64_t{16} << 40;
+  uint64_t size = 0;
+  if (!k64Bit || !parse_size(value, &size) || size < kLeast || size > kMost) return false;
+  g_window.size = size;
+  return apply_window();
+}
+
+bool set_window_at(const char* value) {
+  uint64_t address = 0;
+  const char* end = nullptr;
+  if (!k64Bit) return false;
+  if (same_text(value, "low")) {
+    g_window.place = Window::Place::low;
+  } else if (same_text(value, "image")) {
+    g_window.place = Window::Place::image;
+  } else if (parse_number(value, &address, &end) && *end == 0 && address % kUnitSize == 0 &&
+             address != 0) {
+    g_window.place = Window::Place::address;
+    g_window.address = address;
+  } else {
+    return false;
+  }
+  return apply_window();
+}
+
+struct Option {
+  const char* name;
+  const char* allowed;
+  bool (*set)(const char* value);
+  bool while_running;  // can still change once memory is in use
+};
+
+constexpr Option kOptions[] = {
+    {"stats", "1 (to stderr) or a file's path of less than 480 bytes", set_stats, true},
+    {"verbose", "0 or 1", [](const char* value) { return set_switch(value, &g_verbose); }, true},
+    {"layers", "both, crt, heap or none", set_layers, false},
+    {"decay_ms", "0 to 600000", set_decay, true},
+    {"window", k64Bit ? "16M to 16T" : "nothing in a 32-bit process", set_window, false},
+    {"window_at",
+     k64Bit ? "low, image or an address that is a multiple of 16 KiB (with a window of at most 4G)"
+            : "nothing in a 32-bit process",
+     set_window_at, false},
+    {"doctor", "a file's path of less than 480 bytes",
+     [](const char* value) { return set_path(value, &g_doctor); }, false},
+};
+
+// "decay_ms" -> "REHEAP_DECAY_MS"
+struct VariableName {
+  char text[32];
+};
+
+VariableName variable_of(const char* name) {
+  VariableName variable = {"REHEAP_"};
+  char* to = variable.text + 7;
+  for (; *name != 0; ++name) {
+    *to++ = *name >= 'a' && *name <= 'z' ? static_cast<char>(*name - 'a' + 'A') : *name;
+  }
+  *to = 0;
+  return variable;
+}
+
+const Option* find(const char* name) {
+  for (const Option& option : kOptions) {
+    if (same_text(option.name, name)) return &option;
+  }
+  return nullptr;
+}
+
+void refuse(const Option& option, const char* value) {
+  Text message;
+  message << variable_of(option.name).text << '=' << value
+          << " is not possible; allowed: " << option.allowed;
+  report(message);
+}
+
+void refuse_unknown(const char* name) {
+  Text message;
+  message << "no option is called " << name << "; there are:";
+  for (const Option& option : kOptions) message << ' ' << option.name;
+  report(message);
+}
+
+void refuse_late(const Option& option) {
+  Text message;
+  message << option.name << " can only be set in the environment (" << variable_of(option.name).text
+          << "), before the program starts";
+  report(message);
+}
+
+}  // namespace
+
+void load() {
+  for (const Option& option : kOptions) {
+    const char* value = platform::environment(variable_of(option.name).text);
+    if (value != nullptr && *value != 0) set(option.name, value, When::starting);
+  }
+}
+
+bool set(const char* name, const char* value, When when) {
+  const Option* option = find(name);
+  if (option == nullptr) {
+    refuse_unknown(name);
+    return false;
+  }
+  if (when == When::running && !option->while_running) {
+    refuse_late(*option);
+    return false;
+  }
+  if (option->set(value)) return true;
+  refuse(*option, value);
+  return false;
+}
+
+bool verbose() { return g_verbose; }
+bool layer_crt() { return g_layers == kBoth || g_layers == kCrt; }
+bool layer_heap() { return g_layers == kBoth || g_layers == kHeap; }
+const char* stats_target() { return g_stats.text; }
+const char* doctor_target() { return g_doctor.text; }
+
+void describe(Json& json) {
+  constexpr const char* kPlaces[] = {"anywhere", "low", "image", "address"};
+  json.number("decay_ms", idle::decay_ms());
+  json.boolean("verbose", g_verbose);
+  json.string("stats", g_stats.text);
+  json.number("window", g_window.size);
+  json.string("window_at", kPlaces[static_cast<int>(g_window.place)]);
+}
+
+}  // namespace rh::options

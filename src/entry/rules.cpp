@@ -1,0 +1,68 @@
+#include "entry/rules.h"
+
+namespace rh::rules {
+
+void* allocate_cold(size_t size) {
+  start();
+  return checked(rh::allocate_slow(size));
+}
+
+void free_cold(void* block) {
+  if (rh::deallocate_slow(block) == Freed::foreign) foreign::free(block);
+}
+
+void* allocate_zeroed(size_t count, size_t size) {
+  size_t bytes = 0;
+  if (!product(count, size, &bytes)) return out_of_memory();
+  start();
+  return checked(rh::allocate_zeroed(bytes));
+}
+
+void* allocate_aligned(size_t alignment, size_t size) {
+  if (alignment <= kBlockAlign) return allocate(size);
+  if (alignment > kMaxAlignment) return out_of_memory();
+  start();
+  return checked(rh::allocate_aligned(alignment, size));
+}
+
+size_t usable_size(const void* block) {
+  if (block == nullptr) return 0;
+  if (!in_realm(block)) return foreign::usable_size(block);
+  return rh::usable_size(block, "malloc_usable_size");
+}
+
+// A block of a first-class heap stays in it.
+static void* allocate_beside(const void* block, size_t size) {
+  Heap* heap = shared::heap_of(block);
+  return heap == nullptr ? allocate(size) : heap_allocate(heap, kBlockAlign, size, false);
+}
+
+void* reallocate(void* block, size_t size) {
+  if (block == nullptr) return allocate(size);
+  if (!in_realm(block)) return foreign::reallocate(block, size);
+  size_t usable = rh::usable_size(block, "realloc");
+  if (size == 0) {
+    free(block);
+    return nullptr;
+  }
+  if (size > kMaxRequest) return out_of_memory();
+  if (void* resized = resize_in_place(block, size)) return resized;
+  if (void* moved = resize_by_moving(block, size)) return moved;
+  void* copy = allocate_beside(block, size);
+  if (copy == nullptr) return nullptr;
+  __builtin_memcpy(copy, block, size < usable ? size : usable);
+  free(block);
+  return copy;
+}
+
+void* heap_allocate(Heap* heap, size_t alignment, size_t size, bool zeroed) {
+  if (alignment > kMaxAlignment || size > kMaxRequest) return out_of_memory();
+  return checked(shared::allocate(heap, alignment, size, zeroed));
+}
+
+void* heap_reallocate(Heap* heap, void* block, size_t size) {
+  if (block == nullptr) return heap_allocate(heap, kBlockAlign, size, false);
+  return reallocate(block, size);
+}
+
+}  // namespace rh::rules

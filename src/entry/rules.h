@@ -1,0 +1,49 @@
+// The C rules, once: errno, zero sizes, overflow, alignments; and where a pointer goes that is not ours. Every name a
+// program may call is one of these.
+#pragma once
+
+#include <errno.h>
+
+#include "entry/foreign.h"
+#include "entry/start.h"
+#include "heap/heap.h"
+#include "heap/shared.h"
+
+namespace rh::rules {
+
+inline void* out_of_memory() {
+  foreign::set_errno(ENOMEM);
+  return nullptr;
+}
+
+inline void* checked(void* block) { return RH_LIKELY(block != nullptr) ? block : out_of_memory(); }
+
+RH_COLD void* allocate_cold(size_t size);
+
+RH_INLINE void* allocate(size_t size) {
+  void* block = allocate_fast(size);
+  return RH_LIKELY(block != nullptr) ? block : allocate_cold(size);
+}
+
+inline bool product(size_t count, size_t size, size_t* bytes) {
+  return !__builtin_mul_overflow(count, size, bytes);
+}
+
+// Every alignment below is a power of two; one that is not is the caller's to refuse.
+void* allocate_zeroed(size_t count, size_t size);
+void* allocate_aligned(size_t alignment, size_t size);
+void* reallocate(void* block, size_t size);
+size_t usable_size(const void* block);
+
+RH_COLD void free_cold(void* block);
+
+RH_INLINE void free(void* block) {
+  if (rh::deallocate_fast(block)) return;
+  if (block != nullptr) free_cold(block);
+}
+
+// First-class heaps.
+void* heap_allocate(Heap* heap, size_t alignment, size_t size, bool zeroed);
+void* heap_reallocate(Heap* heap, void* block, size_t size);
+
+}  // namespace rh::rules

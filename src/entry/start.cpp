@@ -1,0 +1,95 @@
+#include "entry/start.h"
+
+#include "entry/describe.h"
+#include "entry/foreign.h"
+#include "entry/options.h"
+#include "heap/registry.h"
+#include "platform/platform.h"
+#include "platform/report.h"
+
+namespace rh {
+
+constinit std::atomic<bool> g_started{false};
+
+void start_now() {
+  // The first allocation of a process comes from its only thread.
+  if (g_started.exchange(true, std::memory_order_relaxed)) return;
+  options::load();
+}
+
+namespace {
+
+void write_to_error(const char* text, size_t length, void*) { platform::write_error(text, length); }
+
+void write_to_file(const char* text, size_t length, void* file) {
+  static_cast<platform::FileWriter*>(file)->write(text, length);
+}
+
+using Describe = void (*)(Text& text);
+
+// %p in a path stands for the process's id, so that children do not write over their parent's file.
+void expand(const char* path, Text& expanded) {
+  for (; *path != 0; ++path) {
+    if (path[0] == '%' && path[1] == 'p') {
+      expanded.decimal(platform::process_id());
+      ++path;
+    } else {
+      expanded << *path;
+    }
+  }
+  expanded << '\0';
+}
+
+void describe_to(const char* path, const char* what, Describe describe) {
+  platform::FileWriter file(path);
+  if (!file.is_open()) {
+    Text message;
+    report(message << what << ' ' << path << ": cannot be written");
+    return;
+  }
+  Text text(write_to_file, &file);
+  describe(text);
+  text << '\n';
+}
+
+}  // namespace
+
+// On Windows the loader tells (entry/windows/lifetime.cpp, or reheap.dll's DllMain).
+#if !defined(_WIN32)
+namespace {
+[[gnu::constructor(101)]] void on_load() { begin(); }
+[[gnu::destructor(101)]] void on_end() { end(); }
+}  // namespace
+#endif
+
+void begin() {
+  start();
+  registry::loaded();
+  foreign::resolve();
+  if (options::verbose()) {
+    Text text(write_to_error, nullptr);
+    text << "reheap: ";
+    describe::process(text);
+    text << '\n';
+  }
+  if (const char* path = options::doctor_target(); *path != 0) {
+    describe_to(path, "REHEAP_DOCTOR", describe::process);
+    platform::end_process(0);
+  }
+}
+
+void end() {
+  static constinit std::atomic<bool> ended{false};
+  const char* target = options::stats_target();
+  if (*target == 0 || ended.exchange(true, std::memory_order_relaxed)) return;
+  if (!same_text(target, "1")) {
+    Text path;
+    expand(target, path);
+    return describe_to(path.data(), "REHEAP_STATS", describe::statistics);
+  }
+  Text text(write_to_error, nullptr);
+  describe::statistics(text);
+  text << '\n';
+}
+
+}  // namespace rh

@@ -1,0 +1,33 @@
+// Copies of this library in one process: in the program, in DLLs that link it, reheap.dll. They know each other, so that
+// a block goes back to its maker whoever frees it.
+//
+// A copy is found by a section of its image that is called .reheap: nothing is exported, no name is shared with
+// other processes, and a copy of another version is told by its size and mark.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rh::copies {
+
+// What a copy offers to the others. Pointers may lie anywhere within a block.
+struct Copy {
+  uint32_t mark;
+  uint32_t size;  // of this structure: later versions only append
+  bool (*owns)(const void* pointer);
+  size_t (*bytes_from)(const void* pointer);  // asked for, from here to the block's end
+  void (*free)(void* pointer);
+  void (*meet)(const Copy* other);
+  void (*forget)(const Copy* other);
+};
+
+// At the start of this copy, with the loader's lock held: makes it and the others known to each other.
+void announce();
+
+// Before it is unloaded.
+void withdraw();
+
+// The copy that made the block `pointer` lies in, or null.
+const Copy* maker_of(const void* pointer);
+
+}  // namespace rh::copies
