@@ -1,0 +1,447 @@
+#include "functions.h"
+
+#include "entry/windows/copies.h"
+#include "handles.h"
+#include "heap/heap.h"
+#include "heap/idle.h"
+#include "heap/shared.h"
+#include "platform/windows/system.h"
+
+// Of ntdll: what its own heap reports failures by.
+extern "C" __declspec(dllimport) void NTAPI
+RtlSetLastWin32ErrorAndNtStatusFromNtStatus(LONG status);
+
+namespace rh::heaps {
+
+static_assert(kExactSizes, "HeapSize is exact, and freed blocks are known by their notes");
+
+namespace {
+
+constexpr LONG kNoMemory = static_cast<LONG>(0xC0000017);
+constexpr LONG kInvalidParameter = static_cast<LONG>(0xC000000D);
+constexpr LONG kNoMoreEntries = static_cast<LONG>(0x8000001A);
+constexpr SIZE_T kFailed = static_cast<SIZE_T>(-1);
+
+// What an allocation may ask of us. Everything else (user values, settable handles, tags) is the original's to do.
+constexpr ULONG kInPlace = HEAP_REALLOC_IN_PLACE_ONLY;
+constexpr ULONG kFastFlags = HEAP_NO_SERIALIZE | HEAP_GENERATE_EXCEPTIONS;
+constexpr ULONG kServedFlags = kFastFlags | HEAP_ZERO_MEMORY | kInPlace;
+
+// With which a heap is plain: the two above and what says nothing of blocks.
+constexpr ULONG kClass = 0xF000;
+constexpr ULONG kPlainFlags = kFastFlags | HEAP_GROWABLE | kClass;
+
+// What RtlWalkHeap is given; HeapWalk translates it. The same in 32 and 64 bits but for the pointers.
+struct WalkEntry {
+  void* block;
+  SIZE_T size;
+  UCHAR overhead;
+  UCHAR region;
+  USHORT flags;
+  union {
+    struct {
+      SIZE_T value;
+      USHORT tag, trace;
+      ULONG reserved[2];
+    } user;
+    struct {
+      ULONG committed, uncommitted;
+      void *first, *last;
+    } range;
+  };
+};
+constexpr USHORT kBusyEntry = 1;
+
+constinit Originals g_originals = {};
+constinit HANDLE g_process_heap = nullptr;
+// The process heap while it is not locked: for the fast paths, which ask nothing else.
+constinit std::atomic<HANDLE> g_unlocked_process_heap{nullptr};
+constinit Served g_process = {};
+constinit Handles g_handles = {};
+
+template <typename Function>
+Function* original(Role role) {
+  return reinterpret_cast<Function*>(const_cast<void*>(g_originals[role]));
+}
+
+template <typename Function>
+const void* address_of_function(Function* function) {
+  return reinterpret_cast<const void*>(function);
+}
+
+// What serves the handle, or null: the original alone does.
+Served* served(HANDLE handle) {
+  return handle == g_process_heap ? &g_process : g_handles.find(handle);
+}
+
+// ---- failures, as ntdll's heap reports them -----------------------------------------------------
+
+ULONG fail(LONG status) {
+  RtlSetLastWin32ErrorAndNtStatusFromNtStatus(status);
+  return FALSE;
+}
+
+ULONG invalid() { return fail(kInvalidParameter); }
+
+RH_COLD void* out_of_memory(ULONG flags, SIZE_T size) {
+  fail(kNoMemory);
+  if ((flags & HEAP_GENERATE_EXCEPTIONS) != 0) {
+    ULONG_PTR asked = size;
+    RaiseException(static_cast<DWORD>(kNoMemory), 0, 1, &asked);
+  }
+  return nullptr;
+}
+
+// ---- the lock -----------------------------------------------------------------------------------
+
+using LockFunction = ULONG NTAPI(HANDLE);
+
+// At the end of the process Windows stops the other threads wherever they are. What they held of the original's locks is
+// never released, so these are left alone from then on.
+bool is_last_thread() { return platform::others_are_gone(); }
+
+bool take_lock(HANDLE handle) {
+  return static_cast<BOOLEAN>(original<LockFunction>(Role::lock)(handle)) != 0;
+}
+
+// A call's turn: waits while another thread holds the heap's lock. (A call that is just under way when the lock is taken
+// is not waited for.)
+class Turn {
+ public:
+  Turn(HANDLE handle, const Served* of, ULONG flags) {
+    if (of == nullptr || of->locked.load(std::memory_order_acquire) == 0) return;
+    bool waits = ((flags | of->flags) & HEAP_NO_SERIALIZE) == 0;
+    if (waits && !is_last_thread() && take_lock(handle)) locked_ = handle;
+  }
+  ~Turn() {
+    if (locked_ != nullptr) original<LockFunction>(Role::unlock)(locked_);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  HANDLE locked_ = nullptr;
+};
+
+ULONG NTAPI lock(HANDLE handle) {
+  Served* of = served(handle);
+  if (of != nullptr && is_last_thread()) return TRUE;
+  ULONG result = original<LockFunction>(Role::lock)(handle);
+  if (of == nullptr || static_cast<BOOLEAN>(result) == 0) return result;
+  of->locked.fetch_add(1, std::memory_order_acq_rel);
+  if (of == &g_process) g_unlocked_process_heap.store(nullptr, std::memory_order_release);
+  return result;
+}
+
+ULONG NTAPI unlock(HANDLE handle) {
+  Served* of = served(handle);
+  if (of != nullptr && is_last_thread()) return TRUE;
+  if (of != nullptr && of->locked.load(std::memory_order_acquire) != 0) {
+    bool free = of->locked.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (free && of == &g_process) {
+      g_unlocked_process_heap.store(g_process_heap, std::memory_order_release);
+    }
+  }
+  return original<LockFunction>(Role::unlock)(handle);
+}
+
+// ---- blocks -------------------------------------------------------------------------------------
+
+// A block of a heap that was made for a handle must come with that handle; one of the threads' heaps may come with any:
+// C runtimes with a heap of their own give its handle for what malloc made.
+bool is_block_of(const Served* of, const void* block) {
+  if (!is_live(block)) return false;
+  Heap* home = shared::heap_of(block);
+  return home == nullptr || (of != nullptr && of->heap == home);
+}
+
+void* take_from(Heap* heap, SIZE_T size, bool zeroed) {
+  if (heap != nullptr) return shared::allocate(heap, kBlockAlign, size, zeroed);
+  return zeroed ? allocate_zeroed(size) : rh::allocate(size);
+}
+
+using Allocate = void* NTAPI(HANDLE, ULONG, SIZE_T);
+using Free = ULONG NTAPI(HANDLE, ULONG, void*);
+using Reallocate = void* NTAPI(HANDLE, ULONG, void*, SIZE_T);
+using Size = SIZE_T NTAPI(HANDLE, ULONG, const void*);
+
+RH_COLD void* allocate_cold(HANDLE handle, ULONG flags, SIZE_T size) {
+  Served* of = (flags & ~kServedFlags) == 0 ? served(handle) : nullptr;
+  if (of == nullptr) return original<Allocate>(Role::allocate)(handle, flags, size);
+  void* block = nullptr;
+  {
+    Turn turn(handle, of, flags);
+    block = take_from(of->heap, size, (flags & HEAP_ZERO_MEMORY) != 0);
+  }
+  return block != nullptr ? block : out_of_memory(flags | of->flags, size);
+}
+
+void* NTAPI allocate(HANDLE handle, ULONG flags, SIZE_T size) {
+  if (RH_LIKELY(handle == g_unlocked_process_heap.load(std::memory_order_relaxed) &&
+                (flags & ~kFastFlags) == 0)) {
+    if (void* block = allocate_fast(size)) return block;
+  }
+  return allocate_cold(handle, flags, size);
+}
+
+RH_COLD ULONG free_cold(HANDLE handle, ULONG flags, void* block) {
+  if (in_realm(block)) {
+    const Served* of = served(handle);
+    Turn turn(handle, of, flags);
+    return is_block_of(of, block) && deallocate_live(block) ? TRUE : invalid();
+  }
+  if (const copies::Copy* copy = copies::maker_of(block)) {
+    copy->free(block);
+    return TRUE;
+  }
+  return original<Free>(Role::free)(handle, flags, block);
+}
+
+RH_COLD ULONG free_to_mark(Span* slab) {
+  free_reached_mark(slab);
+  return TRUE;
+}
+
+ULONG NTAPI free(HANDLE handle, ULONG flags, void* block) {
+  if (block == nullptr) return TRUE;
+  bool unlocked = handle == g_unlocked_process_heap.load(std::memory_order_relaxed);
+  Span* slab = RH_LIKELY(unlocked) ? own_live_slab(block) : nullptr;
+  if (RH_UNLIKELY(slab == nullptr)) return free_cold(handle, flags, block);
+  slab::note_free(slab, block);
+  return slab::free_local(slab, static_cast<Block*>(block)) ? free_to_mark(slab) : TRUE;
+}
+
+SIZE_T NTAPI size_of(HANDLE handle, ULONG flags, const void* block) {
+  if (in_realm(block)) {
+    if (is_block_of(served(handle), block)) return requested_size(block, "HeapSize");
+    invalid();
+    return kFailed;
+  }
+  if (const copies::Copy* copy = copies::maker_of(block)) return copy->bytes_from(block);
+  return original<Size>(Role::size)(handle, flags, block);
+}
+
+// ---- resizing -----------------------------------------------------------------------------------
+
+void* move_to(Heap* heap, const void* old, SIZE_T present, SIZE_T size) {
+  void* fresh = take_from(heap, size, false);
+  if (fresh != nullptr) __builtin_memcpy(fresh, old, present < size ? present : size);
+  return fresh;
+}
+
+// The block of `size` bytes, where it is or elsewhere in its heap; null when there is none, and the old one stands.
+void* resize(void* block, SIZE_T present, SIZE_T size, bool in_place) {
+  if (void* resized = resize_in_place(block, size, in_place ? Fit::loose : Fit::close)) {
+    return resized;
+  }
+  if (in_place) return nullptr;
+  if (void* moved = move_to(shared::heap_of(block), block, present, size)) {
+    deallocate_live(block);
+    return moved;
+  }
+  return size < present ? resize_in_place(block, size, Fit::loose) : nullptr;
+}
+
+// Another copy's block comes over to us, unless it must stay where it is: that only its maker could do.
+void* take_over(const copies::Copy* maker, const Served* of, void* block, SIZE_T size,
+                bool in_place) {
+  if (in_place) return nullptr;
+  void* fresh = move_to(of != nullptr ? of->heap : nullptr, block, maker->bytes_from(block), size);
+  if (fresh != nullptr) maker->free(block);
+  return fresh;
+}
+
+void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
+  bool ours = block != nullptr && in_realm(block);
+  const copies::Copy* copy = block == nullptr || ours ? nullptr : copies::maker_of(block);
+  if (!ours && copy == nullptr) {
+    return original<Reallocate>(Role::reallocate)(handle, flags, block, size);
+  }
+  const Served* of = served(handle);
+  void* resized = nullptr;
+  {
+    Turn turn(handle, of, flags);
+    if (ours && !is_block_of(of, block)) {
+      invalid();
+      return nullptr;
+    }
+    bool in_place = (flags & kInPlace) != 0;
+    SIZE_T present = ours ? requested_size(block, "HeapReAlloc") : copy->bytes_from(block);
+    resized =
+        ours ? resize(block, present, size, in_place) : take_over(copy, of, block, size, in_place);
+    if (resized != nullptr && (flags & HEAP_ZERO_MEMORY) != 0 && size > present) {
+      __builtin_memset(static_cast<char*>(resized) + present, 0, size - present);
+    }
+  }
+  if (resized != nullptr) return resized;
+  return out_of_memory(of != nullptr ? flags | of->flags : flags, size);
+}
+
+// ---- heaps --------------------------------------------------------------------------------------
+
+using Create = HANDLE NTAPI(ULONG, void*, SIZE_T, SIZE_T, void*, void*);
+using Destroy = HANDLE NTAPI(HANDLE);
+using Compact = SIZE_T NTAPI(HANDLE, ULONG);
+
+// HeapCreate says of a heap without a maximum that it grows, but for Wine's, which passes no maximum on.
+bool is_plain(ULONG flags, const void* base, SIZE_T most, const void* lock_of,
+              const void* parameters) {
+  bool grows = (flags & HEAP_GROWABLE) != 0 || most == 0;
+  return grows && (flags & ~kPlainFlags) == 0 && base == nullptr && lock_of == nullptr &&
+         parameters == nullptr;
+}
+
+// Without memory or place for it the heap stays as it is.
+void serve(HANDLE handle, ULONG flags) {
+  Heap* heap = shared::create();
+  if (heap != nullptr && !g_handles.add(handle, heap, flags)) shared::destroy(heap);
+}
+
+HANDLE NTAPI create(ULONG flags, void* base, SIZE_T reserve, SIZE_T commit, void* lock_of,
+                    void* parameters) {
+  HANDLE handle = original<Create>(Role::create)(flags, base, reserve, commit, lock_of, parameters);
+  if (handle != nullptr && is_plain(flags, base, reserve, lock_of, parameters))
+    serve(handle, flags);
+  return handle;
+}
+
+// The original goes last: as long as it is there, no new heap can have the same handle. At the end of the process it goes
+// with that.
+HANDLE NTAPI destroy(HANDLE handle) {
+  if (Heap* heap = g_handles.remove(handle)) {
+    shared::destroy(heap);
+    if (is_last_thread()) return nullptr;
+  }
+  return original<Destroy>(Role::destroy)(handle);
+}
+
+SIZE_T NTAPI compact(HANDLE handle, ULONG flags) {
+  if (const Served* of = served(handle)) {
+    Turn turn(handle, of, flags);
+    if (of->heap != nullptr) shared::trim(of->heap);
+    idle::trim();
+  }
+  return original<Compact>(Role::compact)(handle, flags);
+}
+
+// ---- looking around -----------------------------------------------------------------------------
+
+using Validate = ULONG NTAPI(HANDLE, ULONG, const void*);
+using Walk = LONG NTAPI(HANDLE, WalkEntry*);
+using GetUserInfo = ULONG NTAPI(HANDLE, ULONG, void*, void**, ULONG*);
+using SetUserValue = ULONG NTAPI(HANDLE, ULONG, void*, void*);
+using SetUserFlags = ULONG NTAPI(HANDLE, ULONG, void*, ULONG, ULONG);
+
+ULONG NTAPI validate(HANDLE handle, ULONG flags, const void* block) {
+  if (block != nullptr && in_realm(block)) return is_block_of(served(handle), block) ? TRUE : FALSE;
+  if (block != nullptr && copies::maker_of(block) != nullptr) return TRUE;
+  return original<Validate>(Role::validate)(handle, flags, block);
+}
+
+LONG walk_to_next(Heap* heap, WalkEntry* entry) {
+  void* next = shared::next_block(heap, entry->block);
+  if (next == nullptr) return kNoMoreEntries;
+  *entry = {};
+  entry->block = next;
+  entry->size = requested_size(next, "HeapWalk");
+  entry->flags = kBusyEntry;
+  return 0;
+}
+
+// First what the original has, then ours. Of the process heap only the former: which of the threads' blocks are in
+// somebody's hands nobody can tell without stopping them all.
+LONG NTAPI walk(HANDLE handle, WalkEntry* entry) {
+  const Served* of = served(handle);
+  Heap* heap = of != nullptr ? of->heap : nullptr;
+  if (heap != nullptr && entry != nullptr && in_realm(entry->block))
+    return walk_to_next(heap, entry);
+  LONG status = original<Walk>(Role::walk)(handle, entry);
+  if (heap == nullptr || status != kNoMoreEntries) return status;
+  entry->block = nullptr;
+  return walk_to_next(heap, entry);
+}
+
+// Blocks of ours never have user values or flags: who wants them gets a block of the original's.
+ULONG NTAPI get_user_info(HANDLE handle, ULONG flags, void* block, void** value,
+                          ULONG* user_flags) {
+  if (!in_realm(block))
+    return original<GetUserInfo>(Role::get_user_info)(handle, flags, block, value, user_flags);
+  if (value != nullptr) *value = nullptr;
+  if (user_flags != nullptr) *user_flags = 0;
+  return is_block_of(served(handle), block) ? TRUE : invalid();
+}
+
+ULONG NTAPI set_user_value(HANDLE handle, ULONG flags, void* block, void* value) {
+  if (in_realm(block)) return invalid();
+  return original<SetUserValue>(Role::set_user_value)(handle, flags, block, value);
+}
+
+ULONG NTAPI set_user_flags(HANDLE handle, ULONG flags, void* block, ULONG clear, ULONG set) {
+  if (in_realm(block)) return invalid();
+  return original<SetUserFlags>(Role::set_user_flags)(handle, flags, block, clear, set);
+}
+
+// ---- many at once -------------------------------------------------------------------------------
+
+// Both give how many they did before the first that failed.
+ULONG NTAPI multiple_allocate(HANDLE handle, ULONG flags, SIZE_T size, ULONG count, void** blocks) {
+  ULONG done = 0;
+  while (done < count && (blocks[done] = allocate(handle, flags, size)) != nullptr) ++done;
+  return done;
+}
+
+ULONG NTAPI multiple_free(HANDLE handle, ULONG flags, ULONG count, void** blocks) {
+  ULONG done = 0;
+  while (done < count && free(handle, flags, blocks[done]) != FALSE) ++done;
+  return done;
+}
+
+}  // namespace
+
+const void* replacement(Role role) {
+  switch (role) {
+  case Role::allocate:
+    return address_of_function(allocate);
+  case Role::reallocate:
+    return address_of_function(reallocate);
+  case Role::free:
+    return address_of_function(free);
+  case Role::size:
+    return address_of_function(size_of);
+  case Role::create:
+    return address_of_function(create);
+  case Role::destroy:
+    return address_of_function(destroy);
+  case Role::validate:
+    return address_of_function(validate);
+  case Role::walk:
+    return address_of_function(walk);
+  case Role::compact:
+    return address_of_function(compact);
+  case Role::lock:
+    return address_of_function(lock);
+  case Role::unlock:
+    return address_of_function(unlock);
+  case Role::get_user_info:
+    return address_of_function(get_user_info);
+  case Role::set_user_value:
+    return address_of_function(set_user_value);
+  case Role::set_user_flags:
+    return address_of_function(set_user_flags);
+  case Role::multiple_allocate:
+    return address_of_function(multiple_allocate);
+  case Role::multiple_free:
+    return address_of_function(multiple_free);
+  case Role::count:
+    break;
+  }
+  return nullptr;
+}
+
+void set_originals(const Originals& originals) {
+  g_originals = originals;
+  g_process_heap = GetProcessHeap();
+  g_unlocked_process_heap.store(g_process_heap, std::memory_order_release);
+}
+
+}  // namespace rh::heaps

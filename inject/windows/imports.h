@@ -1,0 +1,66 @@
+// Making a DLL the first import of a process that has not run yet.
+#pragma once
+
+#include "image.h"
+#include "outcome.h"
+
+namespace rh::inject {
+
+// The parts of it that a file is given as well (launch/patch.h).
+
+// Whether the image's imports can all be followed by way of another list, and how many there are.
+// is_writable(offset): whether the loader finds that place writable.
+template <class IsWritable>
+Obstacle examine_imports(const Image& image, IsWritable is_writable, DWORD& count) {
+  if (image.directory_count <= IMAGE_DIRECTORY_ENTRY_IMPORT) return Obstacle::no_import_directory;
+  const bool has_tables = image.has_directory(IMAGE_DIRECTORY_ENTRY_IAT);
+  Obstacle found = Obstacle::none;
+  count = 0;
+  const bool read = each_import(image, [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
+    ++count;
+    // Bound in advance, without the names that it was bound from.
+    if (descriptor.OriginalFirstThunk == 0 && descriptor.TimeDateStamp != 0)
+      found = Obstacle::fixed_tables;
+    // Without that directory the loader would look for the tables in the section of the first descriptor's, now ours.
+    if (!has_tables && !is_writable(descriptor.FirstThunk)) found = Obstacle::fixed_tables;
+    return found == Obstacle::none;
+  });
+  return read ? found : Obstacle::unreadable;
+}
+
+// An import table with ordinal 1 alone, and its end.
+using ImportTable = uint64_t[2];
+void put_first_ordinal(bool wide, ImportTable& table);
+
+// The directories that change.
+constexpr DWORD kChanged[] = {IMAGE_DIRECTORY_ENTRY_IMPORT, IMAGE_DIRECTORY_ENTRY_BOUND_IMPORT,
+                              IMAGE_DIRECTORY_ENTRY_IAT};
+constexpr size_t kChangedCount = sizeof kChanged / sizeof kChanged[0];
+
+// Leads them to a list of `imports` descriptors and their end, and to its first one's table where there is no other.
+struct ImportList {
+  DWORD descriptors;
+  DWORD imports;
+  DWORD table;
+};
+void lead_directories(IMAGE_DATA_DIRECTORY* directories, DWORD count, const ImportList& list);
+
+// What the DLL is told. It stands in the block that is written for it, so that no variable of the environment is needed.
+enum class WhenLeft : uint32_t { nothing, tell, refuse };
+struct Settings {
+  uint32_t follow_children = 0;
+  WhenLeft when_left = WhenLeft::nothing;  // what to do where something could not be replaced
+};
+
+// How a process ends that was refused so: as the launcher does.
+constexpr int kRefused = 125;
+
+// Writes a block into the process, within 4 GiB above the image, with a list of imports in which `library` (its ordinal
+// 1) comes before all others, and leads the image's headers to it. `library`: a full path in ASCII.
+Obstacle add_import(const Image& image, const char* library, const Settings& settings);
+
+// In the process itself, once the loader has followed the imports: takes what came with the import and puts the headers
+// back as they were. The block stays. False when the DLL was brought in by other means.
+bool receive(Settings& settings);
+
+}  // namespace rh::inject

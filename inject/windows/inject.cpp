@@ -1,0 +1,144 @@
+#include "inject.h"
+
+#include "kind.h"
+
+namespace rh::inject {
+namespace {
+
+Outcome failed(Obstacle obstacle) { return {Way::none, obstacle, GetLastError()}; }
+
+// A path as import names may have it on every system: they are read by the code page of whoever reads them.
+bool ascii_path(const wchar_t* path, char* text, size_t room) {
+  for (size_t at = 0; at < room; ++at) {
+    if (path[at] > 0x7e) return false;
+    text[at] = static_cast<char>(path[at]);
+    if (path[at] == 0) return true;
+  }
+  return false;
+}
+
+bool import_name(const wchar_t* path, char* text, size_t room) {
+  if (ascii_path(path, text, room)) return true;
+  Path shorter;
+  const DWORD length = GetShortPathNameW(path, shorter.text, kLongestPath);
+  return length != 0 && length < kLongestPath && ascii_path(shorter.text, text, room);
+}
+
+// A process that admits only Microsoft's or the store's libraries would end at once with ours among its imports.
+bool admits_only_signed(HANDLE process) {
+  using GetPolicy = BOOL(WINAPI*)(HANDLE, int, void*, SIZE_T);
+  constexpr int signature_policy = 8;
+  constexpr DWORD microsoft_or_store_only = 3;
+  // Windows 7 has no such function, and no such policy.
+  const auto get = reinterpret_cast<GetPolicy>(reinterpret_cast<void*>(
+      GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "GetProcessMitigationPolicy")));
+  DWORD flags = 0;
+  return get != nullptr && get(process, signature_policy, &flags, sizeof flags) &&
+         (flags & microsoft_or_store_only) != 0;
+}
+
+Obstacle judge(HANDLE process, const Image& image) {
+  if (is_managed(image)) return Obstacle::managed;
+  if (is_go(image) && !imports_allocation(image)) return Obstacle::go;
+  return admits_only_signed(process) ? Obstacle::signed_only : Obstacle::none;
+}
+
+Obstacle import_library(const Image& image, const wchar_t* library, const Settings& settings) {
+  char name[kLongestPath];
+  if (!import_name(library, name, sizeof name)) return Obstacle::path_not_ascii;
+  return add_import(image, name, settings);
+}
+
+bool is_wow64(HANDLE process) {
+  BOOL answer = FALSE;
+  return IsWow64Process(process, &answer) && answer;
+}
+
+// Where import tables cannot be led elsewhere, but code can still run before the program's first instruction: kernel32
+// lies at one address in all processes of an architecture. Not in a 32-bit process on a 64-bit system: a call queued
+// before its 32-bit side is there was seen to crash it.
+bool load_later(const Newcomer& newcomer, const wchar_t* library) {
+  size_t length = 0;
+  while (library[length] != 0) ++length;
+  const size_t bytes = (length + 1) * sizeof *library;
+  void* const name =
+      VirtualAllocEx(newcomer.process, nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+  if (name == nullptr) return false;
+  const auto load = reinterpret_cast<PAPCFUNC>(
+      reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "LoadLibraryW")));
+  return WriteProcessMemory(newcomer.process, name, library, bytes, nullptr) &&
+         QueueUserAPC(load, newcomer.thread, reinterpret_cast<ULONG_PTR>(name)) != 0;
+}
+
+Outcome enter_image(const Newcomer& newcomer, const Image& image, const wchar_t* library,
+                    const Settings& settings) {
+  const Obstacle obstacle = import_library(image, library, settings);
+  if (obstacle == Obstacle::none) return {Way::first_import, obstacle, 0};
+  const Outcome outcome = failed(obstacle);
+  if (image.machine != own_machine || is_wow64(newcomer.process) || !load_later(newcomer, library))
+    return outcome;
+  return {Way::late_load, obstacle, 0};
+}
+
+// From a 32-bit process a 64-bit one cannot be written to: the 64-bit launcher does it.
+bool out_of_reach(HANDLE process) {
+  return sizeof(void*) == 4 && is_wow64(GetCurrentProcess()) && !is_wow64(process);
+}
+
+void append_number(Path& line, DWORD number) {
+  wchar_t text[12] = {};
+  size_t at = sizeof text / sizeof *text - 1;
+  do {
+    text[--at] = static_cast<wchar_t>(L'0' + number % 10);
+    number /= 10;
+  } while (number != 0);
+  line.append(L" ");
+  line.append(text + at);
+}
+
+Outcome wait_for_helper(const PROCESS_INFORMATION& helper) {
+  DWORD answer = 0;
+  WaitForSingleObject(helper.hProcess, INFINITE);
+  const bool told = GetExitCodeProcess(helper.hProcess, &answer);
+  CloseHandle(helper.hThread);
+  CloseHandle(helper.hProcess);
+  return told ? unpack(answer) : failed(Obstacle::helper_failed);
+}
+
+Outcome enter_by_helper(const Newcomer& newcomer, const Means& means, const Settings& settings) {
+  Path launcher, line;
+  if (!find_part(means.library, FileKind::program, IMAGE_FILE_MACHINE_AMD64, launcher) &&
+      !find_part(means.library, FileKind::program, machine_arm64, launcher))
+    return failed(Obstacle::no_launcher);
+  line.set(L"reheap enter");
+  append_number(line, newcomer.process_id);
+  append_number(line, newcomer.thread_id);
+  append_number(line, settings.follow_children);
+  append_number(line, static_cast<DWORD>(settings.when_left));
+  PROCESS_INFORMATION helper;
+  if (!means.start_helper(launcher.text, line.text, &helper))
+    return failed(Obstacle::helper_failed);
+  return wait_for_helper(helper);
+}
+
+}  // namespace
+
+bool library_for(WORD machine, const wchar_t* library, Path& found) {
+  if (machine == 0) return false;
+  if (file_machine(library, FileKind::library) == machine) return found.set(library);
+  return find_part(library, FileKind::library, machine, found);
+}
+
+Outcome enter(const Newcomer& newcomer, const Means& means, const Settings& settings) {
+  if (out_of_reach(newcomer.process)) return enter_by_helper(newcomer, means, settings);
+  Image image;
+  if (!main_image(newcomer.process, image)) return failed(Obstacle::unreadable);
+  if (const Obstacle found = judge(newcomer.process, image); found != Obstacle::none)
+    return {Way::none, found, 0};
+  Path library;
+  if (!library_for(image.machine, means.library, library))
+    return {Way::none, Obstacle::no_library, 0};
+  return enter_image(newcomer, image, library.text, settings);
+}
+
+}  // namespace rh::inject

@@ -1,0 +1,33 @@
+// Putting reheap.dll into a process that was created suspended. docs/injection.md tells it in full.
+#pragma once
+
+#include "imports.h"
+#include "outcome.h"
+#include "places.h"
+
+namespace rh::inject {
+
+struct Newcomer {
+  HANDLE process;
+  HANDLE thread;  // its first, which has not run
+  DWORD process_id;
+  DWORD thread_id;
+};
+
+// How a process is started to help; by whoever links this, for in reheap.dll CreateProcess itself is followed.
+using StartHelper = bool (*)(const wchar_t* program, wchar_t* command_line,
+                             PROCESS_INFORMATION* made);
+
+struct Means {
+  const wchar_t* library;  // the reheap.dll to use: of this architecture, or of the newcomer's
+  StartHelper start_helper;
+};
+
+// Makes the library the newcomer's first import, or has it loaded later when that cannot be. The newcomer stays
+// suspended; where nothing could be done it is as it was made.
+Outcome enter(const Newcomer& newcomer, const Means& means, const Settings& settings);
+
+// The library for a machine: `library` itself if it is for that one, or what lies beside it.
+bool library_for(WORD machine, const wchar_t* library, Path& found);
+
+}  // namespace rh::inject

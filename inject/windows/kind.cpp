@@ -1,0 +1,106 @@
+#include "kind.h"
+
+namespace rh::inject {
+namespace {
+
+bool equal(const char* one, const char* other) {
+  for (; *one != 0 && *one == *other; ++one) ++other;
+  return *one == *other;
+}
+
+bool begins(const char* text, const char* start) {
+  for (; *start != 0; ++text, ++start)
+    if (*text != *start) return false;
+  return true;
+}
+
+constexpr const char* kAllocation[] = {
+    // The OS's heap.
+    "HeapAlloc", "HeapReAlloc", "HeapFree", "HeapSize", "HeapCreate", "RtlAllocateHeap",
+    "RtlReAllocateHeap", "RtlFreeHeap", "RtlSizeHeap", "RtlCreateHeap",
+    // The C runtimes'.
+    "malloc", "calloc", "realloc", "free", "_malloc_base", "_calloc_base", "_realloc_base",
+    "_free_base", "_msize", "_recalloc", "_expand", "_aligned_malloc", "_aligned_realloc",
+    "_aligned_recalloc", "_aligned_free", "_aligned_offset_malloc", "_malloc_dbg", "_free_dbg",
+    "_strdup", "_wcsdup"};
+
+// operator new and delete, as Microsoft's compiler names them.
+constexpr const char* kOperators[] = {"??2@", "??3@", "??_U@", "??_V@"};
+
+// The names of all functions stand in a Go program's constants, stripped or not, this one's among them.
+constexpr char kGoAllocator[] = "runtime.mallocgc";
+
+bool holds(const char* bytes, size_t length, const char* mark) {
+  for (size_t at = 0; at < length; ++at)
+    if (bytes[at] == *mark && begins(bytes + at, mark)) return true;
+  return false;
+}
+
+bool names_go_allocator(const Image& image, const IMAGE_SECTION_HEADER& section) {
+  constexpr DWORD others = IMAGE_SCN_MEM_WRITE | IMAGE_SCN_MEM_EXECUTE | IMAGE_SCN_MEM_DISCARDABLE;
+  if ((section.Characteristics & others) != 0) return false;
+  // Pieces overlap by a mark's length, and end with zero.
+  constexpr DWORD piece = 4000, overlap = sizeof kGoAllocator;
+  char bytes[piece + overlap + 1];
+  for (DWORD at = 0; at < section.Misc.VirtualSize; at += piece) {
+    const DWORD rest = section.Misc.VirtualSize - at;
+    const DWORD length = rest < piece + overlap ? rest : piece + overlap;
+    if (!image.read(section.VirtualAddress + at, bytes, length)) return false;
+    bytes[length] = 0;
+    if (holds(bytes, length, kGoAllocator)) return true;
+  }
+  return false;
+}
+
+// Go's linker writes its symbol table into a section of its own, empty when stripped.
+bool is_go_symbols(const Image&, const IMAGE_SECTION_HEADER& section) {
+  return begins(reinterpret_cast<const char*>(section.Name), ".symtab");
+}
+
+using Judge = bool (*)(const Image&, const IMAGE_SECTION_HEADER&);
+
+bool any_section(const Image& image, Judge judge) {
+  for (WORD number = 0; number < image.section_count; ++number) {
+    IMAGE_SECTION_HEADER section;
+    if (!image.read_at(image.sections + number * sizeof section, &section, sizeof section))
+      return false;
+    if (judge(image, section)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_managed(const Image& image) {
+  const IMAGE_DATA_DIRECTORY where = image.directory(IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR);
+  constexpr DWORD flags_at = offsetof(IMAGE_COR20_HEADER, Flags);
+  DWORD flags = 0;
+  return where.VirtualAddress != 0 &&
+         image.read(where.VirtualAddress + flags_at, &flags, sizeof flags) &&
+         (flags & COMIMAGE_FLAGS_ILONLY) != 0;
+}
+
+bool is_go(const Image& image) {
+  // The cheap question first: no other linker is known to name a section so.
+  return any_section(image, is_go_symbols) && any_section(image, names_go_allocator);
+}
+
+bool is_allocation(const char* name) {
+  for (const char* known : kAllocation)
+    if (equal(name, known)) return true;
+  for (const char* start : kOperators)
+    if (begins(name, start)) return true;
+  return false;
+}
+
+bool imports_allocation(const Image& image) {
+  bool found = false;
+  each_import(image, [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
+    each_function(image, descriptor,
+                  [&](const char* name) { found = found || is_allocation(name); });
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace rh::inject

@@ -1,0 +1,166 @@
+#include "doctor.h"
+
+#include "../../frame.h"
+#include "anatomy.h"
+#include "failure.h"
+#include "program.h"
+#include "report_text.h"
+#include "start.h"
+#include "text.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace rh::launch {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Loading may wait for a slow disk; the program's own code does not run.
+constexpr DWORD kPatience = 60'000;
+
+// A file to be written by the program, gone with this object.
+class TemporaryFile {
+ public:
+  TemporaryFile() {
+    wchar_t folder[MAX_PATH], file[MAX_PATH];
+    if (GetTempPathW(MAX_PATH, folder) == 0 || GetTempFileNameW(folder, L"rh", 0, file) == 0)
+      throw Failure(exit_failed, "no temporary file can be made: " + error_text(GetLastError()));
+    path_ = file;
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() { DeleteFileW(path_.c_str()); }
+
+  const wchar_t* path() const { return path_.c_str(); }
+  std::string read() const { return read_file(path()); }
+
+ private:
+  std::wstring path_;
+};
+
+// The library's messages, without its account of itself, which is read from elsewhere.
+Json messages(const std::string& text) {
+  constexpr std::string_view start = "reheap: ";
+  Json list = Json::array();
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    std::string line = text.substr(at, end - at);
+    while (line.ends_with('\r')) line.pop_back();
+    if (line.starts_with(start) && line[start.size()] != '{')
+      list.push_back(line.substr(start.size()));
+  }
+  return list;
+}
+
+Json describe(const CommandLine& line, const Anatomy& anatomy) {
+  Json json;
+  json["path"] = narrow(line.program);
+  json["architecture"] = anatomy.architecture;
+  json["kind"] = anatomy.kind;
+  json["runtime"] = anatomy.runtime;
+  json["allocation"] = Json::object();
+  for (const Imports& imports : anatomy.allocation)
+    json["allocation"][imports.library] = imports.functions;
+  json["control_flow_guard"] = anatomy.control_flow_guard;
+  json["aslr"] = anatomy.movable;
+  json["patched"] = anatomy.patched;
+  return json;
+}
+
+class Examination {
+ public:
+  explicit Examination(const DoctorOptions& options)
+      : options_(options), library_(library_to_use(options.library)) {
+    inject::Path launcher;
+    inject::module_path(nullptr, launcher);
+    json_["command"] = {{"path", narrow(launcher.text)}, {"version", ::inject::command_version}};
+    json_["libraries"] = Json::array();
+    for (const WORD machine :
+         {WORD{IMAGE_FILE_MACHINE_AMD64}, WORD{IMAGE_FILE_MACHINE_I386}, inject::machine_arm64})
+      add_library(machine);
+  }
+
+  void examine(const CommandLine& line) {
+    const TemporaryFile report, errors;
+    SetEnvironmentVariableW(L"REHEAP_DOCTOR", report.path());
+    SetEnvironmentVariableW(L"REHEAP_VERBOSE", L"1");
+    Suspended program(create_suspended(line, errors.path()));
+    inject::Image image;
+    if (inject::main_image(program.process(), image))
+      json_["program"] = describe(line, launch::examine(image, find_program(line.program)));
+    inject::Path library;
+    // Only a library that would end the program before its first instruction may be let in.
+    if (inject::library_for(image.machine, library_.c_str(), library) && !is_reheap(library.text))
+      return unreached(narrow(library.text) + " is no reheap.dll");
+    const auto outcome = inject::enter(program.newcomer(), {library_.c_str(), start_helper}, {});
+    if (!outcome.entered()) return unreached(inject::text_of(outcome.obstacle));
+    json_["way"] = outcome.way == inject::Way::first_import ? "first import" : "loaded late";
+    program.resume();
+    const auto code = program.wait(kPatience);
+    json_["found"] = messages(errors.read());
+    judge(code, Json::parse(report.read(), nullptr, false));
+    if (!code) TerminateProcess(program.process(), exit_failed);
+  }
+
+  bool reached() const { return json_.value("reached", false); }
+
+  void print() const {
+    const std::string text = options_.json ? json_.dump(2) + "\n" : report_text(json_);
+    fwrite(text.data(), 1, text.size(), stdout);
+  }
+
+ private:
+  void add_library(WORD machine) {
+    inject::Path path;
+    if (inject::library_for(machine, library_.c_str(), path))
+      json_["libraries"].push_back(
+          {{"path", narrow(path.text)}, {"architecture", architecture_name(machine)}});
+  }
+
+  void unreached(const std::string& reason) {
+    json_["reached"] = false;
+    json_["reason"] = reason;
+  }
+
+  void judge(std::optional<DWORD> code, const Json& report) {
+    if (!code) return unreached("it had not answered after a minute, and was ended");
+    if (!report.is_object())
+      return unreached("the library did not answer; the process ended with exit code " +
+                       std::to_string(*code));
+    json_["report"] = report;
+    const std::string version = report.value("version", std::string("unknown"));
+    if (version != ::inject::command_version)
+      return unreached("the library is version " + version + " and this launcher " +
+                       ::inject::command_version + ": install both from one build");
+    if (!report.value("overridden", true))
+      return unreached("the library is there, but serves nothing");
+    json_["reached"] = true;
+  }
+
+  const DoctorOptions& options_;
+  std::wstring library_;
+  Json json_;
+};
+
+// To show that the library loads and serves, any program will do: the launcher is at hand.
+CommandLine bystander() {
+  inject::Path launcher;
+  inject::module_path(nullptr, launcher);
+  CommandLine line;
+  line.program = launcher.text;
+  line.program_line = L"\"" + line.program + L"\" --version";
+  return line;
+}
+
+}  // namespace
+
+int doctor(const DoctorOptions& options, const CommandLine& line) {
+  Examination examination(options);
+  examination.examine(line.has_program ? line : bystander());
+  examination.print();
+  return examination.reached() ? exit_reached : exit_not_reached;
+}
+
+}  // namespace rh::launch

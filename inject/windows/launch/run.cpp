@@ -1,0 +1,74 @@
+#include "run.h"
+
+#include "failure.h"
+#include "start.h"
+#include "text.h"
+
+namespace rh::launch {
+namespace {
+
+// The console sends its signals to the program too: what they do is the program's business, and the launcher ends when
+// the program does. A handler, for the mere request to ignore Ctrl-C would be inherited.
+BOOL WINAPI leave_to_program(DWORD signal) {
+  // Returning from these would end the launcher at once.
+  if (signal == CTRL_CLOSE_EVENT || signal == CTRL_LOGOFF_EVENT || signal == CTRL_SHUTDOWN_EVENT)
+    Sleep(INFINITE);
+  return TRUE;
+}
+
+// Who reads from the program's output must see its end when the program closes it, who writes to its input likewise.
+void let_go_of_streams() {
+  for (const DWORD name : {STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE}) {
+    const HANDLE stream = GetStdHandle(name);
+    if (stream != nullptr && stream != INVALID_HANDLE_VALUE) CloseHandle(stream);
+    SetStdHandle(name, nullptr);
+  }
+}
+
+std::string reason(const inject::Outcome& outcome) {
+  std::string text = inject::text_of(outcome.obstacle);
+  if (outcome.error != 0) text += " (" + error_text(outcome.error) + ")";
+  return text;
+}
+
+void tell(const RunOptions& options, const CommandLine& line, const inject::Outcome& outcome) {
+  const std::string program = narrow(line.program);
+  if (!outcome.entered() && options.require)
+    throw Failure(exit_failed, program + " cannot be reached: " + reason(outcome) +
+                                   "; not started, because of --require");
+  if (options.quiet || outcome.way == inject::Way::first_import) return;
+  if (outcome.entered())
+    say(program + " is reached late, with its first blocks left to its own heap: " +
+        reason(outcome) + (options.children ? "; programs it starts are not reached" : ""));
+  else
+    say(program + " cannot be reached: " + reason(outcome) + "; it runs unchanged");
+}
+
+static_assert(inject::kRefused == exit_failed, "the library ends for the launcher");
+
+inject::Settings settings(const RunOptions& options) {
+  inject::Settings settings;
+  settings.follow_children = options.children ? 1 : 0;
+  if (options.require)
+    settings.when_left = inject::WhenLeft::refuse;
+  else if (!options.quiet)
+    settings.when_left = inject::WhenLeft::tell;
+  return settings;
+}
+
+}  // namespace
+
+void run(const RunOptions& options, const CommandLine& line) {
+  const std::wstring library = library_to_use(options.library);
+  SetConsoleCtrlHandler(leave_to_program, TRUE);
+  Suspended program(create_suspended(line));
+  tell(options, line,
+       inject::enter(program.newcomer(), {library.c_str(), start_helper}, settings(options)));
+  program.resume();
+  let_go_of_streams();
+  const auto code = program.wait(INFINITE);
+  // The launcher's own end has nothing left to do.
+  ExitProcess(code ? *code : DWORD{exit_failed});
+}
+
+}  // namespace rh::launch

@@ -1,0 +1,19 @@
+// Text between the two forms: UTF-8 in here, UTF-16 at the OS.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <windows.h>
+
+namespace rh::launch {
+
+std::string narrow(std::wstring_view text);
+std::wstring wide(std::string_view text);
+
+// What the OS says about an error, on one line.
+std::string error_text(DWORD error);
+
+// The whole of a file; empty when it cannot be read.
+std::string read_file(const wchar_t* path);
+
+}  // namespace rh::launch

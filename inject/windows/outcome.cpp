@@ -1,0 +1,50 @@
+#include "outcome.h"
+
+namespace rh::inject {
+namespace {
+
+constexpr const char* kTexts[] = {
+    "nothing is in the way",
+    "its memory cannot be read",
+    "its memory cannot be written",
+    "there is no free address space above its image",
+    "its headers have no room for imports",
+    "its import tables are fixed",
+    "the library's path has characters outside ASCII, and no short name",
+    "it is a .NET program, whose objects lie in the runtime's own heap",
+    "it is a Go program, which takes its memory from the OS itself: nothing to gain",
+    "its policy admits only signed libraries",
+    "there is no reheap.dll for its architecture",
+    "there is no reheap.exe for its architecture, which would have to do this",
+    "the reheap.exe for its architecture failed",
+    "no library can be loaded into it",
+};
+static_assert(sizeof kTexts / sizeof kTexts[0] == static_cast<size_t>(Obstacle::count));
+
+// Told apart from the exit codes of a process that ended by itself.
+constexpr DWORD kPacked = 0x5248'0000;
+constexpr DWORD kPackedMask = 0xffff'0000;
+
+}  // namespace
+
+const char* text_of(Obstacle obstacle) { return kTexts[static_cast<size_t>(obstacle)]; }
+
+DWORD pack(const Outcome& outcome) {
+  return kPacked | static_cast<DWORD>(outcome.way) << 8 | static_cast<DWORD>(outcome.obstacle);
+}
+
+Outcome unpack(DWORD packed) {
+  Outcome outcome;
+  const DWORD way = packed >> 8 & 0xff, obstacle = packed & 0xff;
+  if ((packed & kPackedMask) != kPacked || way >= static_cast<DWORD>(Way::count) ||
+      obstacle >= static_cast<DWORD>(Obstacle::count)) {
+    outcome.obstacle = Obstacle::helper_failed;
+    outcome.error = packed;
+    return outcome;
+  }
+  outcome.way = static_cast<Way>(way);
+  outcome.obstacle = static_cast<Obstacle>(obstacle);
+  return outcome;
+}
+
+}  // namespace rh::inject

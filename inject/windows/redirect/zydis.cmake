@@ -1,0 +1,30 @@
+# Zydis, the instruction decoder, from the crate that carries its source. What is needed of it: decoding alone, without
+# formatting, operands and a C library.
+
+set(REHEAP_ZYDIS_VERSION 4.1.1)
+set(REHEAP_ZYDIS "" CACHE PATH "Source of the crate zydis ${REHEAP_ZYDIS_VERSION}; empty: fetched by cargo")
+
+if(NOT REHEAP_ZYDIS)
+  find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} -B -c [[
+import pathlib, sys
+sys.path.insert(0, sys.argv[1])
+from common import registries
+print(registries.fetch_crate("zydis", sys.argv[2], pathlib.Path(sys.argv[3])))
+]] ${PROJECT_SOURCE_DIR}/bench ${REHEAP_ZYDIS_VERSION} ${CMAKE_BINARY_DIR}/crates
+    OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set(zydis ${folder}/zydis-c)
+else()
+  set(zydis ${REHEAP_ZYDIS}/zydis-c)
+endif()
+
+add_library(reheap_zydis STATIC
+  ${zydis}/src/Decoder.c ${zydis}/src/DecoderData.c ${zydis}/src/SharedData.c)
+target_include_directories(reheap_zydis SYSTEM PUBLIC
+  ${zydis}/include ${zydis}/dependencies/zycore/include)
+target_include_directories(reheap_zydis PRIVATE ${zydis}/src)
+target_compile_definitions(reheap_zydis PUBLIC
+  ZYAN_NO_LIBC ZYDIS_STATIC_BUILD ZYCORE_STATIC_BUILD ZYDIS_MINIMAL_MODE ZYDIS_DISABLE_AVX512 ZYDIS_DISABLE_KNC
+  ZYDIS_DISABLE_ENCODER ZYDIS_DISABLE_FORMATTER ZYDIS_DISABLE_SEGMENT)
+target_compile_options(reheap_zydis PRIVATE -w -ffreestanding -ffunction-sections -fdata-sections)
