@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# The pkg-config files of an installed tree, in C and C++.
+source "$(dirname "$0")/../install.sh"
+
+libraries=("$prefix"/lib*/ "$prefix"/lib/*/)
+export PKG_CONFIG_PATH
+PKG_CONFIG_PATH=$(printf '%spkgconfig:' "${libraries[@]}")
+LD_LIBRARY_PATH=$(printf '%s:' "${libraries[@]}")
+
+try() {
+  local package=$1 how=$2 language program
+  for language in c cpp; do
+    program=$work/$language-$package
+    local compiler=${CC:-cc}
+    [[ $language == c ]] || compiler="${CXX:-c++} -std=c++17"
+    # Split on purpose: compilers and pkg-config speak in words.
+    # shellcheck disable=SC2046,SC2086
+    $compiler -O2 -pthread "$sources/consumer/consumer.$language" -o "$program" $(pkg-config --cflags --libs "$package")
+    LD_LIBRARY_PATH=$LD_LIBRARY_PATH "$program" "$how"
+  done
+  if [[ $how == serves ]]; then
+    # shellcheck disable=SC2046
+    ${CC:-cc} -Wl,--as-needed "$sources/consumer/silent.c" -o "$work/silent-$package" $(pkg-config --libs "$package")
+    LD_LIBRARY_PATH=$LD_LIBRARY_PATH REHEAP_VERBOSE=1 "$work/silent-$package" 2>&1 | grep -q reheap ||
+      { echo "$package: a program that names no symbol of it is linked without it" >&2; exit 1; }
+  fi
+  echo "$package: C and C++ programs built and run, $how"
+}
+
+[[ $(pkg-config --modversion reheap) == $("$prefix/bin/reheap" --version | grep -o '[0-9.]*[0-9]' | head -1) ]]
+try reheap serves
+try reheap-static serves
+try reheap-core beside
