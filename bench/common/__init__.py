@@ -1,0 +1,1 @@
+"""What every benchmark shares: finding allocators, running programs, statistics, tables."""

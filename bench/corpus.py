@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""The ThinLTO corpus: protobuf's C++ library (76 translation units) as bitcode, in build/corpus.
+
+The source comes from the crate protobuf-src. It is compiled once; a change of compiler, flags or
+version compiles it anew.
+"""
+
+import argparse
+import hashlib
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from common.errors import BenchError, need_tool, run_main
+from common.paths import CORPUS
+from common.registries import fetch_crate
+from common.rounds import end_progress, show_progress
+from common.shell import run_step
+
+CRATE, VERSION = "protobuf-src", "2.1.1"
+FLAGS = ["-std=c++17", "-O2", "-flto=thin", "-fPIC", "-DNDEBUG", "-w"]
+INCLUDES = ["src", "third_party/abseil-cpp", "third_party/utf8_range"]
+JOBS = 2
+
+
+def prepare_corpus() -> list[Path]:
+    """The bitcode files in link order, compiled when they are not there yet."""
+    compiler = need_tool("clang++-19", "clang-19")
+    need_tool("ld.lld-19", "lld-19")
+    key = _key(compiler)
+    stamp = CORPUS / "stamp"
+    if stamp.exists() and stamp.read_text().startswith(key):
+        return [CORPUS / name for name in stamp.read_text().split()[1:]]
+    source = source_folder()
+    stamp.unlink(missing_ok=True)
+    objects = _compile_all(compiler, source, _units(source))
+    stamp.write_text("\n".join([key, *(path.name for path in objects)]) + "\n")
+    return objects
+
+
+def source_folder() -> Path:
+    return fetch_crate(CRATE, VERSION, CORPUS / "source") / "protobuf"
+
+
+def link_command(objects: list[Path], output: Path) -> list[str]:
+    """The link that is measured: two ThinLTO jobs, no cache, the same bytes every time."""
+    linker = need_tool("ld.lld-19", "lld-19")
+    # Abseil's symbols stay undefined, as they are where it is a shared library of its own.
+    flags = ["-shared", "--threads=2", "--thinlto-jobs=2", "--build-id=none", "-soname", "libcorpus.so"]
+    return [linker, *flags, "-o", str(output), *map(str, objects)]
+
+
+def _key(compiler: str) -> str:
+    compiler_version = run_step([compiler, "--version"]).splitlines()[0]
+    text = "\n".join([CRATE, VERSION, compiler_version, *FLAGS, *INCLUDES])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _units(source: Path) -> list[Path]:
+    """The library's files as its own build lists them."""
+    listing = (source / "src" / "file_lists.cmake").read_text()
+    library = re.search(r"set\(libprotobuf_srcs\s+(.*?)\)\n", listing, re.DOTALL)
+    names = re.findall(r"\$\{protobuf_SOURCE_DIR\}/(\S+\.cc)", library.group(1)) if library else []
+    if len(names) < 50:
+        raise BenchError(f"{CRATE} {VERSION} lists only {len(names)} files; 50 or more are expected")
+    return [source / name for name in names]
+
+
+def _compile_all(compiler: str, source: Path, units: list[Path]) -> list[Path]:
+    CORPUS.mkdir(parents=True, exist_ok=True)
+    includes = [f"-I{source / folder}" for folder in INCLUDES]
+    objects = [CORPUS / _object_name(unit.relative_to(source)) for unit in units]
+    print(f"corpus: compiling {len(units)} files to bitcode, {JOBS} at a time", file=sys.stderr)
+    with ThreadPoolExecutor(JOBS) as pool:
+        jobs = [
+            pool.submit(run_step, [compiler, *FLAGS, *includes, "-c", unit, "-o", output])
+            for unit, output in zip(units, objects)
+        ]
+        _follow(jobs)
+    return objects
+
+
+def _follow(jobs: list) -> None:
+    try:
+        for done, job in enumerate(as_completed(jobs), 1):
+            job.result()
+            show_progress(f"corpus: {done}/{len(jobs)} compiled")
+    except BaseException:
+        for job in jobs:
+            job.cancel()
+        raise
+    finally:
+        end_progress()
+
+
+def _object_name(unit: Path) -> str:
+    return str(unit.with_suffix(".bc")).replace("/", "_")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="bench corpus", description=__doc__)
+    parser.parse_args(arguments)
+    objects = prepare_corpus()
+    size = sum(path.stat().st_size for path in objects) / 2**20
+    print(f"corpus: {len(objects)} bitcode files, {size:.1f} MiB, in {CORPUS}")
+    return 0
+
+
+if __name__ == "__main__":
+    run_main(main)
