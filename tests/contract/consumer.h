@@ -1,0 +1,66 @@
+/* Everything the header declares, used as a consumer would; compiled as C11 and as C++20. */
+#include <reheap/reheap.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void count_text(const char* text, size_t length, void* context) {
+  (void)text;
+  *(size_t*)context += length;
+}
+
+static int consume_blocks(void) {
+  char* block = (char*)rh_malloc(100);
+  char* zero = (char*)rh_calloc(10, 10);
+  char* aligned = (char*)rh_aligned_alloc(4096, 10);
+  int sound = block && zero && aligned && zero[99] == 0 && (size_t)aligned % 4096 == 0;
+  sound = sound && rh_usable_size(block) >= 100 && rh_good_size(100) >= 100;
+  sound = sound && rh_owns(block) && !rh_owns(&sound);
+  strcpy(block, "kept");
+  block = (char*)rh_realloc(block, 100000);
+  sound = sound && block && strcmp(block, "kept") == 0;
+  rh_free(block);
+  rh_free(zero);
+  rh_free(aligned);
+  return sound;
+}
+
+static int consume_heap(void) {
+  rh_heap* heap = rh_heap_create();
+  char* block = (char*)rh_heap_malloc(heap, 100);
+  char* zero = (char*)rh_heap_calloc(heap, 10, 10);
+  char* aligned = (char*)rh_heap_aligned_alloc(heap, 128, 10);
+  int sound = block && zero && aligned && zero[99] == 0 && (size_t)aligned % 128 == 0;
+  strcpy(block, "kept");
+  block = (char*)rh_heap_realloc(heap, block, 100000);
+  sound = sound && strcmp(block, "kept") == 0;
+  rh_heap_destroy(heap);
+  return sound;
+}
+
+static int consume_reports(void) {
+  rh_stats stats;
+  size_t written = 0;
+  size_t reported = 0;
+  memset(&stats, 0, sizeof stats);
+  stats.struct_size = sizeof stats;
+  rh_stats_json(count_text, &written);
+  rh_report_json(count_text, &reported);
+  rh_trim();
+  return rh_stats_get(&stats) && stats.reserved > 0 && written > 100 && reported > 100 &&
+         rh_option_set("decay_ms", "500") && strcmp(rh_version(), "0.1.0") == 0;
+}
+
+int main(void) {
+  void* plain = malloc(100);
+  const int blocks = consume_blocks();
+  const int heap = consume_heap();
+  const int reports = consume_reports();
+  /* Beside libreheap-core malloc stays the system's. */
+  const int aside = !rh_owns(plain);
+  free(plain);
+  printf("blocks %d, heap %d, reports %d, malloc aside %d\n", blocks, heap, reports, aside);
+  return blocks && heap && reports && aside ? 0 : 1;
+}

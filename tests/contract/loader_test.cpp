@@ -1,0 +1,145 @@
+// The dynamic loader: libraries that allocate as they come and go, and its lock, which the heap
+// never needs.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/library.h"
+#include "support/pattern.h"
+#include "support/process.h"
+#include "support/scenario.h"
+
+using namespace contract;
+
+// The other end of waiting_plugin: runs inside dlopen, with the loader's lock held.
+namespace {
+std::atomic<int> plugin_phase{0};  // 1: inside the constructor, 2: the other threads are done
+bool waited_in_vain = false;
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void waiting_plugin_entered() {
+  plugin_phase = 1;
+  waited_in_vain = !eventually(8, [] { return plugin_phase == 2; });
+}
+
+namespace {
+
+const char* plugin() { return std::getenv("CONTRACT_PLUGIN"); }
+const char* waiting_plugin() { return std::getenv("CONTRACT_WAITING_PLUGIN"); }
+
+using Make = char*(std::size_t);
+
+SCENARIO(load_thousand_times) {
+  std::size_t early = 0;
+  std::vector<char*> left;
+  for (int round = 0; round < rounds(1000); ++round) {
+    void* library = dlopen(plugin(), round % 2 ? RTLD_NOW : RTLD_LAZY | RTLD_GLOBAL);
+    NEED(library, "%s", dlerror());
+    auto* make = reinterpret_cast<Make*>(dlsym(library, "plugin_make"));
+    NEED(make);
+    char* block = make(3000);
+    NEED(block);
+    fill(block, 3000, static_cast<std::uint64_t>(round));
+    left.push_back(block);
+    NEED(dlclose(library) == 0);
+    NEED(dlopen(plugin(), RTLD_NOLOAD | RTLD_NOW) == nullptr, "the plugin stays loaded");
+    if (left.size() > 20) {
+      // Made by a library that is no longer there.
+      for (std::size_t at = 0; at < left.size(); ++at) {
+        const auto maker = static_cast<std::uint64_t>(round) + 1 - left.size() + at;
+        NEED(intact(left[at], 3000, maker));
+        free(left[at]);
+      }
+      left.clear();
+    }
+    if (round == rounds(1000) / 10) early = resident();
+  }
+  for (char* block : left) free(block);
+  NEED(resident() < early + 4 * MiB, "%zu KiB after a tenth of the rounds, %zu after all",
+       early / KiB, resident() / KiB);
+  return 0;
+}
+
+TEST(Loader, PluginLoadedAThousandTimes) { EXPECT_SCENARIO("load_thousand_times"); }
+
+SCENARIO(load_under_load) {
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (std::uint64_t at = 0; at < 3; ++at) {
+    threads.emplace_back([&, at] {
+      Random random(at);
+      while (!done) {
+        std::thread([&] {
+          for (int block = 0; block < 100; ++block) free(malloc(random.size(MiB)));
+        }).join();
+      }
+    });
+  }
+  for (int round = 0; round < rounds(100); ++round) {
+    void* library = dlopen(plugin(), RTLD_NOW);
+    NEED(library, "%s", dlerror());
+    free(reinterpret_cast<Make*>(dlsym(library, "plugin_make"))(100));
+    dlclose(library);
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}
+
+TEST(Loader, PluginLoadedWhileThreadsComeAndGo) { EXPECT_SCENARIO("load_under_load"); }
+
+void* use_heap(void*) {
+  for (std::size_t size = 1; size < 3 * MiB; size = size * 3 / 2 + 1) {
+    void* block = malloc(size);
+    NEED(block, "%zu", size);
+    block = realloc(block, size * 2);
+    NEED(block, "%zu", size);
+    free(block);
+    free(aligned_alloc(64, size));
+    free(calloc(1, size));
+  }
+  return nullptr;
+}
+
+// The C library itself takes the loader's lock to start a thread in some versions; so they are
+// started before, and wait.
+std::atomic<bool> inside{false};
+
+void* use_heap_inside(void*) {
+  while (!inside) nap(0.002);
+  return use_heap(nullptr);
+}
+
+SCENARIO(first_malloc_while_loading) {
+  pthread_t waiting[3];
+  for (pthread_t& id : waiting) NEED(pthread_create(&id, nullptr, use_heap_inside, nullptr) == 0);
+  std::atomic<bool> loaded{false};
+  std::thread loader([&] {
+    void* library = dlopen(waiting_plugin(), RTLD_NOW);
+    NEED(library, "%s", dlerror());
+    loaded = true;
+  });
+  while (plugin_phase != 1) nap(0.002);
+  inside = true;
+  // Their exit is a part of it: the heap's farewell must not need the loader either.
+  for (pthread_t id : waiting) pthread_join(id, nullptr);
+  NEED(!loaded);
+  plugin_phase = 2;
+  loader.join();
+  NEED(!waited_in_vain);
+  return 0;
+}
+
+TEST(Loader, FirstUseAndExitOfThreadsWhileAnotherLoads) {
+  EXPECT_SCENARIO("first_malloc_while_loading", {.deadline = 12});
+}
+
+}  // namespace

@@ -1,0 +1,7 @@
+// While this library is being loaded, its loader waits here for another thread. The program
+// provides both ends.
+extern "C" void waiting_plugin_entered();
+
+namespace {
+__attribute__((constructor)) void enter() { waiting_plugin_entered(); }
+}  // namespace

@@ -1,0 +1,40 @@
+// Which heap the program runs on, and its names looked up the way any program would find them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "reheap/reheap.h"
+
+namespace contract {
+
+// How the library under test came into this process; told by CONTRACT_MODE. `system` is the
+// control that shows the tests ask nothing that the C library itself does not give.
+enum class Mode { system, preload, shared, archive };
+
+Mode mode();
+inline bool on_reheap() { return mode() != Mode::system; }
+
+// `count` rounds where the library is preloaded, a quarter of them where the same code came another
+// way.
+inline int rounds(int count) { return mode() == Mode::preload ? count : (count + 3) / 4; }
+
+std::string real_path(const std::string& path);
+
+// The object that has to serve malloc in this mode, as a real path.
+std::string expected_server();
+// The object whose code `function` is, as a real path; empty when it is in none.
+std::string server_of(const void* function);
+
+// The name as a program finds it; null when nobody has it. Looked up, because a preloaded
+// library's names beyond the C library's are not known when the program is linked.
+void* find_name(const char* name);
+
+template <class Function>
+Function* find(const char* name) {
+  return reinterpret_cast<Function*>(find_name(name));
+}
+
+#define CONTRACT_FIND(name) ::contract::find<decltype(::name)>(#name)
+
+}  // namespace contract

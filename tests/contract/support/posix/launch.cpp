@@ -1,0 +1,119 @@
+// Scenarios as children of this process.
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string_view>
+
+#include "support/process.h"
+#include "support/scenario.h"
+
+extern char** environ;
+
+namespace contract {
+namespace {
+
+std::string contents(int file) {
+  std::string text;
+  char piece[4096];
+  lseek(file, 0, SEEK_SET);
+  for (ssize_t got; (got = read(file, piece, sizeof piece)) > 0;) {
+    text.append(piece, static_cast<std::size_t>(got));
+  }
+  close(file);
+  return text;
+}
+
+// The environment with the scenario's own settings replacing those of the same name.
+std::vector<std::string> merged_environment(const Conditions& conditions) {
+  std::vector<std::string> merged;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view setting(*entry);
+    const std::string_view name = setting.substr(0, setting.find('='));
+    bool replaced = false;
+    for (const auto& own : conditions.environment) replaced |= own.first == name;
+    if (!replaced) merged.emplace_back(setting);
+  }
+  for (const auto& [name, value] : conditions.environment) merged.push_back(name + "=" + value);
+  return merged;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> all;
+  for (std::string& text : strings) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+void apply(const std::vector<Limit>& limits) {
+  for (const Limit& limit : limits) {
+    const rlimit bound{limit.bytes, limit.bytes};
+    if (setrlimit(limit.resource == Resource::memory ? RLIMIT_AS : RLIMIT_DATA, &bound) != 0)
+      _exit(125);
+  }
+}
+
+}  // namespace
+
+std::size_t memory_limit() {
+  rlimit bound{};
+  getrlimit(RLIMIT_AS, &bound);
+  if (bound.rlim_cur != RLIM_INFINITY) return bound.rlim_cur;
+  getrlimit(RLIMIT_DATA, &bound);
+  return bound.rlim_cur == RLIM_INFINITY ? 0 : bound.rlim_cur;
+}
+
+void enforce_limits() {}
+
+Running::Running(std::intptr_t process, std::intptr_t out, std::intptr_t err, double end)
+    : process_(process), out_(out), err_(err), end_(end) {}
+
+Outcome Running::finish() {
+  Outcome outcome;
+  const int status = await(static_cast<int>(process_), end_ - seconds());
+  outcome.late = status == -1;
+  if (!outcome.late && WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
+  if (!outcome.late && WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
+  outcome.out = contents(static_cast<int>(out_));
+  outcome.err = contents(static_cast<int>(err_));
+  return outcome;
+}
+
+Running start(const std::string& scenario, const Conditions& conditions) {
+  const int out = memfd_create("out", 0);
+  const int err = memfd_create("err", 0);
+  std::vector<std::string> environment = merged_environment(conditions);
+  std::vector<std::string> arguments = {"/proc/self/exe", "--scenario", scenario};
+  const std::vector<char*> environment_block = pointers(environment);
+  const std::vector<char*> argument_block = pointers(arguments);
+  const pid_t process = fork();
+  if (process == 0) {
+    dup2(out, 1);
+    dup2(err, 2);
+    apply(conditions.limits);
+    execve("/proc/self/exe", argument_block.data(), environment_block.data());
+    _exit(126);
+  }
+  return Running(process, out, err, seconds() + patience(conditions.deadline));
+}
+
+int await(int process, double deadline) {
+  int status = 0;
+  const bool ended = eventually(
+      patience(deadline), [&] { return waitpid(process, &status, WNOHANG) != 0; }, 0.001);
+  if (ended) return status;
+  kill(process, SIGKILL);
+  waitpid(process, &status, 0);
+  return -1;
+}
+
+bool in_child(int (*body)(), double deadline) {
+  std::fflush(nullptr);
+  const pid_t process = fork();
+  if (process == 0) _exit(body());
+  return process > 0 && await(process, deadline) == 0;
+}
+
+}  // namespace contract

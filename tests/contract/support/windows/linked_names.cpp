@@ -1,0 +1,26 @@
+// For programs that reheap is linked into.
+#include "support/windows/linked_names.h"
+
+#include "reheap/reheap.h"
+
+namespace contract {
+
+#define LINKED(name) {#name, reinterpret_cast<void*>(&::name)}
+
+std::span<const LinkedName> linked_names() {
+  static const LinkedName all[] = {
+      LINKED(rh_malloc),       LINKED(rh_calloc),
+      LINKED(rh_realloc),      LINKED(rh_aligned_alloc),
+      LINKED(rh_free),         LINKED(rh_usable_size),
+      LINKED(rh_good_size),    LINKED(rh_owns),
+      LINKED(rh_heap_create),  LINKED(rh_heap_destroy),
+      LINKED(rh_heap_malloc),  LINKED(rh_heap_calloc),
+      LINKED(rh_heap_realloc), LINKED(rh_heap_aligned_alloc),
+      LINKED(rh_trim),         LINKED(rh_stats_get),
+      LINKED(rh_stats_json),   LINKED(rh_report_json),
+      LINKED(rh_option_set),   LINKED(rh_version),
+  };
+  return all;
+}
+
+}  // namespace contract

@@ -1,0 +1,34 @@
+"""Runs a program that misuses the heap and demands that it is stopped, with the words agreed.
+
+Usage: crime.py [EMULATOR] PROGRAM MESSAGE
+
+MESSAGE is a regular expression for the whole of what the program leaves on stderr. The program must end by SIGABRT
+(under an emulator: by any failure) and must not reach its end. MESSAGE `innocent` demands the opposite: the program ends well and says so.
+"""
+
+import re
+import signal
+import subprocess
+import sys
+
+
+def verdict(command, message):
+    """What is wrong with how the program ended; None when it ended as it should."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=30)
+    survived = "survived" in done.stdout
+    if message == "innocent":
+        return None if done.returncode == 0 and survived and not done.stderr else f"accused: {done}"
+    if survived or done.returncode == 0:
+        return f"the crime went unnoticed: {done}"
+    emulated = len(command) > 1
+    if not emulated and done.returncode != -signal.SIGABRT:
+        return f"ended by {done.returncode}, not by SIGABRT: {done.stderr}"
+    if not re.fullmatch(message, done.stderr.strip()):
+        return f"said {done.stderr!r}, not {message!r}"
+    return None
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (3, 4):
+        sys.exit(__doc__)
+    sys.exit(verdict(sys.argv[1:-1], sys.argv[-1]))

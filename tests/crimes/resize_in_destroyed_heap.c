@@ -1,0 +1,10 @@
+/* Resizes a block whose heap was destroyed with all its blocks, by the plain realloc. */
+#include "crime.h"
+
+int main(void) {
+  rh_heap* heap = rh_heap_create();
+  char* block = rh_heap_malloc(heap, 8 * MIB);
+  rh_heap_destroy(heap);
+  block = rh_realloc(hidden(block), 100);
+  return survived(block);
+}

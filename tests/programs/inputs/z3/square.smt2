@@ -1,0 +1,13 @@
+; A magic square of three.
+(set-logic QF_LIA)
+(set-option :produce-models true)
+(declare-const a Int) (declare-const b Int) (declare-const c Int)
+(declare-const d Int) (declare-const e Int) (declare-const f Int)
+(declare-const g Int) (declare-const h Int) (declare-const i Int)
+(assert (distinct a b c d e f g h i))
+(assert (and (<= 1 a 9) (<= 1 b 9) (<= 1 c 9) (<= 1 d 9) (<= 1 e 9) (<= 1 f 9) (<= 1 g 9) (<= 1 h 9) (<= 1 i 9)))
+(assert (= 15 (+ a b c) (+ d e f) (+ g h i) (+ a d g) (+ b e h) (+ c f i) (+ a e i) (+ c e g)))
+(check-sat)
+(get-value (a b c d e f g h i))
+(assert (< i a 3 c))
+(check-sat)

@@ -1,0 +1,744 @@
+#include "arena/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "platform/fake/fake.h"
+#include "support/pages.h"
+
+namespace rh {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+uintptr_t address(const Span* span) { return g_realm.address(span); }
+size_t bytes(const Span* span) { return Units{span->units}.bytes(); }
+
+struct Free {
+  size_t dirty = 0, clean = 0, bare = 0;  // units
+};
+
+// What is free, by the table. Where a free span's descriptors do not agree, a failure.
+Free walk_free() {
+  Free found;
+  SpanKind before = SpanKind::none;
+  Span* end = g_realm.first() + g_realm.count();
+  for (Span* span = g_realm.first(); span < end; ++span) {
+    SpanKind kind = span->kind.load();
+    if (!is_free(kind)) {
+      EXPECT_NE(kind, SpanKind::free_tail) << "a tail without a head";
+      EXPECT_NE(kind, SpanKind::busy) << "nobody is returning memory";
+      before = SpanKind::none;
+      continue;
+    }
+    EXPECT_NE(kind, before) << "two free spans of a kind side by side";
+    EXPECT_EQ(span->zero, kind != SpanKind::free_dirty);
+    (kind == SpanKind::free_dirty   ? found.dirty
+     : kind == SpanKind::free_clean ? found.clean
+                                    : found.bare) += span->units;
+    EXPECT_EQ(fake::is_committed(address(span), bytes(span)), kind != SpanKind::free_bare);
+    if (kind == SpanKind::free_clean) {
+      EXPECT_TRUE(pages::are_zero(address(span), bytes(span)));
+    }
+    for (uint32_t unit = 1; unit + 1 < span->units; ++unit) {
+      EXPECT_EQ(span[unit].kind.load(), SpanKind::none) << unit << " of " << span->units;
+    }
+    if (span->units > 1) {
+      EXPECT_EQ(span[span->units - 1].kind.load(), SpanKind::free_tail);
+      EXPECT_EQ(span[span->units - 1].units, span->units - 1);
+      span += span->units - 1;
+    }
+    before = kind;
+  }
+  return found;
+}
+
+void expect_conserved(const Arena& arena) {
+  Free found = walk_free();
+  Arena::Figures figures = arena.figures();
+  EXPECT_EQ(Units{found.dirty}.bytes(), figures.dirty);
+  EXPECT_EQ(arena.dirty_bytes(), figures.dirty);
+  EXPECT_EQ(figures.in_use + Units{found.dirty + found.clean + found.bare}.bytes(),
+            g_realm.committed());
+  EXPECT_EQ(figures.committed, g_realm.committed() - Units{found.bare}.bytes());
+  EXPECT_GE(figures.committed_peak, figures.committed);
+  EXPECT_GE(figures.in_use_peak, figures.in_use);
+}
+
+// ---- spans one by one ---------------------------------------------------------------------------
+
+TEST(Arena, GivesSpansThatOverlapNothing) {
+  Arena arena;
+  Span* a = arena.allocate({3});
+  Span* b = arena.allocate({1});
+  Span* c = arena.allocate({200});
+  uint64_t seed = 0;
+  for (Span* span : {a, b, c}) {
+    ASSERT_NE(span, nullptr);
+    EXPECT_EQ(span->kind.load(), SpanKind::none);
+    EXPECT_EQ(span->owner.load(), nullptr);
+    EXPECT_TRUE(span->zero);  // nothing was used before
+    EXPECT_TRUE(pages::are_zero(address(span), bytes(span)));
+    pages::mark(address(span), bytes(span), ++seed);
+  }
+  EXPECT_EQ(a->units, 3u);
+  EXPECT_EQ(c->units, 200u);
+  EXPECT_TRUE(pages::are_marked(address(a), bytes(a), 1));
+  EXPECT_TRUE(pages::are_marked(address(b), bytes(b), 2));
+  EXPECT_TRUE(pages::are_marked(address(c), bytes(c), 3));
+  EXPECT_EQ(arena.figures().in_use, Units{204}.bytes());
+  EXPECT_EQ(arena.figures().spans_taken, 3u);
+  expect_conserved(arena);
+}
+
+TEST(Arena, WhatWasFreedIsUsedAgainFirst) {
+  Arena arena;
+  Span* span = arena.allocate({5});
+  Span* wall = arena.allocate({1});
+  pages::mark(address(span), bytes(span), 1);
+  arena.free(span);
+  Span* again = arena.allocate({5});
+  EXPECT_EQ(again, span);
+  EXPECT_FALSE(again->zero);
+  arena.free(again);
+  Span* zero = arena.allocate({5}, {1}, Prefer::zero);
+  EXPECT_NE(zero, span);
+  EXPECT_TRUE(zero->zero);
+  arena.free(wall);
+  expect_conserved(arena);
+}
+
+TEST(Arena, TheBestFitIsTaken) {
+  Arena arena;
+  Span* spans[9];
+  for (size_t index = 0; index < 9; ++index)
+    spans[index] = arena.allocate({index % 2 ? 1 : 10 - index});
+  for (size_t index = 0; index < 9; index += 2) arena.free(spans[index]);
+  // Free are 10, 8, 6, 4 and 2 units, one of them beside what was never used.
+  EXPECT_EQ(arena.allocate({6}), spans[4]);
+  EXPECT_EQ(arena.allocate({5}, {1}), spans[2]);
+  expect_conserved(arena);
+}
+
+TEST(Arena, NeighboursBecomeOne) {
+  Arena arena;
+  Span* a = arena.allocate({2});
+  Span* b = arena.allocate({3});
+  Span* c = arena.allocate({4});
+  Span* wall = arena.allocate({1});
+  arena.free(a);
+  arena.free(c);
+  arena.free(b);
+  EXPECT_EQ(a->kind.load(), SpanKind::free_dirty);
+  EXPECT_EQ(a->units, 9u);
+  expect_conserved(arena);
+  EXPECT_EQ(arena.allocate({9}), a);
+  arena.free(wall);
+}
+
+TEST(Arena, AlignsAndGivesTheRestBack) {
+  Arena arena;
+  std::vector<Span*> spans;
+  for (size_t alignment = 1; alignment <= 512; alignment *= 2) {
+    for (size_t units : {1u, 2u, 7u, 100u}) {
+      Span* span = arena.allocate({units}, {alignment});
+      ASSERT_NE(span, nullptr);
+      EXPECT_EQ(address(span) % Units{alignment}.bytes(), 0u) << alignment;
+      EXPECT_EQ(span->units, units);
+      spans.push_back(span);
+    }
+    expect_conserved(arena);
+  }
+  for (Span* span : spans) arena.free(span);
+  expect_conserved(arena);
+  EXPECT_EQ(arena.figures().in_use, 0u);
+}
+
+TEST(Arena, ImpossibleSizesAreRefused) {
+  Arena arena;
+  EXPECT_EQ(arena.allocate({SIZE_MAX >> kUnitShift}), nullptr);
+  EXPECT_EQ(arena.allocate({SIZE_MAX}, {2}), nullptr);
+  EXPECT_EQ(arena.allocate({UINT32_MAX}), nullptr);
+  EXPECT_NE(arena.allocate({1}), nullptr);
+  expect_conserved(arena);
+}
+
+TEST(Arena, SingleUnitsInOneGo) {
+  Arena arena;
+  SpanList list;
+  ASSERT_EQ(arena.allocate_single(&list, 6), 6u);
+  EXPECT_EQ(arena.figures().in_use, Units{6}.bytes());
+  size_t count = 0;
+  while (Span* span = list.pop_front()) {
+    EXPECT_EQ(span->units, 1u);
+    arena.free(span);
+    ++count;
+  }
+  EXPECT_EQ(count, 6u);
+  expect_conserved(arena);
+}
+
+TEST(Arena, SingleUnitsAsManyAsThereAre) {
+  Arena arena;
+  ASSERT_NE(arena.allocate({1}), nullptr);
+  fake::fail_all(fake::Call::commit, true);
+  SpanList list;
+  size_t left = (g_realm.committed() - arena.figures().in_use) / kUnitSize;
+  EXPECT_EQ(arena.allocate_single(&list, left + 5), left);
+  EXPECT_EQ(arena.allocate({1}), nullptr);
+  arena.free(list.pop_front());
+  EXPECT_NE(arena.allocate({1}), nullptr);
+  expect_conserved(arena);
+}
+
+TEST(Arena, CutsSpans) {
+  Arena arena;
+  Span* span = arena.allocate({10});
+  Span* rest = arena.cut(span, {4});
+  EXPECT_EQ(rest, span + 4);
+  EXPECT_EQ(span->units, 4u);
+  EXPECT_EQ(rest->units, 6u);
+  EXPECT_EQ(arena.figures().in_use, Units{10}.bytes());
+  arena.free(span);
+  arena.free(rest);
+  expect_conserved(arena);
+}
+
+TEST(Arena, LengthensInPlace) {
+  Arena arena;
+  Span* span = arena.allocate({4});
+  pages::mark(address(span), bytes(span), 1);
+  ASSERT_TRUE(arena.lengthen(span, {6}));  // into what was never used
+  EXPECT_EQ(span->units, 6u);
+  EXPECT_TRUE(span->zero);
+  EXPECT_TRUE(pages::are_zero(address(span) + 4 * kUnitSize, 2 * kUnitSize));
+  Span* next = arena.allocate({3});
+  ASSERT_EQ(next, span + 6);
+  Span* wall = arena.allocate({1});
+  EXPECT_FALSE(arena.lengthen(span, {7}));
+  EXPECT_EQ(span->units, 6u);
+  pages::mark(address(next), bytes(next), 2);
+  arena.free(next);
+  EXPECT_FALSE(arena.lengthen(span, {10}));  // only three are free
+  ASSERT_TRUE(arena.lengthen(span, {8}));
+  EXPECT_FALSE(span->zero);
+  EXPECT_TRUE(pages::are_marked(address(span), 4 * kUnitSize, 1));
+  expect_conserved(arena);
+  ASSERT_TRUE(arena.lengthen(span, {9}));
+  EXPECT_EQ(wall, span + 9);
+  expect_conserved(arena);
+}
+
+TEST(Arena, LengthensBeyondWhatIsCommitted) {
+  if (!k64Bit) GTEST_SKIP() << "pieces need not follow each other";
+  Arena arena;
+  Span* span = arena.allocate({1});
+  // All that is committed, then more than that.
+  size_t units = g_realm.committed() / kUnitSize;
+  ASSERT_TRUE(arena.lengthen(span, {units}));
+  ASSERT_FALSE(g_realm.contains(span + units));
+  ASSERT_TRUE(arena.lengthen(span, {units + 1000}));
+  EXPECT_EQ(span->units, units + 1000);
+  expect_conserved(arena);
+}
+
+TEST(Arena, ALengtheningThatFailsChangesNothing) {
+  Arena arena;
+  Span* span = arena.allocate({1});
+  ASSERT_TRUE(arena.lengthen(span, {g_realm.committed() / kUnitSize}));
+  size_t units = span->units;
+  fake::fail_all(fake::Call::commit, true);
+  EXPECT_FALSE(arena.lengthen(span, {units + 1}));
+  EXPECT_EQ(span->units, units);
+  expect_conserved(arena);
+}
+
+// ---- time and purging ---------------------------------------------------------------------------
+
+// Spans with a wall behind each, so that they do not become one.
+std::vector<Span*> apart(Arena& arena, size_t count, size_t units) {
+  std::vector<Span*> spans;
+  for (size_t index = 0; index < count; ++index) {
+    spans.push_back(arena.allocate({units}));
+    arena.allocate({1});
+  }
+  return spans;
+}
+
+TEST(Arena, ReturnsWhatHasBeenFreeLongEnough) {
+  Arena arena;
+  auto spans = apart(arena, 3, 4);
+  for (Span* span : spans) pages::mark(address(span), bytes(span), 1);
+  arena.free(spans[0]);
+  fake::advance(100);
+  arena.free(spans[1]);
+  EXPECT_EQ(arena.purge(101), 0u);
+  EXPECT_EQ(arena.purge(100), Units{4}.bytes());
+  EXPECT_EQ(spans[0]->kind.load(), SpanKind::free_clean);
+  EXPECT_EQ(spans[1]->kind.load(), SpanKind::free_dirty);
+  expect_conserved(arena);
+  fake::advance(99);
+  EXPECT_EQ(arena.purge(100), 0u);
+  fake::advance(1);
+  EXPECT_EQ(arena.purge(100), Units{4}.bytes());
+  EXPECT_EQ(arena.figures().returned, Units{8}.bytes());
+  EXPECT_TRUE(pages::are_marked(address(spans[2]), bytes(spans[2]), 1));
+  expect_conserved(arena);
+}
+
+TEST(Arena, AgeZeroReturnsAll) {
+  Arena arena;
+  auto spans = apart(arena, 5, 2);
+  for (Span* span : spans) arena.free(span);
+  EXPECT_EQ(arena.purge(0), Units{10}.bytes());
+  EXPECT_EQ(arena.dirty_bytes(), 0u);
+  EXPECT_EQ(arena.purge(0), 0u);
+  expect_conserved(arena);
+}
+
+TEST(Arena, AgesAreRightWhenTheClocksLowBitsWrap) {
+  Arena arena;
+  auto spans = apart(arena, 2, 4);
+  fake::set_clock((uint64_t{5} << 32) - 50);
+  arena.free(spans[0]);
+  fake::advance(100);  // beyond the wrap
+  arena.free(spans[1]);
+  EXPECT_EQ(arena.purge(101), 0u);
+  EXPECT_EQ(arena.purge(100), Units{4}.bytes());
+  fake::advance(100);
+  EXPECT_EQ(arena.purge(100), Units{4}.bytes());
+}
+
+Arena* g_hooked = nullptr;
+Span* g_freed_meanwhile = nullptr;
+
+TEST(Arena, WhatIsFreedDuringAPurgeStaysWarm) {
+  Arena arena;
+  auto spans = apart(arena, 2, 4);
+  arena.free(spans[0]);
+  fake::advance(1000);
+  g_hooked = &arena;
+  g_freed_meanwhile = spans[1];
+  fake::on_purge([] {
+    if (g_freed_meanwhile == nullptr) return;
+    fake::advance(5);  // returning memory takes a while
+    g_hooked->free(g_freed_meanwhile);
+    g_freed_meanwhile = nullptr;
+  });
+  EXPECT_EQ(arena.purge(1000), Units{4}.bytes());
+  EXPECT_EQ(spans[1]->kind.load(), SpanKind::free_dirty);
+  expect_conserved(arena);
+}
+
+TEST(Arena, OnlyOneReturnsMemoryAtATime) {
+  Arena arena;
+  auto spans = apart(arena, 2, 4);
+  for (Span* span : spans) arena.free(span);
+  g_hooked = &arena;
+  fake::on_purge([] { EXPECT_EQ(g_hooked->purge(0), 0u); });
+  EXPECT_EQ(arena.purge(0), Units{8}.bytes());
+  expect_conserved(arena);
+}
+
+Span* g_neighbours[2];
+
+// The span on its way to the OS is neither served nor merged; its free neighbours wait for it.
+TEST(Arena, WhatIsBeingReturnedIsLeftAlone) {
+  Arena arena;
+  Span* before = arena.allocate({4});
+  Span* span = arena.allocate({4});
+  Span* after = arena.allocate({4});
+  arena.allocate({1});
+  arena.free(span);
+  g_hooked = &arena;
+  g_neighbours[0] = before;
+  g_neighbours[1] = after;
+  fake::on_purge([] {
+    for (Span*& neighbour : g_neighbours) {
+      if (neighbour == nullptr) continue;
+      pages::mark(address(neighbour), bytes(neighbour), 3);
+      g_hooked->free(neighbour);
+      EXPECT_EQ(neighbour->units, 4u);
+      Span* taken = g_hooked->allocate({4});
+      EXPECT_EQ(taken, neighbour);
+      g_hooked->free(taken);
+      neighbour = nullptr;
+    }
+  });
+  arena.purge(0);
+  // One span again, and nothing within it tells of the purge.
+  EXPECT_EQ(arena.dirty_bytes(), 0u);
+  expect_conserved(arena);
+}
+
+TEST(Arena, MemoryThatWillNotGoBackCountsAsJustFreed) {
+  Arena arena;
+  auto spans = apart(arena, 2, 4);
+  arena.free(spans[0]);
+  fake::advance(10);
+  arena.free(spans[1]);
+  fake::advance(90);
+  fake::fail_all(fake::Call::purge, true);
+  EXPECT_EQ(arena.purge(100), 0u);
+  EXPECT_EQ(fake::calls(fake::Call::purge), 1u);
+  EXPECT_EQ(arena.dirty_bytes(), Units{8}.bytes());
+  EXPECT_EQ(arena.figures().returned, 0u);
+  expect_conserved(arena);
+  fake::fail_all(fake::Call::purge, false);
+  fake::advance(10);
+  EXPECT_EQ(arena.purge(100), Units{4}.bytes());
+  EXPECT_EQ(spans[0]->kind.load(), SpanKind::free_dirty);  // its time began again
+  fake::advance(90);
+  EXPECT_EQ(arena.purge(100), Units{4}.bytes());
+  // What a failed purge left behind is not taken for zero.
+  Span* span = arena.allocate({4});
+  EXPECT_EQ(span->zero, pages::are_zero(address(span), bytes(span)));
+  expect_conserved(arena);
+}
+
+TEST(Arena, AChildsArenaTakesBackWhatWasOnItsWay) {
+  Arena arena;
+  auto spans = apart(arena, 1, 4);
+  arena.free(spans[0]);
+  g_hooked = &arena;
+  // As in a forked child: the thread that was returning memory does not come back.
+  fake::on_purge([] {
+    fake::on_purge(nullptr);
+    {
+      LockGuard guard(g_hooked->lock());
+      g_hooked->after_fork_in_child();
+    }
+    Arena& child = *g_hooked;
+    EXPECT_EQ(child.dirty_bytes(), Units{4}.bytes());
+    expect_conserved(child);
+    EXPECT_EQ(child.purge(0), Units{4}.bytes());
+    expect_conserved(child);
+    exit(testing::Test::HasFailure() ? 1 : 0);
+  });
+  EXPECT_EXIT(arena.purge(0), testing::ExitedWithCode(0), "");
+}
+
+// A signal handler that forks may have interrupted the very thread that returns memory: it does come back, in the child.
+TEST(Arena, AChildsThreadThatWasReturningMemoryGoesOn) {
+  Arena arena;
+  auto spans = apart(arena, 1, 4);
+  arena.free(spans[0]);
+  g_hooked = &arena;
+  fake::on_purge([] {
+    LockGuard guard(g_hooked->lock());
+    g_hooked->after_fork_in_child();
+  });
+  arena.purge(0);
+  fake::on_purge(nullptr);
+  expect_conserved(arena);
+  arena.purge(0);
+  expect_conserved(arena);
+}
+
+// ---- random use against a model -----------------------------------------------------------------
+
+class Player {
+ public:
+  explicit Player(uint32_t seed) : random_(seed) {}
+
+  void play(int steps, bool failing) {
+    for (int step = 0; step < steps; ++step) {
+      if (failing) fail_something();
+      act();
+      if (step % 64 == 0) check();
+      if (testing::Test::HasFailure()) return;
+    }
+    for (fake::Call kind : kKinds) fake::fail_nth(kind, 0);
+    while (!live_.empty()) free_one();
+    check();
+    EXPECT_EQ(arena_.figures().in_use, 0u);
+    EXPECT_NE(arena_.allocate({1}), nullptr);
+  }
+
+ private:
+  static constexpr fake::Call kKinds[] = {fake::Call::reserve, fake::Call::commit,
+                                          fake::Call::purge};
+
+  size_t below(size_t count) { return random_() % count; }
+
+  size_t some_units() {
+    switch (below(8)) {
+    case 0:
+      return 1 + below(1000);
+    case 1:
+      return 1 + below(100);
+    default:
+      return 1 + below(8);
+    }
+  }
+
+  void act() {
+    fake::advance(below(3));
+    switch (below(12)) {
+    case 0:
+      return lengthen_one();
+    case 1:
+      return cut_one();
+    case 2:
+      return purge();
+    case 3:
+      return singles();
+    default:
+      break;
+    }
+    if (below(100) < (live_.size() < 300 ? 55u : 30u)) {
+      allocate(some_units());
+    } else {
+      free_one();
+    }
+  }
+
+  void fail_something() {
+    if (below(4) == 0) fake::fail_nth(kKinds[below(3)], 1 + below(3));
+  }
+
+  void enter(Span* span, size_t alignment) {
+    ASSERT_EQ(span->kind.load(), SpanKind::none);
+    ASSERT_EQ(address(span) % Units{alignment}.bytes(), 0u);
+    // No span overlaps another.
+    auto next = live_.lower_bound(span);
+    ASSERT_TRUE(next == live_.end() || span + span->units <= next->first);
+    ASSERT_TRUE(next == live_.begin() ||
+                std::prev(next)->first + std::prev(next)->first->units <= span);
+    if (span->zero) {
+      ASSERT_TRUE(pages::are_zero(address(span), bytes(span)));
+    }
+    mark(span);
+  }
+
+  void mark(Span* span) {
+    live_[span] = random_();
+    pages::mark(address(span), bytes(span), live_[span]);
+  }
+
+  void allocate(size_t units) {
+    size_t alignment = below(4) == 0 ? size_t{1} << below(8) : 1;
+    Span* span = arena_.allocate({units}, {alignment}, below(2) ? Prefer::warm : Prefer::zero);
+    if (span == nullptr) return;
+    ASSERT_EQ(span->units, units);
+    enter(span, alignment);
+  }
+
+  void singles() {
+    SpanList list;
+    size_t got = arena_.allocate_single(&list, 1 + below(8));
+    for (; got != 0; --got) enter(list.pop_front(), 1);
+    ASSERT_TRUE(list.empty());
+  }
+
+  Span* some_live() {
+    if (live_.empty()) return nullptr;
+    return std::next(live_.begin(), static_cast<ptrdiff_t>(below(live_.size())))->first;
+  }
+
+  void free_one() {
+    Span* span = some_live();
+    if (span == nullptr) return;
+    ASSERT_TRUE(pages::are_marked(address(span), bytes(span), live_[span]));
+    live_.erase(span);
+    arena_.free(span);
+  }
+
+  void cut_one() {
+    Span* span = some_live();
+    if (span == nullptr || span->units == 1) return;
+    size_t at = 1 + below(span->units - 1), whole = span->units;
+    Span* rest = arena_.cut(span, {at});
+    ASSERT_EQ(span->units, at);
+    ASSERT_EQ(rest->units, whole - at);
+    mark(span);
+    mark(rest);
+  }
+
+  void lengthen_one() {
+    Span* span = some_live();
+    if (span == nullptr) return;
+    size_t before = span->units, to = before + some_units();
+    bool done = arena_.lengthen(span, {to});
+    ASSERT_EQ(span->units, done ? to : before);
+    ASSERT_TRUE(pages::are_marked(address(span), Units{before}.bytes(), live_[span]));
+    if (!done) return;
+    if (span->zero) {
+      ASSERT_TRUE(
+          pages::are_zero(address(span) + Units{before}.bytes(), Units{to - before}.bytes()));
+    }
+    mark(span);
+  }
+
+  void purge() {
+    size_t dirty = arena_.dirty_bytes();
+    size_t returned = arena_.purge(below(30));
+    ASSERT_EQ(arena_.dirty_bytes(), dirty - returned);
+  }
+
+  void check() {
+    expect_conserved(arena_);
+    size_t units = 0;
+    for (auto [span, seed] : live_) {
+      units += span->units;
+      ASSERT_TRUE(pages::are_marked(address(span), bytes(span), seed));
+      for (uint32_t unit = 0; unit < span->units; ++unit) {
+        ASSERT_FALSE(is_free(span[unit].kind.load()));
+      }
+    }
+    ASSERT_EQ(arena_.figures().in_use, Units{units}.bytes());
+  }
+
+  std::mt19937 random_;
+  Arena arena_;
+  std::map<Span*, uint64_t> live_;  // with the seed of its marks
+};
+
+constexpr size_t kEnough = 96 * kMiB;
+
+// By seed, and by whether the system takes away the charge of what is purged.
+class ArenaModel : public testing::TestWithParam<std::tuple<uint32_t, bool>> {
+ protected:
+  void play(bool failing) {
+    auto [seed, uncommits] = GetParam();
+    fake::limit_committed(kEnough);
+    fake::set_purge_uncommits(uncommits);
+    Player(seed).play(6000, failing);
+  }
+};
+
+TEST_P(ArenaModel, IsConservedUnderRandomUse) { play(false); }
+TEST_P(ArenaModel, IsConservedWhileCallsFail) { play(true); }
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ArenaModel,
+                         testing::Combine(testing::Range(1u, 4u), testing::Bool()));
+
+// ---- where purging takes the charge away --------------------------------------------------------
+
+TEST(Arena, WhatWasUncommittedIsCommittedAgainBeforeUse) {
+  fake::set_purge_uncommits(true);
+  Arena arena;
+  Span* span = arena.allocate({64});
+  pages::mark(address(span), bytes(span), 1);
+  arena.free(span);
+  size_t before = fake::committed_bytes();
+  EXPECT_EQ(arena.purge(0), Units{64}.bytes());
+  EXPECT_EQ(fake::committed_bytes(), before - Units{64}.bytes());
+  expect_conserved(arena);
+  span = arena.allocate({64}, {1}, Prefer::zero);
+  ASSERT_NE(span, nullptr);
+  EXPECT_TRUE(span->zero);
+  EXPECT_TRUE(pages::are_zero(address(span), bytes(span)));
+  expect_conserved(arena);
+}
+
+TEST(Arena, WithoutChargeWhatIsUncommittedStaysSo) {
+  fake::set_purge_uncommits(true);
+  Arena arena;
+  Span* all = arena.allocate({256});
+  arena.free(all);
+  arena.purge(0);
+  fake::fail_all(fake::Call::commit, true);
+  // Whatever was committed ahead is used up, then nothing is left.
+  while (arena.allocate({1}) != nullptr) {
+  }
+  expect_conserved(arena);
+  fake::fail_all(fake::Call::commit, false);
+  EXPECT_NE(arena.allocate({256}), nullptr);
+  expect_conserved(arena);
+}
+
+TEST(Arena, LengthensOverWhatIsUncommitted) {
+  fake::set_purge_uncommits(true);
+  Arena arena;
+  Span* span = arena.allocate({4});
+  Span* next = arena.allocate({60});
+  Span* guard = arena.allocate({1});
+  ASSERT_EQ(next, span + 4);
+  ASSERT_EQ(guard, next + 60);
+  arena.free(next);
+  arena.purge(0);
+  fake::fail_all(fake::Call::commit, true);
+  EXPECT_FALSE(arena.lengthen(span, {30}));
+  fake::fail_all(fake::Call::commit, false);
+  ASSERT_TRUE(arena.lengthen(span, {30}));
+  EXPECT_EQ(span->units, 30u);
+  pages::mark(address(span), bytes(span), 2);
+  expect_conserved(arena);
+}
+
+// ---- at the end of the process ------------------------------------------------------------------
+
+TEST(Arena, ALockLeftBehindIsTakenOverAtTheEnd) {
+  Arena arena;
+  Span* span = arena.allocate({4});
+  arena.lock().acquire(77);  // a thread that will never come back
+  fake::set_others_are_gone(true);
+  Span* fresh = arena.allocate({4}, {8});
+  ASSERT_NE(fresh, nullptr);
+  EXPECT_TRUE(torn());
+  EXPECT_EQ(address(fresh) % Units{8}.bytes(), 0u);
+  pages::mark(address(fresh), bytes(fresh), 3);
+  // What the lock guards is not to be trusted: nothing is freed any more.
+  arena.free(span);
+  EXPECT_NE(arena.allocate({4}), span);
+  EXPECT_EQ(arena.purge(0), 0u);
+  SpanList list;
+  EXPECT_EQ(arena.allocate_single(&list, 3), 3u);
+}
+
+TEST(Arena, IsConservedAcrossPieces) {
+  // Somebody else sits where the next pieces would be.
+  Arena arena;
+  ASSERT_NE(arena.allocate({1}), nullptr);
+  if (platform::places_freely()) {
+    fake::occupy(g_realm.base() + 64 * kMiB, kUnitSize);
+    fake::occupy(g_realm.base() + 200 * kMiB, kUnitSize);
+  }
+  std::vector<Span*> spans;
+  for (int step = 0; step < 40; ++step) {
+    spans.push_back(arena.allocate({Units::holding(6 * kMiB)}));
+    ASSERT_NE(spans.back(), nullptr);
+    pages::mark(address(spans.back()), bytes(spans.back()), static_cast<uint64_t>(step));
+  }
+  expect_conserved(arena);
+  for (size_t index = 0; index < spans.size(); ++index) {
+    ASSERT_TRUE(pages::are_marked(address(spans[index]), bytes(spans[index]), index));
+    arena.free(spans[index]);
+  }
+  expect_conserved(arena);
+  arena.purge(0);
+  expect_conserved(arena);
+}
+
+TEST(Arena, EveryCallFailingInTurn) {
+  Arena arena;
+  for (fake::Call kind : {fake::Call::reserve, fake::Call::commit, fake::Call::purge}) {
+    for (size_t nth = 1;; ++nth) {
+      size_t before = fake::calls(kind);
+      fake::fail_nth(kind, nth);
+      std::vector<Span*> spans;
+      for (size_t units : {1u, 100u, 3000u, 7u}) {
+        if (Span* span = arena.allocate({units}, {4})) spans.push_back(span);
+      }
+      for (Span* span : spans) arena.free(span);
+      arena.purge(0);
+      bool reached = fake::calls(kind) - before >= nth;
+      fake::fail_nth(kind, 0);
+      expect_conserved(arena);
+      Span* span = arena.allocate({3000});
+      ASSERT_NE(span, nullptr);
+      ASSERT_TRUE(!span->zero || pages::are_zero(address(span), bytes(span)));
+      arena.free(span);
+      if (!reached) break;
+      ASSERT_LT(nth, 200u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rh

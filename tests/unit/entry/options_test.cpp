@@ -1,0 +1,177 @@
+#include "entry/options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "arena/realm.h"
+#include "heap/idle.h"
+#include "platform/fake/fake.h"
+#include "support/environment.h"
+
+namespace rh::options {
+namespace {
+
+bool set_at_start(const char* name, const char* value) { return set(name, value, When::starting); }
+bool set_later(const char* name, const char* value) { return set(name, value, When::running); }
+
+std::string said() {
+  std::string text = fake::errors();
+  fake::clear_errors();
+  return text;
+}
+
+std::string in_force() {
+  std::string text;
+  {
+    Text out([](const char* part, size_t length,
+                void* to) { static_cast<std::string*>(to)->append(part, length); },
+             &text);
+    Json json(out);
+    json.open(nullptr, '{');
+    describe(json);
+    json.close('}');
+  }
+  return text;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Options, DecayTakesMillisecondsUpToTenMinutes) {
+  for (const char* value : {"0", "1", "500", "0x10", "600000"})
+    EXPECT_TRUE(set_later("decay_ms", value)) << value;
+  EXPECT_EQ(idle::decay_ms(), 600000u);
+  EXPECT_TRUE(set_at_start("decay_ms", "250"));
+  EXPECT_EQ(idle::decay_ms(), 250u);
+  EXPECT_EQ(said(), "");
+  EXPECT_TRUE(has(in_force(), "\"decay_ms\":250"));
+}
+
+TEST(Options, ABadDecayIsReportedAndIgnored) {
+  set_later("decay_ms", "250");
+  for (const char* value : {"600001", "-1", "1s", "1.5", "x", " 1", "99999999999999999999"}) {
+    EXPECT_FALSE(set_later("decay_ms", value));
+    std::string message = said();
+    EXPECT_TRUE(has(message, std::string("reheap: REHEAP_DECAY_MS=") + value + " ")) << message;
+    EXPECT_TRUE(has(message, "allowed: 0 to 600000\n")) << message;
+  }
+  EXPECT_EQ(idle::decay_ms(), 250u);
+}
+
+TEST(Options, VerboseIsYesOrNo) {
+  EXPECT_TRUE(set_later("verbose", "1"));
+  EXPECT_TRUE(verbose());
+  EXPECT_TRUE(has(in_force(), "\"verbose\":true"));
+  EXPECT_FALSE(set_later("verbose", "2"));
+  EXPECT_TRUE(has(said(), "REHEAP_VERBOSE=2 "));
+  EXPECT_TRUE(verbose()) << "a bad value is ignored";
+  EXPECT_TRUE(set_later("verbose", "0"));
+  EXPECT_FALSE(verbose());
+  EXPECT_FALSE(set_later("verbose", "yes"));
+}
+
+TEST(Options, StatsGoToStderrOrAFile) {
+  EXPECT_STREQ(stats_target(), "");
+  EXPECT_TRUE(set_later("stats", "1"));
+  EXPECT_STREQ(stats_target(), "1");
+  EXPECT_TRUE(set_later("stats", "dir/file \"x\".json"));
+  EXPECT_STREQ(stats_target(), "dir/file \"x\".json");
+  EXPECT_TRUE(has(in_force(), R"("stats":"dir/file \"x\".json")"));
+  EXPECT_TRUE(set_later("stats", "0"));
+  EXPECT_STREQ(stats_target(), "");
+  EXPECT_TRUE(set_later("stats", "1"));
+  std::string long_path(5000, 'x');
+  EXPECT_FALSE(set_later("stats", long_path.c_str()));
+  EXPECT_STREQ(stats_target(), "1");
+  EXPECT_TRUE(has(said(), "REHEAP_STATS="));
+}
+
+TEST(Options, AnUnknownNameIsAnsweredWithTheKnownOnes) {
+  EXPECT_FALSE(set_later("decay", "1"));
+  std::string message = said();
+  EXPECT_EQ(message,
+            "reheap: no option is called decay; there are: stats verbose layers decay_ms window "
+            "window_at doctor\n");
+  EXPECT_FALSE(set_later("", "1"));
+  EXPECT_FALSE(set_later("DECAY_MS", "1"));
+}
+
+TEST(Options, SomeAreForTheEnvironmentOnly) {
+  for (const char* name : {"layers", "window", "window_at", "doctor"}) {
+    EXPECT_FALSE(set_later(name, "64M"));
+    std::string message = said();
+    EXPECT_TRUE(has(message, std::string(name) + " can only be set in the environment (REHEAP_"))
+        << message;
+  }
+}
+
+TEST(Options, LoadReadsTheEnvironment) {
+  set_environment("REHEAP_DECAY_MS", "77");
+  set_environment("REHEAP_VERBOSE", "maybe");
+  set_environment("REHEAP_STATS", "");  // as if it were not there
+  load();
+  EXPECT_EQ(idle::decay_ms(), 77u);
+  EXPECT_FALSE(verbose());
+  EXPECT_TRUE(has(said(), "reheap: REHEAP_VERBOSE=maybe "));
+}
+
+#if UINTPTR_MAX > 0xffffffff
+
+TEST(Options, AWindowIsASize) {
+  constexpr uint64_t kGiB = uint64_t{1} << 30;
+  struct {
+    const char* text;
+    uint64_t size;
+  } good[] = {{"16M", kGiB / 64},       {"16384K", kGiB / 64}, {"16777216", kGiB / 64},
+              {"0x1000000", kGiB / 64}, {"3G", 3 * kGiB},      {"16T", 16384 * kGiB}};
+  for (auto [text, size] : good) {
+    EXPECT_TRUE(set_at_start("window", text)) << text;
+    EXPECT_TRUE(has(in_force(), "\"window\":" + std::to_string(size) + ",")) << text << in_force();
+  }
+  EXPECT_EQ(said(), "");
+  for (const char* text : {"15M", "17T", "0", "16MB", "16m", "M", "1G ", "18446744073709551615T",
+                           "99999999999999999999"}) {
+    EXPECT_FALSE(set_at_start("window", text)) << text;
+    EXPECT_TRUE(has(said(), "allowed: 16M to 16T\n")) << text;
+  }
+  EXPECT_TRUE(has(in_force(), "\"window\":17592186044416,"));
+}
+
+TEST(Options, AWindowHasAPlace) {
+  EXPECT_TRUE(has(in_force(), "\"window_at\":\"anywhere\""));
+  for (const char* text : {"low", "image"}) {
+    EXPECT_TRUE(set_at_start("window_at", text));
+    EXPECT_TRUE(has(in_force(), std::string("\"window_at\":\"") + text + '"'));
+  }
+  EXPECT_TRUE(set_at_start("window_at", "0x100000000"));
+  EXPECT_TRUE(has(in_force(), "\"window_at\":\"address\""));
+  EXPECT_EQ(said(), "");
+  for (const char* text : {"high", "0x100000001", "0", "lowest", "12K", "0x100000000 "}) {
+    EXPECT_FALSE(set_at_start("window_at", text)) << text;
+    EXPECT_TRUE(has(said(), std::string("reheap: REHEAP_WINDOW_AT=") + text + " ")) << text;
+  }
+  EXPECT_TRUE(has(in_force(), "\"window_at\":\"address\""));
+}
+
+TEST(Options, AWindowComesTooLateOnceMemoryIsTaken) {
+  Units got;
+  ASSERT_NE(g_realm.extend({1}, {1}, &got), nullptr);
+  EXPECT_FALSE(set_at_start("window", "64M"));
+  EXPECT_FALSE(set_at_start("window_at", "low"));
+}
+
+#else
+
+TEST(Options, ThereIsNoWindowIn32Bits) {
+  EXPECT_FALSE(set_at_start("window", "64M"));
+  EXPECT_TRUE(has(said(), "allowed: nothing in a 32-bit process\n"));
+  EXPECT_FALSE(set_at_start("window_at", "low"));
+  EXPECT_TRUE(has(said(), "allowed: nothing in a 32-bit process\n"));
+}
+
+#endif
+
+}  // namespace
+}  // namespace rh::options

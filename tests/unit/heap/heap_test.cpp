@@ -1,0 +1,429 @@
+// One thread's heap.
+#include "heap/heap.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "heap/idle.h"
+#include "heap/shared.h"
+#include "support/heaps.h"
+
+namespace rh {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+TEST(Heap, BlocksOfEverySizeHoldTheirContent) {
+  std::vector<unsigned char*> blocks;
+  for (size_t size = 0; size <= 40 * 1024; size += size < 1100 ? 1 : 97) {
+    unsigned char* block = static_cast<unsigned char*>(allocate(size));
+    ASSERT_NE(block, nullptr);
+    ASSERT_EQ(address_of(block) % kBlockAlign, 0u);
+    ASSERT_GE(usable_size(block, "test"), size);
+    ASSERT_EQ(usable_size(block, "test"), good_size(size));
+    fill(block, usable_size(block, "test"), static_cast<unsigned>(blocks.size()));
+    blocks.push_back(block);
+  }
+  for (unsigned index = 0; index < blocks.size(); ++index) {
+    ASSERT_TRUE(is_filled(blocks[index], usable_size(blocks[index], "test"), index));
+    ASSERT_TRUE(owns(blocks[index]));
+    ASSERT_EQ(deallocate(blocks[index]), Freed::done);
+  }
+}
+
+TEST(Heap, AllComesBack) {
+  std::vector<void*> blocks;
+  for (int round = 0; round < 3; ++round) {
+    for (size_t size = 1; size < 100000; size += 1 + size / 16) {
+      for (int count = 0; count < 20; ++count) blocks.push_back(allocate(size));
+    }
+    for (size_t index = 0; index < blocks.size(); ++index)
+      deallocate(blocks[index * 7919 % blocks.size()]);
+    blocks.clear();
+  }
+  idle::trim();
+  EXPECT_EQ(figures().in_use, 0u);
+  EXPECT_EQ(figures().arena.in_use, 0u);
+  EXPECT_EQ(figures().arena.dirty, 0u);
+}
+
+TEST(Heap, EveryAlignmentOfEverySizeOfInterest) {
+  std::vector<void*> blocks;
+  for (size_t alignment = 1; alignment <= 4 * kMiB; alignment *= 2) {
+    for (size_t size : {size_t{0}, size_t{1}, size_t{24}, size_t{100}, size_t{1024}, size_t{5000},
+                        kMaxSmall, kMaxSmall + 1, kMiB}) {
+      void* block = allocate_aligned(alignment, size);
+      ASSERT_NE(block, nullptr) << size << " aligned to " << alignment;
+      ASSERT_EQ(address_of(block) % alignment, 0u);
+      ASSERT_GE(usable_size(block, "test"), size);
+      fill(block, size, static_cast<unsigned>(blocks.size()));
+      blocks.push_back(block);
+    }
+  }
+  for (void* block : blocks) deallocate(block);
+  idle::trim();
+  EXPECT_EQ(figures().arena.in_use, 0u);
+}
+
+TEST(Heap, ZeroedBlocksAreZeroWhateverWasThere) {
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::pair<void*, size_t>> blocks;
+    for (size_t size = 1; size < 6 * kMiB; size += 1 + size / 3) {
+      for (int count = 0; count < 30 && size * count < kMiB * 8; ++count) {
+        void* block = allocate_zeroed(size);
+        ASSERT_NE(block, nullptr);
+        ASSERT_TRUE(is_zero(block, size)) << size;
+        std::memset(block, 0xee, usable_size(block, "test"));
+        blocks.push_back({block, size});
+      }
+    }
+    for (auto [block, size] : blocks) deallocate(block);
+    if (round == 1) idle::trim();
+  }
+}
+
+TEST(Heap, ZeroedBlocksAreZeroWhenTheOsWillNotTakeTheOldMemoryBack) {
+  void* block = allocate(8 * kMiB);
+  std::memset(block, 0xee, 8 * kMiB);
+  deallocate(block);
+  fake::fail_all(fake::Call::purge, true);
+  fake::fail_all(fake::Call::commit, true);
+  block = allocate_zeroed(8 * kMiB);
+  ASSERT_NE(block, nullptr);
+  EXPECT_TRUE(is_zero(block, 8 * kMiB));
+}
+
+TEST(Heap, KnowsWhetherASmallBlockIsFreshFromTheOs) {
+  SizeClass size_class = size_class::computed(256);
+  void* block = allocate(256);
+  EXPECT_TRUE(thread_heap()->bin_zero[size_class]);
+  while (thread_heap()->bins[size_class] != nullptr) allocate(256);
+  deallocate(block);
+  EXPECT_EQ(allocate(256), block);
+  EXPECT_FALSE(thread_heap()->bin_zero[size_class]);
+}
+
+TEST(Heap, ALargeZeroedBlockFreshFromTheOsIsNotTouched) {
+  void* block = allocate_zeroed(256 * kMiB);
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(fake::calls(fake::Call::purge), 0u);
+  EXPECT_TRUE(g_realm.span_of(block)->zero);
+}
+
+TEST(Heap, ImpossibleSizesAreRefused) {
+  for (size_t size : {kMaxRequest, kMaxRequest + 1, SIZE_MAX, SIZE_MAX - kUnitSize}) {
+    EXPECT_EQ(allocate(size), nullptr);
+    EXPECT_EQ(allocate_zeroed(size), nullptr);
+    EXPECT_EQ(allocate_aligned(kMaxAlignment, size), nullptr);
+  }
+  EXPECT_EQ(good_size(kMaxRequest + 1), 0u);
+  EXPECT_NE(allocate(1), nullptr);
+}
+
+// ---- slabs --------------------------------------------------------------------------------------
+
+TEST(Heap, NeighboursInTimeAreNeighboursInMemory) {
+  uintptr_t before = address_of(allocate(64));
+  for (int count = 1; count < 200; ++count) {
+    uintptr_t block = address_of(allocate(64));
+    ASSERT_EQ(block, before + 64);
+    before = block;
+  }
+}
+
+TEST(Heap, AFullSlabIsUsedAgainOnceEnoughOfItIsFree) {
+  const size_class::Properties& own = size_class::kProperties[size_class::computed(64)];
+  std::vector<void*> first, others;
+  Span* slab = slab_of(allocate(64));
+  for (void* block; slab_of(block = allocate(64)) == slab;) first.push_back(block);
+  for (int count = 0; count < 600; ++count) others.push_back(allocate(64));
+  EXPECT_EQ(slab->state, SlabState::full);
+  for (unsigned count = 0; count + 1 < own.worth; ++count) deallocate(first[count]);
+  EXPECT_EQ(slab->state, SlabState::full);
+  deallocate(first[own.worth]);
+  EXPECT_EQ(slab->state, SlabState::available);
+  EXPECT_EQ(thread_heap()->marks.value(), 1u);
+  // Nothing new is needed until what is free is used.
+  size_t slabs = figures().classes[size_class::computed(64)].slabs;
+  unsigned reused = 0;
+  for (int count = 0; count < 400; ++count) reused += slab_of(allocate(64)) == slab;
+  EXPECT_EQ(reused, own.worth);
+  EXPECT_LE(figures().classes[size_class::computed(64)].slabs, slabs + 2);
+}
+
+TEST(Heap, EmptySlabsServeAnyClassAndFewAreKept) {
+  std::vector<void*> blocks;
+  for (int count = 0; count < 20000; ++count) blocks.push_back(allocate(128));
+  size_t before = figures().arena.in_use;
+  for (void* block : blocks) deallocate(block);
+  EXPECT_LT(figures().arena.in_use, before / 8);
+  EXPECT_LE(thread_heap()->stashed, Heap::kStashMost);
+  EXPECT_GE(thread_heap()->stashed, 1u);
+  std::set<uintptr_t> stash;
+  for (Span* span = thread_heap()->stash.first(); span != nullptr; span = span->next)
+    stash.insert(g_realm.address(span));
+  void* other = allocate(320);
+  EXPECT_TRUE(stash.count(align_down(address_of(other), kUnitSize)));
+}
+
+TEST(Heap, ReleaseEmptyGivesBackWhatIsEmptyAndNothingElse) {
+  std::vector<void*> blocks;
+  for (int count = 0; count < 3000; ++count) blocks.push_back(allocate(100));
+  fill(blocks[1500], 100, 9);
+  for (size_t index = 0; index < blocks.size(); ++index) {
+    if (index != 1500) deallocate(blocks[index]);
+  }
+  Heap* heap = own_heap();
+  {
+    LockGuard guard(heap->lock);
+    empty_bins(heap);
+    release_empty(heap, platform::thread_token());
+  }
+  EXPECT_EQ(figures().in_use, good_size(100));
+  EXPECT_EQ(figures().arena.in_use, kUnitSize);
+  EXPECT_TRUE(is_filled(blocks[1500], 100, 9));
+  EXPECT_EQ(heap->stashed, 0u);
+  EXPECT_NE(allocate(100), nullptr);
+}
+
+// ---- sizes, resizing ----------------------------------------------------------------------------
+
+TEST(Heap, ASmallBlockStaysUntilItIsLessThanHalfUsed) {
+  void* block = allocate(1000);
+  size_t usable = usable_size(block, "test");
+  EXPECT_EQ(resize_in_place(block, usable), block);
+  EXPECT_EQ(resize_in_place(block, usable / 2), block);
+  EXPECT_EQ(resize_in_place(block, usable / 2 - 1), nullptr);
+  EXPECT_EQ(resize_in_place(block, usable + 1), nullptr);
+}
+
+TEST(Heap, ALargeBlockShrinksAndGrowsInPlace) {
+  unsigned char* block = static_cast<unsigned char*>(allocate(10 * kUnitSize));
+  fill(block, 10 * kUnitSize, 1);
+  ASSERT_EQ(resize_in_place(block, 4 * kUnitSize), block);
+  EXPECT_EQ(usable_size(block, "test"), 4 * kUnitSize);
+  EXPECT_FALSE(owns(block + 4 * kUnitSize));
+  ASSERT_EQ(resize_in_place(block, 7 * kUnitSize - 5), block);
+  EXPECT_EQ(usable_size(block, "test"), 7 * kUnitSize);
+  EXPECT_TRUE(is_filled(block, 4 * kUnitSize, 1));
+  EXPECT_EQ(resize_in_place(block, kMaxSmall), nullptr);
+  EXPECT_EQ(resize_in_place(block, kMaxRequest + 1), nullptr);
+  void* wall = allocate(3 * kUnitSize);
+  ASSERT_EQ(wall, block + 7 * kUnitSize);
+  EXPECT_EQ(resize_in_place(block, 8 * kUnitSize), nullptr);
+}
+
+TEST(Heap, PagesOfALargeBlockMove) {
+  unsigned char* block = static_cast<unsigned char*>(allocate(4 * kMiB));
+  void* wall = allocate(kMaxSmall + 1);
+  fill(block, 4 * kMiB, 1);
+  unsigned char* moved = static_cast<unsigned char*>(resize_by_moving(block, 12 * kMiB));
+  ASSERT_NE(moved, nullptr);
+  EXPECT_NE(moved, block);
+  EXPECT_TRUE(is_filled(moved, 4 * kMiB, 1));
+  EXPECT_EQ(usable_size(moved, "test"), 12 * kMiB);
+  EXPECT_FALSE(owns(block));
+  EXPECT_EQ(fake::calls(fake::Call::move), 1u);
+  deallocate(moved);
+  deallocate(wall);
+  idle::trim();
+  EXPECT_EQ(figures().arena.in_use, 0u);
+}
+
+TEST(Heap, WhereTheOsCannotMovePagesNothingIsLost) {
+  unsigned char* block = static_cast<unsigned char*>(allocate(4 * kMiB));
+  fill(block, 4 * kMiB, 1);
+  size_t before = figures().arena.in_use;
+  fake::fail_all(fake::Call::move, true);
+  EXPECT_EQ(resize_by_moving(block, 12 * kMiB), nullptr);
+  EXPECT_TRUE(is_filled(block, 4 * kMiB, 1));
+  EXPECT_EQ(figures().arena.in_use, before);
+}
+
+// Moving leaves cold memory behind: what is smaller is cheaper to copy.
+TEST(Heap, PagesOfASmallerBlockStay) {
+  void* block = allocate(2 * kMiB);
+  EXPECT_EQ(resize_by_moving(block, 12 * kMiB), nullptr);
+  EXPECT_EQ(fake::calls(fake::Call::move), 0u);
+}
+
+TEST(Heap, OwnsTellsOfAnyAddress) {
+  char* small = static_cast<char*>(allocate(5000));
+  char* large = static_cast<char*>(allocate(kMiB));
+  for (size_t offset : {size_t{0}, size_t{1}, size_t{4999}}) EXPECT_TRUE(owns(small + offset));
+  for (size_t offset : {size_t{0}, size_t{1}, kUnitSize, kMiB - 1})
+    EXPECT_TRUE(owns(large + offset));
+  int other = 0;
+  EXPECT_FALSE(owns(nullptr));
+  EXPECT_FALSE(owns(&other));
+  deallocate(large);
+  EXPECT_FALSE(owns(large));
+  EXPECT_FALSE(owns(large + kUnitSize));
+}
+
+// After its memory went to the OS and became one with its neighbour's, a block within is like any other.
+TEST(Heap, OwnsTellsOfBlocksWhereMemoryWasReturnedBefore) {
+  char* first = static_cast<char*>(allocate(kMiB));
+  char* second = static_cast<char*>(allocate(kMiB));
+  void* wall = allocate(kMiB);
+  deallocate(first);
+  idle::trim();
+  deallocate(second);
+  idle::trim();
+  char* both = static_cast<char*>(allocate(2 * kMiB));
+  ASSERT_EQ(both, first);
+  for (size_t offset = 0; offset < 2 * kMiB; offset += kUnitSize)
+    ASSERT_TRUE(owns(both + offset)) << offset;
+  deallocate(wall);
+}
+
+// ---- misuse that is noticed ---------------------------------------------------------------------
+
+// ---- exact sizes --------------------------------------------------------------------------------
+
+class ExactSizes : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kExactSizes) GTEST_SKIP() << "this build does not keep them";
+  }
+};
+
+TEST_F(ExactSizes, AreWhatWasAskedFor) {
+  std::map<void*, size_t> sizes;
+  for (size_t size = 0; size < 3 * kMaxSmall; size += size < 1100 ? 1 : 97) {
+    for (void* block : {allocate(size), allocate_zeroed(size), allocate_aligned(64, size)}) {
+      ASSERT_NE(block, nullptr);
+      std::memset(block, 0x5a, size);
+      sizes[block] = size;
+    }
+  }
+  for (auto [block, size] : sizes) {
+    ASSERT_EQ(requested_size(block, "test"), size);
+    deallocate(block);
+  }
+}
+
+TEST_F(ExactSizes, TellWhatWasFreedWithANote) {
+  for (size_t size : {size_t{0}, size_t{16}, size_t{100}, size_t{20000}, 3 * kMaxSmall}) {
+    char* block = static_cast<char*>(allocate(size));
+    EXPECT_TRUE(is_live(block));
+    EXPECT_FALSE(deallocate_live(block + 1));
+    EXPECT_FALSE(deallocate_live(block + 8));
+    bool small = size <= kMaxSmall;
+    EXPECT_EQ(own_live_slab(block), small ? slab::head(g_realm.span_of(block)) : nullptr);
+    EXPECT_TRUE(deallocate_live(block));
+    EXPECT_FALSE(is_live(block));
+    EXPECT_EQ(own_live_slab(block), nullptr);
+    EXPECT_FALSE(deallocate_live(block));
+    // Handed out again it is alive again.
+    EXPECT_TRUE(is_live(allocate(size)));
+  }
+  EXPECT_FALSE(is_live(this));
+  EXPECT_FALSE(is_live(nullptr));
+}
+
+TEST_F(ExactSizes, TellWhatAnotherThreadFreed) {
+  void* block = allocate(100);
+  Actor other;
+  other([&] { EXPECT_TRUE(deallocate_live(block)); });
+  other([&] { EXPECT_FALSE(deallocate_live(block)); });
+  other.end();
+  EXPECT_FALSE(deallocate_live(block));
+}
+
+TEST_F(ExactSizes, FollowABlockThatIsResizedInPlace) {
+  for (size_t from : {16, 17, 100, 1000, 1025, 5000, 32768, 40000, 1000000}) {
+    for (size_t percent : {0, 1, 30, 60, 99, 100}) {
+      void* block = allocate(from);
+      size_t to = from * percent / 100;
+      ASSERT_EQ(resize_in_place(block, to, Fit::loose), block) << from << " to " << to;
+      EXPECT_EQ(requested_size(block, "test"), to);
+      deallocate(block);
+    }
+  }
+}
+
+TEST_F(ExactSizes, OfFirstClassHeapsToo) {
+  Heap* heap = shared::create();
+  for (size_t size : {0, 1, 16, 40, 4000, 40000}) {
+    EXPECT_EQ(requested_size(shared::allocate(heap, 16, size, false), "test"), size);
+    EXPECT_EQ(requested_size(shared::allocate(heap, 16, size, true), "test"), size);
+  }
+  shared::destroy(heap);
+}
+
+TEST(Heap, BlockStartIsFoundFromWithin) {
+  for (size_t size : {1, 16, 48, 112, 1000, 5000, 20000, 32768, 40000, 1000000}) {
+    char* block = static_cast<char*>(allocate(size));
+    for (size_t offset : {size_t{0}, size / 2, size - 1}) {
+      ASSERT_EQ(block_start(block + offset, "test"), block) << size << ", " << offset;
+    }
+  }
+}
+
+class HeapDeath : public testing::Test {};
+
+TEST_F(HeapDeath, FreeWithinALargeBlock) {
+  char* block = static_cast<char*>(allocate(kMiB));
+  EXPECT_DEATH(deallocate(block + 16),
+               "reheap: free of invalid pointer 0x\\w+: not the start of a live block");
+  EXPECT_DEATH(deallocate(block + kUnitSize), "reheap: free of invalid pointer");
+}
+
+TEST_F(HeapDeath, FreeOfALargeBlockTwice) {
+  void* block = allocate(kMiB);
+  deallocate(block);
+  EXPECT_DEATH(deallocate(block), "reheap: free of invalid pointer");
+  EXPECT_DEATH(usable_size(block, "realloc"), "reheap: realloc of invalid pointer");
+}
+
+// A thread that never allocated frees what is nobody's.
+TEST_F(HeapDeath, FreeOfWhatIsFreeByAThreadWithoutAHeap) {
+  void* block = allocate(kMiB);
+  deallocate(block);
+  Actor other;
+  EXPECT_DEATH(other([&] { deallocate(block); }), "reheap: free of invalid pointer");
+}
+
+TEST(Heap, NullIsNothingToFree) {
+  EXPECT_EQ(deallocate(nullptr), Freed::done);
+  void* block = allocate(1);
+  EXPECT_EQ(deallocate(nullptr), Freed::done);
+  Actor other;
+  other([] { EXPECT_EQ(deallocate(nullptr), Freed::done); });
+  deallocate(block);
+}
+
+TEST(Heap, AnothersPointerIsForeign) {
+  int other = 0;
+  EXPECT_EQ(deallocate(&other), Freed::foreign);
+  allocate(1);
+  EXPECT_EQ(deallocate(&other), Freed::foreign);
+  Actor heapless;
+  heapless([&] { EXPECT_EQ(deallocate(&other), Freed::foreign); });
+  EXPECT_EQ(other, 0);
+}
+
+// Somebody else's memory amid ours.
+TEST(Heap, APointerInAGapIsForeign) {
+  if (!platform::places_freely()) GTEST_SKIP() << "no address can be chosen here";
+  allocate(1);
+  uintptr_t gap = g_realm.base() + 64 * kMiB;
+  fake::occupy(gap, kUnitSize);
+  void* beyond = allocate(100 * kMiB);
+  ASSERT_GT(address_of(beyond), gap);
+  void* others = reinterpret_cast<void*>(gap);
+  ASSERT_TRUE(g_realm.holds(others));
+  EXPECT_FALSE(in_realm(others));
+  EXPECT_FALSE(owns(others));
+  EXPECT_EQ(deallocate(others), Freed::foreign);
+  EXPECT_TRUE(in_realm(static_cast<char*>(beyond) + kMiB));
+  EXPECT_DEATH(deallocate(static_cast<char*>(beyond) + kMiB), "reheap: free of invalid pointer");
+}
+
+}  // namespace
+}  // namespace rh

@@ -1,0 +1,135 @@
+// Memory goes back to the OS in time.
+#include "heap/idle.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "support/heaps.h"
+
+namespace rh {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+size_t dirty() { return g_arena.dirty_bytes(); }
+
+void free_all(const std::vector<void*>& blocks) {
+  for (void* block : blocks) deallocate(block);
+}
+
+std::vector<void*> used_blocks(size_t size, size_t bytes) {
+  std::vector<void*> blocks;
+  for (size_t sum = 0; sum < bytes; sum += size) {
+    blocks.push_back(allocate(size));
+    std::memset(blocks.back(), 1, size);
+  }
+  return blocks;
+}
+
+// Lets the helper work until it ends, or for so long.
+uint64_t step_for(uint64_t most_ms) {
+  uint64_t begin = platform::now_ms();
+  while (platform::now_ms() - begin < most_ms && fake::step_helper()) continue;
+  return platform::now_ms() - begin;
+}
+
+TEST(Idle, WhatIsLittleNeedsNoHelper) {
+  free_all(used_blocks(16 * 1024, 128 * 1024));
+  EXPECT_FALSE(fake::helper_is_there());
+}
+
+class Returned : public testing::TestWithParam<size_t> {};
+
+// Within the decay and a quarter, at rest, from blocks of any size.
+TEST_P(Returned, NineTenthsWithinTheDecay) {
+  idle::set_decay_ms(1000);
+  std::vector<void*> blocks = used_blocks(GetParam(), 64 * kMiB);
+  free_all(blocks);
+  ASSERT_TRUE(fake::helper_is_there());
+  EXPECT_GE(dirty(), 50 * kMiB);
+  step_for(700);
+  EXPECT_GE(dirty(), 50 * kMiB) << "not before its time";
+  step_for(500);
+  EXPECT_GE(figures().arena.returned, 58 * kMiB);
+  EXPECT_LE(dirty() + figures().arena.in_use, 64 * kMiB / 10);
+  // It goes when there is nothing left to do.
+  step_for(10000);
+  EXPECT_FALSE(fake::helper_is_there());
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Returned,
+                         testing::Values(size_t{64}, size_t{1024}, size_t{20000}, size_t{100000},
+                                         8 * kMiB));
+
+TEST(Idle, WhatASleepingThreadWasSentGoesBackToo) {
+  idle::set_decay_ms(400);
+  Actor a, b;
+  std::vector<void*> blocks = a([] { return used_blocks(3000, 8 * kMiB); });
+  b([&] { free_all(blocks); });
+  step_for(1200);
+  EXPECT_LE(figures().arena.in_use, 8 * kMiB / 10);
+  EXPECT_LE(dirty(), 8 * kMiB / 10);
+}
+
+TEST(Idle, MemoryInUseIsLeftAlone) {
+  idle::set_decay_ms(100);
+  std::vector<void*> kept = used_blocks(1000, kMiB);
+  std::vector<void*> blocks = used_blocks(100000, 4 * kMiB);
+  free_all(blocks);
+  step_for(1000);
+  for (void* block : kept) {
+    for (size_t index = 0; index < 1000; ++index) ASSERT_EQ(static_cast<char*>(block)[index], 1);
+  }
+  EXPECT_GE(figures().in_use, kMiB);
+}
+
+TEST(Idle, ANewHelperComesWhenThereIsWorkAgain) {
+  idle::set_decay_ms(100);
+  for (int round = 0; round < 3; ++round) {
+    free_all(used_blocks(100000, 4 * kMiB));
+    ASSERT_TRUE(fake::helper_is_there());
+    step_for(5000);
+    ASSERT_FALSE(fake::helper_is_there());
+    ASSERT_LT(dirty(), 512 * 1024u);
+  }
+}
+
+TEST(Idle, WithoutAHelperThreadsThatFreeDoItsWork) {
+  idle::set_decay_ms(100);
+  fake::fail_all(fake::Call::start_helper, true);
+  free_all(used_blocks(100000, 8 * kMiB));
+  EXPECT_FALSE(fake::helper_is_there());
+  for (int round = 0; round < 10; ++round) {
+    fake::advance(50);
+    free_all(used_blocks(40000, 1));
+  }
+  EXPECT_LE(dirty(), kMiB);
+}
+
+TEST(Idle, DecayZeroReturnsAtOnce) {
+  idle::set_decay_ms(0);
+  free_all(used_blocks(100000, 4 * kMiB));
+  EXPECT_EQ(dirty(), 0u);
+}
+
+TEST(Idle, TrimGivesWhatItReturned) {
+  free_all(used_blocks(3000, 4 * kMiB));
+  size_t before = figures().arena.returned;
+  size_t bytes = idle::trim();
+  EXPECT_GE(bytes, 4 * kMiB - kMiB / 4);
+  EXPECT_EQ(figures().arena.returned, before + bytes);
+  EXPECT_EQ(idle::trim(), 0u);
+  EXPECT_EQ(dirty(), 0u);
+}
+
+TEST(Idle, TrimWhereTheOsTakesNothing) {
+  free_all(used_blocks(3000, 4 * kMiB));
+  fake::fail_all(fake::Call::purge, true);
+  EXPECT_EQ(idle::trim(), 0u);
+  fake::fail_all(fake::Call::purge, false);
+  EXPECT_GT(idle::trim(), 0u);
+}
+
+}  // namespace
+}  // namespace rh

@@ -1,0 +1,226 @@
+// First-class heaps.
+#include "heap/shared.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "heap/idle.h"
+#include "heap/registry.h"
+#include "support/heaps.h"
+
+namespace rh {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+void* take(Heap* heap, size_t size) { return shared::allocate(heap, kBlockAlign, size, false); }
+
+TEST(Shared, ServesAllSizesAndKnowsItsBlocks) {
+  Heap* heap = shared::create();
+  ASSERT_NE(heap, nullptr);
+  void* other = allocate(100);
+  for (size_t size :
+       {size_t{0}, size_t{1}, size_t{100}, size_t{5000}, kMaxSmall, kMaxSmall + 1, kMiB}) {
+    void* block = take(heap, size);
+    ASSERT_NE(block, nullptr);
+    EXPECT_GE(usable_size(block, "test"), size);
+    EXPECT_EQ(shared::heap_of(block), heap);
+    fill(block, size, 1);
+  }
+  EXPECT_EQ(shared::heap_of(other), nullptr);
+  shared::destroy(heap);
+}
+
+TEST(Shared, DestroyingGivesAllBack) {
+  for (int round = 0; round < 3; ++round) {
+    Heap* heap = shared::create();
+    for (size_t size = 1; size < kMiB; size += 1 + size / 4) {
+      for (int count = 0; count < 20; ++count) take(heap, size);
+    }
+    EXPECT_GT(figures().in_use, 20 * kMiB / 2);
+    shared::destroy(heap);
+    EXPECT_EQ(figures().in_use, 0u);
+    EXPECT_EQ(figures().arena.in_use, 0u);
+  }
+  EXPECT_EQ(registry::shared_heaps(), nullptr);
+}
+
+TEST(Shared, HeapsAreUsedAgain) {
+  size_t metadata = 0;
+  for (int round = 0; round < 100; ++round) {
+    Heap* a = shared::create();
+    Heap* b = shared::create();
+    take(a, 16), take(b, 16);
+    shared::destroy(round % 2 ? a : b);
+    shared::destroy(round % 2 ? b : a);
+    if (round == 0) metadata = registry::metadata_bytes();
+  }
+  EXPECT_EQ(registry::metadata_bytes(), metadata);
+}
+
+TEST(Shared, BlocksAreFreedOneByOneFromAnyThread) {
+  Heap* heap = shared::create();
+  for (int round = 0; round < 5; ++round) {
+    std::vector<void*> blocks;
+    for (int count = 0; count < 5000; ++count) blocks.push_back(take(heap, 100));
+    for (int count = 0; count < 20; ++count) blocks.push_back(take(heap, 100000));
+    Actor other;
+    for (size_t index = 0; index < blocks.size(); ++index) {
+      if (index % 2) {
+        deallocate(blocks[index]);
+      } else {
+        other([&] { deallocate(blocks[index]); });
+      }
+    }
+    other.end();
+    // Bins and a few empty slabs are kept.
+    EXPECT_LE(figures().arena.in_use, 16 * kUnitSize);
+  }
+  shared::destroy(heap);
+  EXPECT_EQ(figures().in_use, 0u);
+}
+
+TEST(Shared, ZeroedAndAligned) {
+  Heap* heap = shared::create();
+  for (int round = 0; round < 2; ++round) {
+    std::vector<void*> blocks;
+    for (size_t size : {size_t{24}, size_t{1000}, size_t{30000}, kMiB, 5 * kMiB}) {
+      void* block = shared::allocate(heap, kBlockAlign, size, true);
+      ASSERT_TRUE(is_zero(block, size));
+      std::memset(block, 0xee, size);
+      blocks.push_back(block);
+    }
+    for (size_t alignment = 16; alignment <= kMiB; alignment *= 2) {
+      void* block = shared::allocate(heap, alignment, 100, false);
+      ASSERT_EQ(address_of(block) % alignment, 0u);
+      std::memset(block, 0xee, 100);
+      blocks.push_back(block);
+    }
+    for (void* block : blocks) deallocate(block);
+  }
+  shared::destroy(heap);
+}
+
+TEST(Shared, TwoHeapsKeepApart) {
+  Heap* a = shared::create();
+  Heap* b = shared::create();
+  std::vector<void*> kept;
+  for (unsigned count = 0; count < 1000; ++count) {
+    take(a, 64);
+    kept.push_back(take(b, 64));
+    fill(kept.back(), 64, count);
+  }
+  shared::destroy(a);
+  for (int count = 0; count < 2000; ++count) std::memset(allocate(64), 0xff, 64);
+  for (unsigned count = 0; count < kept.size(); ++count)
+    ASSERT_TRUE(is_filled(kept[count], 64, count));
+  shared::destroy(b);
+}
+
+TEST(Shared, OutOfMemoryIsNullAndPasses) {
+  Heap* heap = shared::create();
+  std::vector<void*> blocks;
+  take(heap, 16);
+  fake::limit_committed(fake::committed_bytes() + 2 * kMiB);
+  while (void* block = take(heap, 3000)) blocks.push_back(block);
+  EXPECT_EQ(take(heap, kMiB), nullptr);
+  EXPECT_FALSE(blocks.empty());
+  for (void* block : blocks) deallocate(block);
+  EXPECT_NE(take(heap, 3000), nullptr);
+  EXPECT_NE(take(heap, 100), nullptr);
+  shared::destroy(heap);
+}
+
+TEST(Shared, MemoryFreeInThreadsHeapsIsCollectedWhenShort) {
+  Heap* heap = shared::create();
+  take(heap, 16);
+  Actor a;
+  a([] { allocate(16); });
+  fake::limit_committed(fake::committed_bytes() + 8 * kMiB);
+  std::vector<void*> blocks;
+  while (void* block = a([] { return allocate(512); })) blocks.push_back(block);
+  Actor b;
+  b([&] {
+    for (void* block : blocks)
+      deallocate(block);  // to an owner that does nothing: some wait in its inbox
+  });
+  size_t served = 0;
+  while (take(heap, 512) != nullptr) ++served;
+  EXPECT_GT(served, blocks.size() * 9 / 10);
+  shared::destroy(heap);
+}
+
+TEST(Shared, ManyThreadsAtTheSameTime) {
+  Heap* heap = shared::create();
+  std::vector<std::thread> threads;
+  for (unsigned thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([heap, thread] {
+      void* kept[32] = {};
+      for (unsigned step = 0; step < 5000; ++step) {
+        void*& slot = kept[step * 7 % 32];
+        if (slot != nullptr) {
+          ASSERT_TRUE(is_filled(slot, 40, thread));
+          deallocate(slot);
+        }
+        slot = take(heap, 40 + step % 3 * 20000);
+        fill(slot, 40, thread);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  shared::destroy(heap);
+  idle::trim();
+  EXPECT_EQ(figures().in_use, 0u);
+}
+
+std::vector<void*> walk(Heap* heap) {
+  std::vector<void*> blocks;
+  for (void* block = nullptr; (block = shared::next_block(heap, block)) != nullptr;)
+    blocks.push_back(block);
+  return blocks;
+}
+
+TEST(Shared, AWalkGivesTheLiveBlocksInTheOrderOfTheirAddresses) {
+  if (!kExactSizes) GTEST_SKIP() << "this build does not keep notes";
+  Heap* heap = shared::create();
+  Heap* other = shared::create();
+  EXPECT_TRUE(walk(heap).empty());
+  std::vector<void*> live, freed;
+  for (size_t count = 0; count < 4000; ++count) {
+    size_t size = count % 50 == 0 ? 40000 + count : count % 700;
+    (count % 3 == 0 ? freed : live).push_back(take(heap, size));
+    take(other, size);
+    allocate(size);
+  }
+  for (void* block : freed) deallocate(block);
+  std::sort(live.begin(), live.end());
+  EXPECT_EQ(walk(heap), live);
+  shared::trim(heap);
+  EXPECT_EQ(walk(heap), live);
+  // One may free what one is given.
+  for (void* block = nullptr; (block = shared::next_block(heap, block)) != nullptr;)
+    deallocate(block);
+  EXPECT_TRUE(walk(heap).empty());
+  shared::destroy(heap);
+  shared::destroy(other);
+}
+
+TEST(Shared, TrimmedOfEverythingItHoldsNothing) {
+  Heap* heap = shared::create();
+  std::vector<void*> blocks;
+  for (size_t size = 1; size < kMaxSmall; size += 300) {
+    for (int count = 0; count < 30; ++count) blocks.push_back(take(heap, size));
+  }
+  for (void* block : blocks) deallocate(block);
+  EXPECT_GT(figures().arena.in_use, 0u);
+  shared::trim(heap);
+  EXPECT_EQ(figures().arena.in_use, 0u);
+  fill(take(heap, 1000), 1000, 1);
+  shared::destroy(heap);
+}
+
+}  // namespace
+}  // namespace rh

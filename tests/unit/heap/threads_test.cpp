@@ -1,0 +1,427 @@
+// Several threads' heaps: what is freed elsewhere, threads that end, threads that sleep.
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "heap/idle.h"
+#include "heap/registry.h"
+#include "support/child.h"
+#include "support/heaps.h"
+
+namespace rh {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+std::vector<void*> blocks_of(size_t size, size_t count) {
+  std::vector<void*> blocks;
+  for (size_t index = 0; index < count; ++index) {
+    blocks.push_back(allocate(size));
+    fill(blocks.back(), size, static_cast<unsigned>(index));
+  }
+  return blocks;
+}
+
+void free_all(const std::vector<void*>& blocks) {
+  for (void* block : blocks) deallocate(block);
+}
+
+// ---- birth and death ----------------------------------------------------------------------------
+
+TEST(Threads, EachHasAHeap) {
+  Actor a, b;
+  a([] { allocate(16); });
+  b([] { allocate(16); });
+  EXPECT_NE(a.heap(), b.heap());
+  EXPECT_EQ(registry::thread_heaps(), 2u);
+}
+
+TEST(Threads, ADeadThreadsHeapIsAdopted) {
+  Actor a, b, c;
+  void* block = a([] { return allocate(16); });
+  fill(block, 16, 1);
+  b([] { allocate(16); });
+  EXPECT_NE(b.heap(), a.heap());
+  a.end();
+  c([] { allocate(24); });
+  EXPECT_EQ(c.heap(), a.heap());
+  EXPECT_EQ(registry::thread_heaps(), 2u);
+  EXPECT_TRUE(is_filled(block, 16, 1));
+  size_t remote = c.heap()->remote_frees.value();
+  c([&] { deallocate(block); });
+  EXPECT_EQ(c.heap()->remote_frees.value(), remote);  // it is its own now
+}
+
+TEST(Threads, ManyInTurnNeedOneHeap) {
+  for (int round = 0; round < 500; ++round) {
+    Actor actor;
+    actor([] { free_all(blocks_of(48, 20)); });
+    actor.end();
+  }
+  EXPECT_EQ(registry::thread_heaps(), 1u);
+}
+
+TEST(Threads, ManyRealOnesInTurnNeedFewHeaps) {
+  for (int round = 0; round < 100; ++round) {
+    std::thread([] { free_all(blocks_of(48, 20)); }).join();
+  }
+  EXPECT_LE(registry::thread_heaps(), 2u);
+}
+
+// The system gives a new thread the token of a dead one whose heap somebody else is about to take over.
+TEST(Threads, ATokenUsedAgainIsNoClaimToAHeap) {
+  registry::loaded();
+  constexpr uint32_t kToken = 4000;
+  Actor main;
+  main([] { allocate(16); });
+  Actor dead(kToken);
+  dead([] { allocate(16); });
+  Heap* heap = dead.heap();
+  dead.end();
+  Actor adopter;
+  adopter([&] { EXPECT_TRUE(heap->ownership.try_acquire()); });  // it gets no further yet
+  Actor born(kToken);
+  born([] { allocate(16); });
+  EXPECT_NE(born.heap(), heap);
+}
+
+// ---- freed by another thread --------------------------------------------------------------------
+
+TEST(Remote, BlocksTravelInBatches) {
+  Actor a, b;
+  std::vector<void*> blocks = a([] { return blocks_of(16, 1024); });
+  b([&] { free_all(blocks); });
+  EXPECT_EQ(b.heap()->remote_frees.value() % 256, 0u);
+  EXPECT_GE(b.heap()->remote_frees.value(), 512u);
+  EXPECT_EQ(b.heap()->remote_batches.value(), b.heap()->remote_frees.value() / 256);
+  EXPECT_NE(a.heap()->inbox.load(), nullptr);
+  EXPECT_TRUE(a([] {
+    allocate(3000);  // its slow path looks into the inbox
+    return thread_heap()->inbox.load() == nullptr;
+  }));
+}
+
+TEST(Remote, LargeOnesTravelAlone) {
+  Actor a, b;
+  std::vector<void*> blocks = a([] { return blocks_of(4096, 30); });
+  b([&] { free_all(blocks); });
+  EXPECT_EQ(b.heap()->remote_frees.value(), 30u);
+  EXPECT_EQ(b.heap()->remote_batches.value(), 30u);
+}
+
+TEST(Remote, TheOwnerUsesThemAgain) {
+  for (size_t size : {16u, 48u, 100u, 1000u, 5000u, 20000u}) {
+    Actor a, b;
+    size_t most = 0;
+    for (int round = 0; round < 50; ++round) {
+      std::vector<void*> blocks = a([&] { return blocks_of(size, 4 * kMiB / 8 / size); });
+      b([&] {
+        for (unsigned index = 0; index < blocks.size(); ++index) {
+          ASSERT_TRUE(is_filled(blocks[index], size, index));
+          deallocate(blocks[index]);
+        }
+      });
+      if (round == 2) most = figures().arena.in_use;
+    }
+    EXPECT_LE(figures().arena.in_use, most + most / 4) << size;
+  }
+}
+
+// Whatever it frees first: also a block in a later unit of a slab, whose descriptor is not the slab's.
+TEST(Remote, AThreadThatOnlyFreesLosesNothing) {
+  for (size_t size : {16u, 3000u, 5000u, 20000u}) {
+    Actor a;
+    for (int round = 0; round < 20; ++round) {
+      std::vector<void*> blocks = a([&] { return blocks_of(size, 64); });
+      for (void* block : blocks) {
+        Actor b;
+        b([&] { deallocate(block); });
+        b.end();
+      }
+    }
+    a([] { idle::trim(); });
+    EXPECT_EQ(figures().in_use, 0u) << size;
+  }
+}
+
+TEST(Remote, ASleepingOwnersMemoryComesBack) {
+  Actor a, b;
+  std::vector<void*> blocks = a([] { return blocks_of(512, 64 * kMiB / 512); });
+  b([&] { free_all(blocks); });
+  // Who frees that much looks after the owner's inbox now and then.
+  EXPECT_LT(figures().arena.in_use, 4 * kMiB);
+  b([] { idle::trim(); });
+  EXPECT_EQ(figures().in_use, 0u);
+}
+
+TEST(Remote, WhatAThreadHoldsBackWhenItEndsIsSentByItsHeir) {
+  Actor a, b, c;
+  std::vector<void*> blocks = a([] { return blocks_of(64, 10); });
+  b([&] { free_all(blocks); });
+  EXPECT_EQ(b.heap()->remote_frees.value(), 0u);  // too few for a batch
+  b.end();
+  c([] {
+    allocate(16);
+    idle::trim();
+  });
+  EXPECT_EQ(c.heap(), b.heap());
+  a([] { idle::trim(); });
+  EXPECT_LE(figures().in_use, 16u);
+}
+
+// The same where the dead thread's slabs are taken over by one that has a heap already.
+TEST(Remote, WhatADeadThreadHeldBackIsSentByWhoTakesItsSlabs) {
+  Actor a, b, c;
+  std::vector<void*> blocks = a([] { return blocks_of(64, 10); });
+  c([] { allocate(16); });
+  b([&] { free_all(blocks); });
+  b.end();
+  for (int count = 0; count < 100; ++count) c([] { allocate(2000); });
+  ASSERT_NE(a.heap()->inbox.load(), nullptr);
+  a([] { idle::trim(); });
+  EXPECT_EQ(figures().classes[size_class::computed(64)].in_use, 0u);
+}
+
+TEST(Remote, AMessageFollowsItsSlabToTheNewOwner) {
+  Actor a, b, c;
+  std::vector<void*> blocks = a([] { return blocks_of(64, 150); });
+  a([] { allocate(2000); });
+  c([&] {
+    for (size_t index = 0; index < 64; ++index) deallocate(blocks[index]);
+  });
+  Block* late = a.heap()->inbox.exchange(nullptr);
+  ASSERT_NE(late, nullptr);
+  b([] { allocate(16); });
+  a.end();
+  // Its slabs go to a thread in need of one.
+  for (int count = 0; count < 1000 && slab_of(blocks[0])->owner.load() != b.heap(); ++count) {
+    b([] { allocate(2000); });
+  }
+  ASSERT_EQ(slab_of(blocks[0])->owner.load(), b.heap());
+  // Now the message arrives where the slab was when it was sent.
+  a.heap()->inbox.store(late);
+  b([&] {
+    for (size_t index = 64; index < 150; ++index) {
+      ASSERT_TRUE(is_filled(blocks[index], 64, static_cast<unsigned>(index)));
+      deallocate(blocks[index]);
+    }
+    idle::trim();
+    idle::trim();
+  });
+  EXPECT_EQ(figures().classes[size_class::computed(64)].in_use, 0u);
+}
+
+TEST(Remote, WithoutMemoryForAHeapBlocksTravelAlone) {
+  Actor a, b;
+  std::vector<void*> blocks = a([] { return blocks_of(64, 100); });
+  // The registry makes heaps by the chunk: use it up.
+  std::vector<Actor*> others;
+  fake::fail_all(fake::Call::reserve, true);
+  for (int count = 0; count < 1000; ++count) {
+    others.push_back(new Actor);
+    if ((*others.back())([] { return own_heap(); }) == nullptr) break;
+  }
+  b([&] {
+    ASSERT_EQ(own_heap(), nullptr);
+    ASSERT_EQ(allocate(16), nullptr);
+    free_all(blocks);
+  });
+  fake::fail_all(fake::Call::reserve, false);
+  a([] { idle::trim(); });
+  EXPECT_EQ(figures().in_use, 0u);
+  for (Actor* other : others) delete other;
+}
+
+// ---- orphans ------------------------------------------------------------------------------------
+
+TEST(Orphans, TheirSlabsAreUsedBeforeNewOnes) {
+  Actor a, b;
+  std::vector<void*> blocks = a([] { return blocks_of(64, 20000); });
+  a([&] {
+    for (size_t index = 0; index < blocks.size(); index += 2) deallocate(blocks[index]);
+  });
+  b([] { allocate(16); });
+  a.end();
+  size_t before = figures().arena.in_use;
+  b([] { blocks_of(64, 9000); });
+  EXPECT_LE(figures().arena.in_use, before + 64 * kUnitSize);
+  for (size_t index = 1; index < blocks.size(); index += 2) {
+    ASSERT_TRUE(is_filled(blocks[index], 64, static_cast<unsigned>(index)));
+  }
+}
+
+TEST(Orphans, WhatIsFreedLaterComesBack) {
+  Actor a, b;
+  std::vector<void*> blocks = a([] { return blocks_of(200, 20000); });
+  b([] { allocate(16); });
+  a.end();
+  b([&] {
+    free_all(blocks);
+    idle::trim();
+  });
+  EXPECT_LE(figures().in_use, kUnitSize);
+  EXPECT_EQ(figures().arena.dirty, 0u);
+}
+
+TEST(Orphans, AForkedChildInheritsWhatVanishedThreadsHeld) {
+  if (!kForks) GTEST_SKIP() << "there is no fork here";
+  Actor a, b;
+  std::vector<void*> blocks = a([] { return blocks_of(64, 2000); });
+  std::vector<void*> others = b([] { return blocks_of(64, 2000); });
+  void* own = allocate(100);
+  // `a` vanishes in the middle of two frees: one local, one for `b`.
+  a([&] {
+    Span* slab = slab_of(blocks[7]);
+    Block* block = static_cast<Block*>(blocks[7]);
+    block->next = slab->free;
+    slab->free = block;
+    for (size_t index = 0; index < 5; ++index) deallocate(others[index]);
+    for (Outgoing& out : thread_heap()->outgoing) {
+      if (out.first == nullptr) continue;
+      static_cast<Block*>(others[5])->next = out.first;
+      out.first = static_cast<Block*>(others[5]);
+    }
+  });
+  Ending ending = in_child([&] {
+    deallocate(own);
+    Heap* mine = thread_heap();
+    // The two heaps left behind are taken over by new threads.
+    Actor first, second;
+    std::vector<void*> fresh;
+    for (Actor* actor : {&first, &second}) {
+      (*actor)([&] {
+        for (void* block : blocks_of(64, 1500)) fresh.push_back(block);
+      });
+    }
+    EXPECT_TRUE(first.heap() == a.heap() || first.heap() == b.heap());
+    EXPECT_TRUE(second.heap() == a.heap() || second.heap() == b.heap());
+    EXPECT_NE(first.heap(), mine);
+    for (unsigned index = 0; index < 3000; ++index) {
+      EXPECT_TRUE(is_filled(fresh[index], 64, index % 1500));
+      if (HasFailure()) return 1;
+      deallocate(fresh[index]);
+    }
+    for (unsigned index = 0; index < 2000; ++index) {
+      if (index != 7) deallocate(blocks[index]);
+      if (index > 5) deallocate(others[index]);
+    }
+    for (Actor* actor : {&first, &second}) (*actor)([] { idle::trim(); });
+    idle::trim();
+    // The block linked but not counted is counted when its slab is used again.
+    EXPECT_LE(figures().in_use, 64u);
+    Actor& heir = first.heap() == a.heap() ? first : second;
+    bool found = heir([&] {
+      for (int count = 0; count < 3000; ++count) {
+        if (allocate(64) == blocks[7]) return true;
+      }
+      return false;
+    });
+    EXPECT_TRUE(found);
+    return 0;
+  });
+  EXPECT_TRUE(ending.well(0)) << ending.status;
+}
+
+// ---- out of memory ------------------------------------------------------------------------------
+
+TEST(Shortage, WhatOthersHaveFreeIsCollected) {
+  Actor a, b;
+  a([] { allocate(16); });
+  b([] { allocate(16); });
+  fake::limit_committed(fake::committed_bytes() + 16 * kMiB);
+  std::vector<void*> blocks;
+  a([&] {
+    while (void* block = allocate(16 * 1024)) blocks.push_back(block);
+    // All but one block of each slab, so that none is empty; then those too, but unnoticed by its owner.
+    free_all(blocks);
+  });
+  size_t served = 0;
+  b([&] {
+    while (void* block = allocate(24 * 1024)) ++served, fill(block, 24 * 1024, 1);
+  });
+  EXPECT_GT(served * 24 * 1024, 12 * kMiB);
+}
+
+TEST(Shortage, WhatIsOnItsWayIsCollected) {
+  Actor a, b;
+  a([] { allocate(16); });
+  b([] { allocate(16); });
+  fake::limit_committed(fake::committed_bytes() + 4 * kMiB);
+  std::vector<void*> blocks;
+  a([&] {
+    while (void* block = allocate(512)) blocks.push_back(block);
+  });
+  b([&] { free_all(blocks); });  // to an owner that does nothing
+  size_t served = 0;
+  b([&] {
+    while (allocate(8192) != nullptr) ++served;
+  });
+  EXPECT_GT(served * 8192, 2 * kMiB);
+}
+
+TEST(Shortage, AtEveryPointNullAndLaterService) {
+  for (size_t limit = 0; limit < 3 * kMiB; limit += 100 * 1024) {
+    Ending ending = in_child([&] {
+      fake::limit_committed(limit);
+      std::vector<void*> small, large;
+      while (void* block = allocate(40))
+        fill(block, 40, static_cast<unsigned>(small.size())), small.push_back(block);
+      while (void* block = allocate(50000)) large.push_back(block);
+      EXPECT_EQ(allocate(40), nullptr);
+      EXPECT_EQ(allocate_zeroed(1000), nullptr);
+      EXPECT_EQ(allocate_aligned(4096, 4096), nullptr);
+      for (unsigned index = 0; index < small.size(); ++index)
+        EXPECT_TRUE(is_filled(small[index], 40, index));
+      free_all(small);
+      if (small.size() > 3000) {
+        EXPECT_NE(allocate(1000), nullptr);
+        EXPECT_NE(allocate(50000), nullptr);
+      }
+      fake::limit_committed(SIZE_MAX);
+      EXPECT_NE(allocate(40), nullptr);
+      EXPECT_NE(allocate(5 * kMiB), nullptr);
+      return 0;
+    });
+    ASSERT_TRUE(ending.well(0)) << "at most " << limit << " bytes, status " << ending.status;
+  }
+}
+
+// ---- at the same time ---------------------------------------------------------------------------
+
+TEST(Threads, PassBlocksAroundAtTheSameTime) {
+  constexpr size_t kThreads = 4, kSlots = 512;
+  static std::atomic<void*> slots[kSlots];
+  std::vector<std::thread> threads;
+  for (size_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([thread] {
+      uint64_t random = thread + 1;
+      for (int step = 0; step < 20000; ++step) {
+        random = mix(random + 1);
+        size_t size = 16 + random % (random >> 40 & 15 ? 300 : 20000);
+        size_t* block = static_cast<size_t*>(allocate(size));
+        block[0] = size;
+        fill(block + 1, size - sizeof(size_t), static_cast<unsigned>(size));
+        size_t* old = static_cast<size_t*>(slots[random >> 20 & (kSlots - 1)].exchange(block));
+        if (old == nullptr) continue;
+        ASSERT_TRUE(is_filled(old + 1, old[0] - sizeof(size_t), static_cast<unsigned>(old[0])));
+        deallocate(old);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::atomic<void*>& slot : slots) deallocate(slot.load());
+  for (int round = 0; round < 3; ++round) idle::trim();
+  // What threads that ended held back waits for their heirs: one look at each heap.
+  std::vector<Actor*> heirs;
+  for (size_t thread = 0; thread < kThreads; ++thread) {
+    heirs.push_back(new Actor);
+    (*heirs.back())([] { allocate(16), idle::trim(); });
+  }
+  for (Actor* heir : heirs) (*heir)([] { idle::trim(); });
+  EXPECT_LE(figures().in_use, 16 * kThreads);
+  for (Actor* heir : heirs) delete heir;
+}
+
+}  // namespace
+}  // namespace rh

@@ -1,0 +1,289 @@
+#include "slabs/slab.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <set>
+#include <vector>
+
+namespace rh::slab {
+namespace {
+
+// Never looked into: to a slab its owner is an address.
+Heap* const kOwner = reinterpret_cast<Heap*>(uintptr_t{4096});
+
+Span* make(size_t index) {
+  Span* span = g_arena.allocate(Units{size_class::kProperties[index].units});
+  start(span, static_cast<SizeClass>(index), kOwner);
+  return span;
+}
+
+size_t index_of(size_t size) { return size_class::computed(size); }
+
+size_t length(const Block* list) {
+  size_t count = 0;
+  for (; list != nullptr; list = list->next) ++count;
+  return count;
+}
+
+// The law of arena/span.h, and lists as long as they are said to be.
+void expect_conserved(const Span* slab) {
+  unsigned capacity = properties(slab).capacity;
+  ASSERT_EQ(slab->outstanding.load() + slab->free_count + slab->returned_count +
+                (capacity - slab->carved.load()),
+            capacity);
+  uint16_t unbooked = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
+  ASSERT_EQ(length(slab->free), static_cast<size_t>(slab->free_count + unbooked));
+  ASSERT_EQ(length(slab->returned), slab->returned_count);
+  ASSERT_EQ(outstanding(slab) + free_blocks(slab), capacity);
+}
+
+// Takes until the slab has no more, in the order it gives.
+std::vector<Block*> take_all(Span* slab) {
+  std::vector<Block*> blocks;
+  for (Taken taken; (taken = take(slab)).blocks != nullptr;) {
+    for (Block* block = taken.blocks; block != nullptr; block = block->next)
+      blocks.push_back(block);
+    expect_conserved(slab);
+  }
+  return blocks;
+}
+
+TEST(Slab, EveryUnitLeadsToTheHead) {
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    Span* slab = make(index);
+    EXPECT_EQ(slab->kind.load(), SpanKind::slab);
+    EXPECT_EQ(slab->owner.load(), kOwner);
+    for (uint32_t unit = 0; unit < slab->units; ++unit) EXPECT_EQ(head(slab + unit), slab);
+    // A block in a later unit must not look like one of a thread that has no heap.
+    EXPECT_EQ(outstanding(slab), 0u);
+    expect_conserved(slab);
+    finish(slab);
+    for (uint32_t unit = 0; unit < slab->units; ++unit)
+      EXPECT_EQ(slab[unit].kind.load(), SpanKind::none);
+    EXPECT_EQ(slab->owner.load(), nullptr);
+    g_arena.free(slab);
+  }
+}
+
+TEST(Slab, CarvesAllOfItInAddressOrder) {
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    Span* slab = make(index);
+    uintptr_t next = g_realm.address(slab);
+    for (Block* block : take_all(slab)) {
+      ASSERT_EQ(address_of(block), next);
+      next += properties(slab).size;
+    }
+    ASSERT_EQ(next,
+              g_realm.address(slab) + properties(slab).capacity * size_t{properties(slab).size});
+    ASSERT_EQ(outstanding(slab), properties(slab).capacity);
+    finish(slab);
+    g_arena.free(slab);
+  }
+}
+
+TEST(Slab, CarvesAPageAtATime) {
+  Span* slab = make(index_of(64));
+  Taken taken = take(slab);
+  EXPECT_EQ(length(taken.blocks), 64u);
+  EXPECT_EQ(outstanding(slab), 64u);
+  slab = make(index_of(8192));
+  EXPECT_EQ(length(take(slab).blocks), 1u);
+}
+
+TEST(Slab, FreshMemoryIsZeroButForTheLinks) {
+  Span* slab = make(index_of(128));
+  ASSERT_TRUE(slab->zero);
+  Taken taken = take(slab);
+  EXPECT_TRUE(taken.zero);
+  static const char zeros[128] = {};
+  for (Block* block = taken.blocks; block != nullptr; block = block->next) {
+    ASSERT_EQ(std::memcmp(block + 1, zeros, 128 - sizeof(Block)), 0);
+  }
+  // What was used is not zero, whoever freed it.
+  std::vector<Block*> blocks;
+  for (Block* block = taken.blocks; block != nullptr; block = block->next) blocks.push_back(block);
+  free_local(slab, blocks[0]);
+  EXPECT_FALSE(take(slab).zero);
+  give_back(slab, blocks[1], blocks[1], 1);
+  EXPECT_FALSE(take(slab).zero);
+  EXPECT_TRUE(take(slab).zero);
+  slab->zero = false;
+  EXPECT_FALSE(take(slab).zero);
+}
+
+TEST(Slab, GivesLocalFreesThenReturnedThenFreshBlocks) {
+  Span* slab = make(index_of(256));
+  Block* first = take(slab).blocks;
+  Block* second = first->next;
+  Block* third = second->next;
+  free_local(slab, first);
+  third->next = nullptr;
+  give_back(slab, third, third, 1);
+  expect_conserved(slab);
+  Taken taken = take(slab);
+  EXPECT_EQ(taken.blocks, first);
+  EXPECT_EQ(length(taken.blocks), 1u);
+  taken = take(slab);
+  EXPECT_EQ(taken.blocks, third);
+  EXPECT_EQ(length(taken.blocks), 1u);
+  taken = take(slab);
+  EXPECT_EQ(address_of(taken.blocks), g_realm.address(slab) + size_t{properties(slab).carve} * 256);
+  expect_conserved(slab);
+}
+
+TEST(Slab, WhatComesBackTogetherIsLinkedWhole) {
+  Span* slab = make(index_of(512));
+  std::vector<Block*> blocks = take_all(slab);
+  blocks[0]->next = blocks[1];
+  blocks[1]->next = blocks[2];
+  give_back(slab, blocks[0], blocks[2], 3);
+  blocks[3]->next = blocks[4];
+  give_back(slab, blocks[3], blocks[4], 2);
+  expect_conserved(slab);
+  EXPECT_EQ(slab->returned_count, 5);
+  std::set<Block*> seen;
+  for (Block* block = take(slab).blocks; block != nullptr; block = block->next) seen.insert(block);
+  EXPECT_EQ(seen, std::set<Block*>(blocks.begin(), blocks.begin() + 5));
+}
+
+TEST(Slab, AsksToBeLookedAtAfterSoManyFrees) {
+  Span* slab = make(index_of(16));
+  std::vector<Block*> blocks = take_all(slab);
+  size_t next = 0;
+  for (unsigned mark : {1u, 2u, 7u, 100u}) {
+    arm(slab, mark);
+    for (unsigned count = 1; count <= mark; ++count) {
+      ASSERT_EQ(free_local(slab, blocks[next++]), count == mark);
+      ASSERT_EQ(outstanding(slab), blocks.size() - next);
+      expect_conserved(slab);
+    }
+  }
+}
+
+TEST(Slab, NeverIsNever) {
+  for (size_t index : {index_of(16), index_of(24), index_of(32 * 1024)}) {
+    Span* slab = make(index);
+    std::vector<Block*> blocks = take_all(slab);
+    for (int round = 0; round < 200; ++round) {
+      arm(slab, kNever);
+      for (Block* block : blocks) ASSERT_FALSE(free_local(slab, block));
+      ASSERT_EQ(outstanding(slab), 0u);
+      ASSERT_EQ(take_all(slab).size(), blocks.size());
+    }
+  }
+}
+
+TEST(Slab, ArmingAnewKeepsTheBooks) {
+  Span* slab = make(index_of(16));
+  std::vector<Block*> blocks = take_all(slab);
+  arm(slab, 10);
+  for (int count = 0; count < 4; ++count) free_local(slab, blocks[static_cast<size_t>(count)]);
+  arm(slab, 2);
+  expect_conserved(slab);
+  EXPECT_EQ(slab->free_count, 4);
+  EXPECT_FALSE(free_local(slab, blocks[4]));
+  EXPECT_TRUE(free_local(slab, blocks[5]));
+}
+
+TEST(Slab, CountsAgainWhatAVanishedThreadHadLinked) {
+  Span* slab = make(index_of(64));
+  std::vector<Block*> blocks = take_all(slab);
+  arm(slab, 50);
+  free_local(slab, blocks[0]);
+  // Linked, but the thread got no further.
+  blocks[1]->next = slab->free;
+  slab->free = blocks[1];
+  recount(slab);
+  expect_conserved(slab);
+  EXPECT_EQ(outstanding(slab), blocks.size() - 2);
+  EXPECT_EQ(length(take(slab).blocks), 2u);
+}
+
+// ---- any order of taking and freeing, in every class --------------------------------------------
+
+class SlabModel : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(SlabModel, IsConservedUnderRandomUse) {
+  std::mt19937 random(GetParam());
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    Span* slab = make(index);
+    std::set<Block*> live;
+    size_t size = properties(slab).size;
+    auto some_live = [&] {
+      auto found = live.lower_bound(
+          reinterpret_cast<Block*>(g_realm.address(slab) + random() % Units{slab->units}.bytes()));
+      Block* block = found == live.end() ? *live.begin() : *found;
+      live.erase(block);
+      std::memset(static_cast<void*>(block), 0xee, size);
+      return block;
+    };
+    for (int step = 0; step < 400; ++step) {
+      switch (random() % 6) {
+      case 0:
+        for (Block *block = take(slab).blocks, *next; block != nullptr; block = next) {
+          next = block->next;
+          ASSERT_TRUE(live.insert(block).second) << "handed out twice";
+          ASSERT_EQ((address_of(block) - g_realm.address(slab)) % size, 0u);
+          std::memset(static_cast<void*>(block), 0xcc, size);
+        }
+        break;
+      case 1: {  // a batch from another thread
+        Block *first = nullptr, *last = nullptr;
+        unsigned count = 0, most = 1 + random() % 20;
+        for (; count < most && !live.empty(); ++count) {
+          Block* block = some_live();
+          block->next = first;
+          first = block;
+          if (last == nullptr) last = block;
+        }
+        if (count != 0) give_back(slab, first, last, count);
+        break;
+      }
+      case 2:
+        arm(slab, random() % 3 == 0 ? kNever : 1 + random() % 50);
+        break;
+      default:
+        if (!live.empty()) free_local(slab, some_live());
+      }
+      ASSERT_EQ(outstanding(slab), live.size());
+      ASSERT_NO_FATAL_FAILURE(expect_conserved(slab));
+    }
+    finish(slab);
+    g_arena.free(slab);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, SlabModel, testing::Range(1u, 4u));
+
+TEST(Slab, WhatIsCarvedIsFreeUntilItIsNotedOtherwise) {
+  if (!kExactSizes) GTEST_SKIP() << "this build does not keep notes";
+  for (size_t size : {size_t{16}, size_t{48}, size_t{5000}, kMaxSmall}) {
+    Span* slab = make(index_of(size));
+    uintptr_t start = g_realm.address(slab);
+    auto alive = [&](const void* pointer) {
+      return is_live(slab, pointer, address_of(pointer) - start);
+    };
+    // Sizes that earlier blocks have left there.
+    for (uintptr_t at = start; at < start + Units{slab->units}.bytes(); at += kBlockAlign)
+      g_realm.note_size(reinterpret_cast<void*>(at), 7, true);
+    void* beyond =
+        reinterpret_cast<void*>(start + properties(slab).size * size_t{slab->carved.load()});
+    EXPECT_FALSE(alive(beyond));
+    for (Block* block : take_all(slab)) {
+      EXPECT_FALSE(alive(block));
+      g_realm.note_size(block, properties(slab).size, size == 16);
+      EXPECT_TRUE(alive(block));
+      EXPECT_FALSE(alive(reinterpret_cast<char*>(block) + 8));
+      if (size > 16) {
+        EXPECT_FALSE(alive(reinterpret_cast<char*>(block) + 16));
+      }
+      note_free(slab, block);
+      EXPECT_FALSE(alive(block));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rh::slab

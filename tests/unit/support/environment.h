@@ -1,0 +1,14 @@
+// Sets a variable of this process's environment.
+#pragma once
+
+#include <stdlib.h>
+
+namespace rh {
+
+#ifdef _WIN32
+inline void set_environment(const char* name, const char* value) { _putenv_s(name, value); }
+#else
+inline void set_environment(const char* name, const char* value) { setenv(name, value, 1); }
+#endif
+
+}  // namespace rh

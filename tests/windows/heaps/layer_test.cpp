@@ -1,0 +1,478 @@
+// A process into which reheap.dll has come: that every function of the layer serves, and what it leaves to the original.
+#include <windows.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "redirect/redirect_report.h"
+
+// Of ntdll.
+extern "C" {
+__declspec(dllimport) BOOLEAN NTAPI RtlGetUserInfoHeap(HANDLE, ULONG, void*, void**, ULONG*);
+__declspec(dllimport) BOOLEAN NTAPI RtlSetUserValueHeap(HANDLE, ULONG, void*, void*);
+}
+
+namespace {
+
+constexpr DWORD kUserInfo = 0x100;
+constexpr SIZE_T kFailed = static_cast<SIZE_T>(-1);
+
+struct Reheap {
+  Reheap() {
+    early = HeapAlloc(GetProcessHeap(), 0, 100);
+    early_heap = HeapCreate(0, 0, 0);
+    module = LoadLibraryA(REHEAP_DLL);
+    EXPECT_NE(module, nullptr);
+    owns = reinterpret_cast<decltype(owns)>(
+        reinterpret_cast<void*>(GetProcAddress(module, "rh_owns")));
+    write_report = reinterpret_cast<decltype(write_report)>(
+        reinterpret_cast<void*>(GetProcAddress(module, "rh_redirect_report")));
+  }
+
+  std::string report() const {
+    std::string text;
+    write_report([](const char* piece, size_t length,
+                    void* to) { static_cast<std::string*>(to)->append(piece, length); },
+                 &text);
+    return text;
+  }
+
+  void* early;
+  HANDLE early_heap;
+  HMODULE module;
+  bool (*owns)(const void*);
+  decltype(&rh_redirect_report) write_report;
+};
+
+class HeapsTest : public testing::Test {
+ protected:
+  // What the last call said of its failure.
+  DWORD error() {
+    DWORD last = GetLastError();
+    SetLastError(12345);
+    return last;
+  }
+
+  void* make(HANDLE heap, SIZE_T size, DWORD flags = 0) {
+    void* block = HeapAlloc(heap, flags, size);
+    EXPECT_TRUE(reheap_.owns(block));
+    return block;
+  }
+
+  Reheap reheap_;
+  HANDLE process_ = GetProcessHeap();
+};
+
+TEST_F(HeapsTest, TheReportTells) {
+  EXPECT_NE(reheap_.report().find("ntdll.dll at "), std::string::npos);
+  EXPECT_NE(reheap_.report().find(": replaced heap (1"), std::string::npos) << reheap_.report();
+}
+
+TEST_F(HeapsTest, ServesTheProcessHeap) {
+  for (SIZE_T size : {0, 1, 15, 16, 17, 100, 1000, 5000, 32768, 32769, 1000000}) {
+    void* block = make(process_, size, HEAP_ZERO_MEMORY);
+    EXPECT_EQ(HeapSize(process_, 0, block), size);
+    EXPECT_TRUE(HeapValidate(process_, 0, block));
+    for (SIZE_T i = 0; i < size; ++i) ASSERT_EQ(static_cast<char*>(block)[i], 0);
+    memset(block, 0x77, size);
+    EXPECT_TRUE(HeapFree(process_, 0, block));
+  }
+  EXPECT_TRUE(HeapFree(process_, 0, nullptr));
+}
+
+TEST_F(HeapsTest, WhatWasMadeBeforeStaysWithItsMaker) {
+  EXPECT_FALSE(reheap_.owns(reheap_.early));
+  EXPECT_EQ(HeapSize(process_, 0, reheap_.early), 100u);
+  memset(reheap_.early, 5, 100);
+  // Where it goes is the maker's to decide.
+  auto* grown = static_cast<char*>(HeapReAlloc(process_, HEAP_ZERO_MEMORY, reheap_.early, 500));
+  EXPECT_EQ(grown[99], 5);
+  EXPECT_EQ(grown[100], 0);
+  EXPECT_EQ(grown[499], 0);
+  EXPECT_TRUE(HeapFree(process_, 0, grown));
+  EXPECT_TRUE(HeapFree(process_, 0, HeapAlloc(process_, kUserInfo, 10)));
+  void* block = HeapAlloc(reheap_.early_heap, 0, 10);
+  EXPECT_FALSE(reheap_.owns(block));
+  EXPECT_TRUE(HeapDestroy(reheap_.early_heap));
+}
+
+TEST_F(HeapsTest, ResizesFromTheExactSize) {
+  auto* block = static_cast<unsigned char*>(make(process_, 100));
+  memset(block, 1, 112);
+  EXPECT_EQ(HeapReAlloc(process_, HEAP_REALLOC_IN_PLACE_ONLY | HEAP_ZERO_MEMORY, block, 110),
+            block);
+  EXPECT_EQ(HeapSize(process_, 0, block), 110u);
+  EXPECT_EQ(block[99], 1);
+  EXPECT_EQ(block[100], 0);
+  EXPECT_EQ(block[109], 0);
+  error();
+  EXPECT_EQ(HeapReAlloc(process_, HEAP_REALLOC_IN_PLACE_ONLY, block, 5000), nullptr);
+  EXPECT_EQ(error(), DWORD{ERROR_NOT_ENOUGH_MEMORY});
+  EXPECT_EQ(HeapReAlloc(process_, HEAP_REALLOC_IN_PLACE_ONLY, block, 3), block);
+  block = static_cast<unsigned char*>(HeapReAlloc(process_, HEAP_ZERO_MEMORY, block, 100000));
+  EXPECT_EQ(block[2], 1);
+  for (int i = 3; i < 100000; ++i) ASSERT_EQ(block[i], 0);
+  EXPECT_EQ(HeapReAlloc(process_, 0, block, SIZE_MAX), nullptr);
+  EXPECT_EQ(HeapSize(process_, 0, block), 100000u);
+  EXPECT_TRUE(HeapFree(process_, 0, block));
+}
+
+TEST_F(HeapsTest, BadPointersAreRefusedAndHarmNothing) {
+  HANDLE heap = HeapCreate(0, 0, 0);
+  for (HANDLE of : {process_, heap}) {
+    for (SIZE_T size : {1, 30, 1000, 20000, 100000}) {
+      auto* block = static_cast<char*>(make(of, size));
+      for (char* bad : {block + 1, block + 8, block + 16, block + 48}) {
+        error();
+        EXPECT_FALSE(HeapFree(of, 0, bad)) << size << " at " << bad - block;
+        EXPECT_EQ(error(), DWORD{ERROR_INVALID_PARAMETER});
+        EXPECT_EQ(HeapSize(of, 0, bad), kFailed);
+        EXPECT_EQ(HeapReAlloc(of, 0, bad, 10), nullptr);
+        EXPECT_FALSE(HeapValidate(of, 0, bad));
+        if (size < 16) break;  // behind it lies another block
+      }
+      EXPECT_TRUE(HeapFree(of, 0, block));
+      error();
+      EXPECT_FALSE(HeapFree(of, 0, block)) << size;
+      EXPECT_EQ(error(), DWORD{ERROR_INVALID_PARAMETER});
+      EXPECT_EQ(HeapSize(of, 0, block), kFailed);
+      EXPECT_EQ(HeapReAlloc(of, 0, block, size), nullptr);
+      EXPECT_FALSE(HeapValidate(of, 0, block));
+    }
+  }
+  HeapDestroy(heap);
+}
+
+TEST_F(HeapsTest, ABlockFreedByAnotherThreadIsNotFreedTwice) {
+  void* block = make(process_, 100);
+  std::thread([&] { EXPECT_TRUE(HeapFree(process_, 0, block)); }).join();
+  EXPECT_FALSE(HeapFree(process_, 0, block));
+  std::thread([&] { EXPECT_FALSE(HeapFree(process_, 0, block)); }).join();
+}
+
+TEST_F(HeapsTest, BlocksOfTheCrtAndOfTheHeapAreTheSame) {
+  void* block = calloc(1, 100);
+  EXPECT_EQ(HeapSize(process_, 0, block), 100u);
+  EXPECT_TRUE(HeapFree(process_, 0, block));
+  free(make(process_, 100));
+}
+
+bool is_alive(const void* block) {
+  return HeapSize(GetProcessHeap(), 0, block) != static_cast<SIZE_T>(-1);
+}
+
+TEST_F(HeapsTest, APrivateHeapGoesWhole) {
+  for (int round = 0; round < 50; ++round) {
+    HANDLE heap = HeapCreate(round % 2 != 0 ? HEAP_NO_SERIALIZE : 0, 0, 0);
+    std::vector<void*> blocks;
+    for (SIZE_T size : {1, 100, 5000, 200000}) {
+      for (int i = 0; i < 20; ++i) blocks.push_back(make(heap, size));
+    }
+    EXPECT_TRUE(HeapFree(heap, 0, blocks[3]));
+    EXPECT_TRUE(HeapDestroy(heap));
+    // What others of the process, like the helper thread, got meanwhile may begin where one of them began.
+    EXPECT_LT(
+        std::count_if(blocks.begin(), blocks.end(), [&](void* block) { return is_alive(block); }),
+        8);
+  }
+}
+
+TEST_F(HeapsTest, APrivateHeapsBlockComesWithItsHandle) {
+  HANDLE one = HeapCreate(0, 0, 0), other = HeapCreate(0, 0, 0);
+  void* block = make(one, 100);
+  for (HANDLE wrong : {other, process_}) {
+    EXPECT_FALSE(HeapFree(wrong, 0, block));
+    EXPECT_EQ(HeapSize(wrong, 0, block), kFailed);
+    EXPECT_FALSE(HeapValidate(wrong, 0, block));
+  }
+  EXPECT_TRUE(HeapFree(one, 0, block));
+  HeapDestroy(one);
+  HeapDestroy(other);
+}
+
+TEST_F(HeapsTest, WhatIsNotPlainIsLeftToTheOriginal) {
+  for (HANDLE heap : {HeapCreate(0, 0, 1 << 20), HeapCreate(HEAP_CREATE_ENABLE_EXECUTE, 0, 0)}) {
+    void* block = HeapAlloc(heap, 0, 100);
+    EXPECT_FALSE(reheap_.owns(block));
+    EXPECT_TRUE(HeapFree(heap, 0, block));
+    EXPECT_TRUE(HeapDestroy(heap));
+  }
+  void* block = HeapAlloc(process_, kUserInfo, 100);
+  EXPECT_FALSE(reheap_.owns(block));
+  EXPECT_TRUE(HeapFree(process_, 0, block));
+  block = HeapAlloc(process_, kUserInfo, 100);
+  for (SIZE_T size : {200, 5000, 1000000, 50}) {
+    block = HeapReAlloc(process_, kUserInfo, block, size);
+    EXPECT_FALSE(reheap_.owns(block)) << size;
+    EXPECT_TRUE(RtlSetUserValueHeap(process_, 0, block, this));
+    void* value = nullptr;
+    ULONG flags = 0;
+    EXPECT_TRUE(RtlGetUserInfoHeap(process_, 0, block, &value, &flags));
+    EXPECT_EQ(value, this) << size;
+  }
+  EXPECT_TRUE(HeapFree(process_, 0, block));
+  HLOCAL fixed = LocalAlloc(LMEM_FIXED, 100);
+  for (SIZE_T size : {200, 5000, 1000000, 50}) {
+    fixed = LocalReAlloc(fixed, size, LMEM_MOVEABLE);
+    EXPECT_EQ(LocalSize(fixed), size);
+    EXPECT_EQ(LocalHandle(fixed), fixed);
+  }
+  EXPECT_EQ(LocalFree(fixed), nullptr);
+  HGLOBAL movable = GlobalAlloc(GMEM_MOVEABLE | GMEM_ZEROINIT, 100);
+  EXPECT_EQ(GlobalSize(movable), 100u);
+  EXPECT_EQ(*static_cast<char*>(GlobalLock(movable)), 0);
+  GlobalUnlock(movable);
+  for (SIZE_T size : {200, 5000, 1000000, 50}) {
+    movable = GlobalReAlloc(movable, size, GMEM_MOVEABLE);
+    EXPECT_EQ(GlobalSize(movable), size);
+    EXPECT_EQ(GlobalHandle(GlobalLock(movable)), movable);
+    GlobalUnlock(movable);
+  }
+  EXPECT_EQ(GlobalFree(movable), nullptr);
+}
+
+TEST_F(HeapsTest, BlocksOfOursHaveNoUserValues) {
+  void* block = make(process_, 100);
+  void* value = this;
+  ULONG flags = 1;
+  EXPECT_TRUE(RtlGetUserInfoHeap(process_, 0, block, &value, &flags));
+  EXPECT_EQ(value, nullptr);
+  EXPECT_EQ(flags, 0u);
+  EXPECT_FALSE(RtlSetUserValueHeap(process_, 0, block, this));
+  HeapFree(process_, 0, block);
+}
+
+TEST_F(HeapsTest, AWalkFindsEveryBlockOnce) {
+  HANDLE heap = HeapCreate(0, 0, 0);
+  std::vector<std::pair<void*, SIZE_T>> blocks;
+  for (SIZE_T i = 0; i < 3000; ++i) {
+    SIZE_T size = i % 100 == 0 ? 50000 + i : i % 600;
+    blocks.emplace_back(make(heap, size), size);
+  }
+  for (size_t i = 0; i < blocks.size(); i += 2) HeapFree(heap, 0, blocks[i].first);
+  // Freed by the C runtime's free it is as free.
+  free(blocks[1].first);
+  size_t seen = 0;
+  PROCESS_HEAP_ENTRY entry = {};
+  ASSERT_TRUE(HeapLock(heap));
+  while (HeapWalk(heap, &entry)) {
+    if (!reheap_.owns(entry.lpData)) continue;
+    EXPECT_EQ(entry.wFlags & PROCESS_HEAP_ENTRY_BUSY, PROCESS_HEAP_ENTRY_BUSY);
+    size_t place = 0;
+    while (place < blocks.size() && blocks[place].first != entry.lpData) ++place;
+    ASSERT_LT(place, blocks.size());
+    EXPECT_EQ(place % 2, 1u);
+    EXPECT_NE(place, 1u);
+    EXPECT_EQ(entry.cbData, blocks[place].second);
+    blocks[place].first = nullptr;
+    ++seen;
+  }
+  EXPECT_EQ(error(), DWORD{ERROR_NO_MORE_ITEMS});
+  EXPECT_TRUE(HeapUnlock(heap));
+  EXPECT_EQ(seen, blocks.size() / 2 - 1);
+  HeapDestroy(heap);
+}
+
+// Another thread's allocation does not come through while this one holds the lock.
+TEST_F(HeapsTest, OthersWaitForTheLock) {
+  HANDLE heap = HeapCreate(0, 0, 0);
+  for (HANDLE of : {process_, heap}) {
+    std::atomic<unsigned> steps{0};
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+      while (!stop) {
+        HeapFree(of, 0, HeapAlloc(of, 0, 10));
+        ++steps;
+      }
+    });
+    while (steps < 1000) Sleep(1);
+    ASSERT_TRUE(HeapLock(of));
+    ASSERT_TRUE(HeapLock(of));
+    HeapUnlock(of);
+    unsigned at_most = steps + 1;  // the call under way
+    for (int i = 0; i < 50; ++i) {
+      void* block = make(of, 10);
+      HeapFree(of, 0, block);
+      Sleep(1);
+      EXPECT_LE(steps, at_most);
+    }
+    HeapUnlock(of);
+    unsigned now = steps;
+    while (steps < now + 1000) Sleep(1);
+    stop = true;
+    other.join();
+  }
+  HeapDestroy(heap);
+}
+
+TEST_F(HeapsTest, WithoutMemoryTheErrorIsTheSystems) {
+  HANDLE heap = HeapCreate(0, 0, 0);
+  for (HANDLE of : {process_, heap}) {
+    error();
+    EXPECT_EQ(HeapAlloc(of, 0, SIZE_MAX - 100), nullptr);
+    EXPECT_EQ(error(), DWORD{ERROR_NOT_ENOUGH_MEMORY});
+    EXPECT_EQ(HeapAlloc(of, HEAP_ZERO_MEMORY, SIZE_MAX / 2), nullptr);
+    EXPECT_EQ(error(), DWORD{ERROR_NOT_ENOUGH_MEMORY});
+  }
+  HeapDestroy(heap);
+}
+
+unsigned g_raised = 0;
+
+LONG CALLBACK count_and_go_on(EXCEPTION_POINTERS* what) {
+  if (what->ExceptionRecord->ExceptionCode != static_cast<DWORD>(STATUS_NO_MEMORY))
+    return EXCEPTION_CONTINUE_SEARCH;
+  ++g_raised;
+  return what->ExceptionRecord->ExceptionFlags == 0 ? EXCEPTION_CONTINUE_EXECUTION
+                                                    : EXCEPTION_CONTINUE_SEARCH;
+}
+
+TEST_F(HeapsTest, RaisesWhereThatIsAskedFor) {
+  HANDLE heap = HeapCreate(HEAP_GENERATE_EXCEPTIONS, 0, 0);
+  void* handler = AddVectoredExceptionHandler(1, count_and_go_on);
+  EXPECT_EQ(HeapAlloc(process_, HEAP_GENERATE_EXCEPTIONS, SIZE_MAX / 2), nullptr);
+  EXPECT_EQ(g_raised, 1u);
+  EXPECT_EQ(HeapAlloc(heap, 0, SIZE_MAX / 2), nullptr);
+  EXPECT_EQ(g_raised, 2u);
+  void* block = make(heap, 10);
+  EXPECT_EQ(HeapReAlloc(heap, HEAP_REALLOC_IN_PLACE_ONLY, block, 1000), nullptr);
+  EXPECT_EQ(g_raised, 3u);
+  EXPECT_EQ(HeapAlloc(process_, 0, SIZE_MAX / 2), nullptr);
+  EXPECT_EQ(g_raised, 3u);
+  RemoveVectoredExceptionHandler(handler);
+  HeapDestroy(heap);
+}
+
+TEST_F(HeapsTest, HeapsComeAndGoInManyThreads) {
+  std::vector<std::thread> threads;
+  std::atomic<unsigned> wrong{0};
+  for (int thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int round = 0; round < 100; ++round) {
+        HANDLE heap = HeapCreate(0, 0, 0);
+        unsigned char* blocks[50];
+        for (int i = 0; i < 50; ++i) {
+          blocks[i] = static_cast<unsigned char*>(HeapAlloc(heap, 0, 100 + i));
+          memset(blocks[i], thread, 100 + i);
+        }
+        for (int i = 0; i < 50; ++i) {
+          if (blocks[i][0] != thread || blocks[i][99 + i] != thread) ++wrong;
+          if (i % 3 == 0 && !HeapFree(heap, 0, blocks[i])) ++wrong;
+        }
+        if (!HeapDestroy(heap)) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST_F(HeapsTest, CompactingHarmsNothing) {
+  HANDLE heap = HeapCreate(0, 0, 0);
+  std::vector<char*> blocks;
+  for (int i = 0; i < 2000; ++i) blocks.push_back(static_cast<char*>(make(heap, 300)));
+  for (int i = 0; i < 2000; i += 1) {
+    if (i % 100 != 0)
+      HeapFree(heap, 0, blocks[i]);
+    else
+      memset(blocks[i], 5, 300);
+  }
+  HeapCompact(heap, 0);
+  HeapCompact(process_, 0);
+  for (int i = 0; i < 2000; i += 100) {
+    EXPECT_EQ(blocks[i][299], 5);
+    EXPECT_EQ(HeapSize(heap, 0, blocks[i]), 300u);
+  }
+  for (int i = 0; i < 2000; ++i) HeapFree(heap, 0, make(heap, 300));
+  HeapDestroy(heap);
+}
+
+// ---- which layers ---------------------------------------------------------------------------------
+
+bool holds(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+void use(HANDLE heap, const Reheap& reheap, bool ours) {
+  void* block = HeapAlloc(heap, 0, 100);
+  EXPECT_EQ(reheap.owns(block), ours);
+  EXPECT_TRUE(HeapFree(heap, 0, block));
+}
+
+TEST(Layers, TheHeapAlone) {
+  SetEnvironmentVariableA("REHEAP_LAYERS", "heap");
+  Reheap reheap;
+  EXPECT_TRUE(holds(reheap.report(), "replaced heap"));
+  EXPECT_FALSE(holds(reheap.report(), "replaced base"));
+  use(GetProcessHeap(), reheap, true);
+  // The C runtime's heap was there before.
+  void* block = calloc(1, 100);
+  EXPECT_FALSE(reheap.owns(block));
+  free(block);
+}
+
+TEST(Layers, TheRuntimesAlone) {
+  SetEnvironmentVariableA("REHEAP_LAYERS", "crt");
+  Reheap reheap;
+  EXPECT_FALSE(holds(reheap.report(), "ntdll.dll"));
+  EXPECT_TRUE(holds(reheap.report(), "replaced base"));
+  use(GetProcessHeap(), reheap, false);
+  HANDLE heap = HeapCreate(0, 0, 0);
+  use(heap, reheap, false);
+  HeapDestroy(heap);
+  void* block = calloc(1, 100);
+  EXPECT_TRUE(reheap.owns(block));
+  free(block);
+}
+
+// A C runtime that comes later has a heap that is ours, through which its malloc comes.
+TEST(Layers, ARuntimeComesThroughTheHeap) {
+  SetEnvironmentVariableA("REHEAP_LAYERS", "heap");
+  Reheap reheap;
+  HMODULE runtime = LoadLibraryA("msvcr100.dll");
+  ASSERT_NE(runtime, nullptr);
+  auto* allocate = reinterpret_cast<void* (*)(size_t)>(
+      reinterpret_cast<void*>(GetProcAddress(runtime, "malloc")));
+  auto* release =
+      reinterpret_cast<void (*)(void*)>(reinterpret_cast<void*>(GetProcAddress(runtime, "free")));
+  void* block = allocate(100);
+  EXPECT_TRUE(reheap.owns(block));
+  release(block);
+}
+
+// ---- the end ---------------------------------------------------------------------------------------
+
+DWORD run_to_its_end(std::string command) {
+  STARTUPINFOA start = {};
+  start.cb = sizeof(start);
+  PROCESS_INFORMATION process;
+  if (!CreateProcessA(nullptr, command.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &start,
+                      &process)) {
+    return GetLastError();
+  }
+  constexpr DWORD kPatience = 30000;
+  bool ended = WaitForSingleObject(process.hProcess, kPatience) == WAIT_OBJECT_0;
+  if (!ended) TerminateProcess(process.hProcess, 99);
+  WaitForSingleObject(process.hProcess, kPatience);
+  DWORD code = 0;
+  GetExitCodeProcess(process.hProcess, &code);
+  CloseHandle(process.hThread);
+  CloseHandle(process.hProcess);
+  return code;
+}
+
+TEST(End, AProcessEndsWhileItsThreadsAllocate) {
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_EQ(run_to_its_end("\"" HEAPS_ENDS "\" \"" REHEAP_DLL "\" \"" HEAPS_LATE "\""), 0u)
+        << "round " << round;
+  }
+}
+
+}  // namespace

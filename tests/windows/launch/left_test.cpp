@@ -1,0 +1,54 @@
+// A program with a C runtime that cannot be replaced: reheap.dll is in it, and that is not enough.
+
+#include "support.h"
+
+#include <gtest/gtest.h>
+
+namespace launch_test {
+namespace {
+
+Ended run(const std::wstring& options) {
+  return start(launcher() + L" run " + options + L" -- " + program(L"uses_short.exe"));
+}
+
+TEST(Left, IsToldInOneLine) {
+  const Ended ended = run(L"");
+  EXPECT_EQ(ended.code, 42u);
+  EXPECT_TRUE(ended.errors.starts_with("reheap: msvcr70d.dll at ")) << ended.errors;
+  EXPECT_NE(ended.errors.find("left, it must be replaced whole"), std::string::npos);
+  EXPECT_EQ(ended.errors.find('\n'), ended.errors.size() - 1) << ended.errors;
+}
+
+TEST(Left, IsNotToldWhenNothingWasWanted) {
+  for (const wchar_t* options : {L"--quiet", L"--layers none", L"--layers heap"}) {
+    const Ended ended = run(options);
+    EXPECT_EQ(ended.code, 42u) << ended.errors;
+    EXPECT_EQ(ended.errors, "");
+  }
+}
+
+TEST(Left, KeepsAProgramFromRunningWhereAllIsRequired) {
+  const Ended ended = run(L"--require");
+  EXPECT_EQ(ended.code, 125u);
+  EXPECT_NE(ended.errors.find("msvcr70d.dll"), std::string::npos) << ended.errors;
+  EXPECT_NE(ended.errors.find("not run, because of --require"), std::string::npos) << ended.errors;
+  EXPECT_EQ(run(L"--require --layers heap").code, 42u);
+}
+
+TEST(Left, IsWhatTheDoctorTells) {
+  const Ended ended = start(launcher() + L" doctor -- " + program(L"uses_short.exe"));
+  for (const char* part : {"C runtime     msvcr70d", "inside        ntdll.dll at ",
+                           ": replaced heap (", "left base because _expand is too short"})
+    EXPECT_NE(ended.output.find(part), std::string::npos) << part << "\n" << ended.output;
+}
+
+// What the program starts is no concern of the launcher's.
+TEST(Left, IsOfNoConcernInPrograms_ThatAreStarted) {
+  const Ended ended = start(launcher() + L" run --require -- " + program(L"starter.exe") +
+                            L" wide " + program(L"uses_short.exe"));
+  EXPECT_EQ(ended.code, 42u);
+  EXPECT_EQ(ended.errors, "");
+}
+
+}  // namespace
+}  // namespace launch_test

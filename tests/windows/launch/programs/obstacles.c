@@ -1,0 +1,92 @@
+/* Comes into the launcher by a launcher, and there stands before the functions that OBSTACLE names, in the launcher's own
+   import table: the system then answers as Windows does where Wine cannot.
+
+     protected    another process's memory cannot be read
+     signed       its policy admits only Microsoft's libraries
+     full         there is no address space above its image
+     locked       its memory cannot be written
+*/
+
+#include <windows.h>
+
+__declspec(dllexport) void obstacles_ordinal_one(void) {}
+
+static BOOL WINAPI deny_reading(HANDLE process, LPCVOID from, LPVOID to, SIZE_T size,
+                                SIZE_T* done) {
+  (void)process, (void)from, (void)to, (void)size, (void)done;
+  SetLastError(ERROR_ACCESS_DENIED);
+  return FALSE;
+}
+
+static BOOL WINAPI deny_writing(HANDLE process, LPVOID to, LPCVOID from, SIZE_T size,
+                                SIZE_T* done) {
+  (void)process, (void)to, (void)from, (void)size, (void)done;
+  SetLastError(ERROR_ACCESS_DENIED);
+  return FALSE;
+}
+
+static LPVOID WINAPI deny_space(HANDLE process, LPVOID at, SIZE_T size, DWORD type, DWORD rights) {
+  (void)process, (void)at, (void)size, (void)type, (void)rights;
+  return NULL;
+}
+
+static BOOL WINAPI tell_policy(HANDLE process, int which, void* flags, SIZE_T size) {
+  (void)process;
+  for (SIZE_T at = 0; at < size; ++at) ((char*)flags)[at] = 0;
+  if (which == 8) *(DWORD*)flags = 1;
+  return TRUE;
+}
+
+static int equal(const char* one, const char* other) {
+  for (; *one != 0 && *one == *other; ++one) ++other;
+  return *one == *other;
+}
+
+static FARPROC WINAPI find(HMODULE module, LPCSTR name) {
+  if ((ULONG_PTR)name > 0xffff && equal(name, "GetProcessMitigationPolicy"))
+    return (FARPROC)(void*)tell_policy;
+  return GetProcAddress(module, name);
+}
+
+static const struct {
+  const char* obstacle;
+  const char* function;
+  void* replacement;
+} all[] = {{"protected", "ReadProcessMemory", (void*)deny_reading},
+           {"signed", "GetProcAddress", (void*)find},
+           {"full", "VirtualAllocEx", (void*)deny_space},
+           {"locked", "WriteProcessMemory", (void*)deny_writing}};
+
+static void replace(const char* function, void* replacement) {
+  char* const image = (char*)GetModuleHandleW(NULL);
+  const IMAGE_NT_HEADERS* headers =
+      (const IMAGE_NT_HEADERS*)(image + ((const IMAGE_DOS_HEADER*)image)->e_lfanew);
+  const IMAGE_DATA_DIRECTORY* imports =
+      &headers->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_IMPORT];
+  for (const IMAGE_IMPORT_DESCRIPTOR* library =
+           (const IMAGE_IMPORT_DESCRIPTOR*)(image + imports->VirtualAddress);
+       library->Name != 0; ++library) {
+    const IMAGE_THUNK_DATA* names = (const IMAGE_THUNK_DATA*)(image + library->OriginalFirstThunk);
+    IMAGE_THUNK_DATA* functions = (IMAGE_THUNK_DATA*)(image + library->FirstThunk);
+    for (; names->u1.AddressOfData != 0; ++names, ++functions) {
+      if (IMAGE_SNAP_BY_ORDINAL(names->u1.Ordinal)) continue;
+      const IMAGE_IMPORT_BY_NAME* import =
+          (const IMAGE_IMPORT_BY_NAME*)(image + names->u1.AddressOfData);
+      if (!equal((const char*)import->Name, function)) continue;
+      DWORD before;
+      VirtualProtect(functions, sizeof *functions, PAGE_READWRITE, &before);
+      functions->u1.Function = (ULONG_PTR)replacement;
+      VirtualProtect(functions, sizeof *functions, before, &before);
+    }
+  }
+}
+
+BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, LPVOID reserved) {
+  char name[16];
+  (void)self, (void)reserved;
+  if (reason != DLL_PROCESS_ATTACH || GetEnvironmentVariableA("OBSTACLE", name, sizeof name) == 0)
+    return TRUE;
+  for (unsigned at = 0; at < sizeof all / sizeof *all; ++at)
+    if (equal(name, all[at].obstacle)) replace(all[at].function, all[at].replacement);
+  return TRUE;
+}

@@ -1,0 +1,75 @@
+"""Ctrl-C at a console goes to the program, and the launcher waits for what that makes of it. CMakeLists.txt sets
+the REHEAP_TEST_… variables."""
+
+import os
+import pathlib
+import pty
+import re
+import select
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
+import wine  # noqa: E402
+
+LAUNCHER = os.environ["REHEAP_TEST_LAUNCHER"]
+PROGRAMS = os.environ["REHEAP_TEST_PROGRAMS"]
+SIGNALS = f"{PROGRAMS}/signals.exe"
+PATIENCE = 40
+CONTROL_C = b"\x03"
+
+
+def read_some(terminal: int) -> bytes:
+    """What came within a moment; nothing at the end too."""
+    if not select.select([terminal], [], [], 0.2)[0]:
+        return b""
+    try:
+        return os.read(terminal, 4096)
+    except OSError:
+        return b""
+
+
+def letters(screen: bytes) -> bytes:
+    """Without the console's control sequences."""
+    return re.sub(rb"\x1b\[[?\d]*[A-Za-z]", b"", screen)
+
+
+def exit_status_after_control_c(*command: str) -> int:
+    # Without the runner between: Wine's console has to be the terminal's own.
+    prefix = wine.Prefix(wine.X86_64)
+    prefix.make_ready()
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(prefix.loader, [prefix.loader, *command], prefix.environment())
+    screen, press, end = b"", 0.0, time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        screen += read_some(terminal)
+        # Again and again: a console that is just being set up drops what was typed.
+        if b"ready" in letters(screen) and time.monotonic() > press:
+            os.write(terminal, CONTROL_C)
+            press = time.monotonic() + 1
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            os.close(terminal)
+            return os.waitstatus_to_exitcode(status)
+    os.close(terminal)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    raise AssertionError(f"did not end; on its screen: {letters(screen)}")
+
+
+class Signals(unittest.TestCase):
+    def test_a_plain_program_ends_by_its_handler(self):
+        self.assertEqual(exit_status_after_control_c(SIGNALS), 77)
+
+    def test_a_launched_one_does_too(self):
+        self.assertEqual(exit_status_after_control_c(LAUNCHER, "run", "--require", "--", SIGNALS), 77)
+
+    def test_a_starter_that_does_not_care_ends_before_it(self):
+        """The control: without a handler of its own the launcher would be ended by the signal."""
+        self.assertNotEqual(exit_status_after_control_c(f"{PROGRAMS}/starter.exe", "wide", SIGNALS), 77)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,124 @@
+// The launcher's own words, mistakes and answers.
+
+#include "support.h"
+
+#include <cstdio>
+#include <gtest/gtest.h>
+
+namespace launch_test {
+namespace {
+
+Ended call(const std::wstring& words) { return start(launcher() + L" " + words); }
+
+void expect_mistake(const std::wstring& words, const std::string& told) {
+  const Ended ended = call(words);
+  EXPECT_EQ(ended.code, 2u);
+  EXPECT_EQ(ended.output, "");
+  EXPECT_TRUE(ended.errors.starts_with("reheap: ")) << ended.errors;
+  EXPECT_NE(ended.errors.find(told), std::string::npos) << ended.errors;
+}
+
+TEST(Usage, TellsMistakes) {
+  expect_mistake(L"", "say what to do");
+  expect_mistake(L"walk", "walk");
+  expect_mistake(L"run", "say what to run");
+  expect_mistake(L"run --", "say what to run");
+  expect_mistake(L"run show.exe", "put -- before the program");
+  expect_mistake(L"run --fast -- show.exe", "unknown option --fast");
+  expect_mistake(L"run --dll", "--dll");
+  expect_mistake(L"doctor --", "say what to examine");
+  expect_mistake(L"enter 1 2", "enter");
+}
+
+TEST(Usage, TellsWhatThereIs) {
+  EXPECT_NE(call(L"--help").output.find("doctor"), std::string::npos);
+  EXPECT_NE(call(L"run --help").output.find("--no-children"), std::string::npos);
+  EXPECT_EQ(call(L"--version").output, "reheap " LAUNCHER_VERSION "\r\n");
+  EXPECT_EQ(call(L"--version").code, 0u);
+}
+
+TEST(Usage, TellsAMissingProgramFromOneThatCannotStart) {
+  EXPECT_EQ(start(run_with_probe() + L"no-such-program").code, 127u);
+  EXPECT_EQ(start(run_with_probe() + L".\\no\\such.exe").code, 127u);
+  const Folder folder;
+  write_file(folder.path(L"text.exe"), "this is no program");
+  const Ended ended = start(run_with_probe() + L"\"" + folder.path(L"text.exe") + L"\"");
+  EXPECT_EQ(ended.code, 126u);
+  EXPECT_NE(ended.errors.find("text.exe"), std::string::npos) << ended.errors;
+}
+
+TEST(Usage, TellsALibraryThatIsNone) {
+  for (const std::wstring& library : {std::wstring(L"no-such.dll"), program(L"show.exe")}) {
+    const Ended ended = call(L"run --dll " + library + L" -- " + program(L"show.exe"));
+    EXPECT_EQ(ended.code, 125u);
+    EXPECT_EQ(ended.output, "");
+    EXPECT_NE(ended.errors.find("is no library"), std::string::npos) << ended.errors;
+  }
+}
+
+TEST(Usage, FindsProgramsAsTheShellDoes) {
+  const Folder folder;
+  folder.copy(program_path(L"silent.exe"), L"quiet.exe");
+  write_file(folder.path(L"batch.cmd"), "@exit /b 17\r\n");
+  Start there;
+  there.folder = folder.path();
+  EXPECT_EQ(start(run_with_probe() + L"quiet", there).code, 42u);
+  EXPECT_EQ(start(run_with_probe() + L"quiet.exe", there).code, 42u);
+  EXPECT_EQ(start(run_with_probe() + L".\\quiet", there).code, 42u);
+  EXPECT_EQ(start(run_with_probe() + L"batch", there).code, 17u);
+  EXPECT_EQ(start(run_with_probe() + L"cmd /c exit 5", there).code, 5u);
+}
+
+// A variable as show writes it.
+std::string shown(const std::wstring& variable) {
+  std::string text = "variable ";
+  char digits[8];
+  for (const wchar_t character : variable) {
+    snprintf(digits, sizeof digits, "%04x", static_cast<unsigned>(character));
+    text += digits;
+  }
+  return text + "\n";
+}
+
+TEST(Usage, HandsOptionsToTheLibrary) {
+  const std::string output =
+      start(run_with_probe(L"--decay-ms 7 --stats") + program(L"show.exe")).output;
+  EXPECT_NE(output.find(shown(L"REHEAP_DECAY_MS=7")), std::string::npos);
+  EXPECT_NE(output.find(shown(L"REHEAP_STATS=1")), std::string::npos);
+}
+
+TEST(Doctor, ExaminesAProgram) {
+  const Attached attached;
+  const Ended ended =
+      call(L"doctor --dll " + program(L"probe.dll") + L" -- " + program(L"show.exe") + L" exit=9");
+  EXPECT_EQ(ended.code, 0u) << ended.output << ended.errors;
+  for (const char* part : {"kind          native", "malloc", "inside        nothing was replaced",
+                           "entered       first import", "reached       yes"})
+    EXPECT_NE(ended.output.find(part), std::string::npos) << part << "\n" << ended.output;
+  EXPECT_EQ(attached.lines(), before_any_runtime());
+}
+
+TEST(Doctor, ExaminesTheInstallation) {
+  const Ended ended = call(L"doctor --json --dll " + program(L"probe.dll"));
+  EXPECT_EQ(ended.code, 0u) << ended.output << ended.errors;
+  EXPECT_NE(ended.output.find("\"reached\": true"), std::string::npos) << ended.output;
+}
+
+TEST(Doctor, TellsWhatCannotBeReached) {
+  const Ended ended =
+      call(L"doctor --dll " + program(L"probe.dll") + L" -- " + program(L"go_like.exe"));
+  EXPECT_EQ(ended.code, 1u);
+  EXPECT_NE(ended.output.find("kind          Go"), std::string::npos) << ended.output;
+  EXPECT_NE(ended.output.find("reached       no: it is a Go program"), std::string::npos);
+}
+
+// A program must not run because a library does not know that it is only being examined.
+TEST(Doctor, RunsNothingUnderALibraryThatIsNotReheap) {
+  const Ended ended =
+      call(L"doctor --dll C:\\windows\\system32\\version.dll -- " + program(L"show.exe"));
+  EXPECT_EQ(ended.code, 1u);
+  EXPECT_NE(ended.output.find("is no reheap.dll"), std::string::npos) << ended.output;
+}
+
+}  // namespace
+}  // namespace launch_test

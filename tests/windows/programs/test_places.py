@@ -1,0 +1,70 @@
+"""Programs and DLLs that cannot lie where they want to, and keep reheap.dll from lying where it wants to.
+
+Wine 8 does not randomise addresses. A DLL is relocated when its place is taken, and images here are made to want one place
+or another. A program cannot be relocated there: it is not started."""
+
+import pathlib
+import re
+
+from harness import COMMAND, MICROSOFTS, MICROSOFTS_PLACE, ROOT, Normalise, ProgramTest, fetch, main
+from rebase import base_of, rebase
+
+PROBLEM = ROOT / "tests/programs/inputs/z3/bits.smt2"
+LIBRARY = COMMAND.with_name("reheap.dll")
+LIBRARYS_PLACE = base_of(LIBRARY.read_bytes())
+
+LOADED = re.compile(rb'Loaded L"(\S+)" at ([0-9A-Fa-f]+): (\w+)')
+TRACES = Normalise(r"^[0-9a-f]+:trace:.*\n", "", "which DLLs Wine loads")
+
+
+class Places(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.need_emulator()  # which tells where images lie
+
+    def moved(self, source: pathlib.Path, base: int) -> pathlib.Path:
+        place = self.folder / "programs" / source.name
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(rebase(source.read_bytes(), base))
+        return place
+
+    def places_of(self, program: pathlib.Path, *arguments: str, **more) -> dict[str, int]:
+        """Runs it both ways, and tells where the images lay on reheap."""
+        result = self.compare([program, *arguments], normalise=(TRACES,), WINEDEBUG="-all,+loaddll", **more)
+        found = LOADED.findall(result.errors)
+        self.assertTrue(found, result.errors)
+        # Of the launcher's and the program's DLLs the program's come last.
+        return {path.decode().split("\\")[-1].lower(): int(address, 16) for path, address, _ in found}
+
+    def solve(self, z3: pathlib.Path, **more) -> dict[str, int]:
+        return self.places_of(z3, "-smt2", PROBLEM.name, **more,
+                              prepare=lambda work: (work / PROBLEM.name).write_bytes(PROBLEM.read_bytes()))
+
+    def test_program_in_the_librarys_place(self):
+        places = self.solve(self.moved(fetch("z3") / "z3.exe", LIBRARYS_PLACE))
+        self.assertEqual(places["z3.exe"], LIBRARYS_PLACE)
+        self.assertNotEqual(places["reheap.dll"], LIBRARYS_PLACE)
+
+    def test_program_with_its_heap_alone_in_the_librarys_place(self):
+        self.runtime = b""
+        places = self.places_of(self.moved(fetch("ninja") / "ninja.exe", LIBRARYS_PLACE), "--version")
+        self.assertEqual(places["ninja.exe"], LIBRARYS_PLACE)
+        self.assertNotEqual(places["reheap.dll"], LIBRARYS_PLACE)
+
+    def test_runtime_wants_the_librarys_place(self):
+        self.moved(fetch("ucrt-10.0.26100") / "ucrtbase.dll", LIBRARYS_PLACE)
+        places = self.solve(self.place("z3", "z3.exe", libraries=("vcruntime-x86_64",)), WINEDLLOVERRIDES=MICROSOFTS)
+        self.assertEqual(places["reheap.dll"], LIBRARYS_PLACE)
+        self.assertNotEqual(places["ucrtbase.dll"], LIBRARYS_PLACE)
+
+    def test_program_in_the_runtimes_place(self):
+        """Where all of Microsoft's DLLs want to lie."""
+        self.place("ucrt-10.0.26100", "ucrtbase.dll")
+        self.place("vcruntime-x86_64", "vcruntime140.dll", libraries=("vcruntime-x86_64",))
+        places = self.solve(self.moved(fetch("z3") / "z3.exe", MICROSOFTS_PLACE), WINEDLLOVERRIDES=MICROSOFTS)
+        self.assertEqual(places["z3.exe"], MICROSOFTS_PLACE)
+        self.assertNotIn(MICROSOFTS_PLACE, (places["ucrtbase.dll"], places["msvcp140.dll"]))
+
+
+if __name__ == "__main__":
+    main()

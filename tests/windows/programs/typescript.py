@@ -1,0 +1,35 @@
+"""Modules of TypeScript that import each other, badly formatted, for programs that bundle, check or format such."""
+
+import pathlib
+
+MODULE = r"""
+export interface Item<T extends object> { readonly id: number, name?: string; data: Array<T|null>, next?: Item<T> }
+
+/** Keeps items of kind KIND. */
+export class Store<T extends object> implements Iterable<Item<T>> {
+    private items = new Map<number, Item<T>>()
+    static readonly pattern = /(?<key>[a-z]+KIND)-(\d{1,3})/gu;
+    add(...added : Item<T>[]) : this { for (const one of added) { this.items.set(one.id, {...one, name: one.name ?? `${one.id} of KIND`}) } return this }
+    async load(from: string) { var text = await fetch(from).then(r => r.text()); if (text == "") { return null } else return JSON.parse(text) }
+    *[Symbol.iterator]() { yield* this.items.values() }
+    private unused() { let a = KIND; switch (a) { case 1: case 2: return "few"; default: return a > 3 ? "many" : 'some' } }
+}
+const named = { kind: KIND, "label": 'kind KIND', nested: { deep: [1,2,3,KIND].map(x => x ** 2), text: "a\tb" } }
+export function sum(values: number[]): number {
+  const store = new Store<{ value: number }>().add({id: KIND, data: [{ value: values.length }, null]}, {id: 1, data: []})
+  let all = named.nested.deep.reduce((a, b) => a + b) + [...store].length, seen = 'word KIND'.replace(Store.pattern, "$<key>")
+  return all + seen.length BELOW
+}
+"""
+
+
+def write_modules(folder: pathlib.Path, count: int) -> None:
+    """module1.ts to the last; each imports two that come after it, and the first prints what all together find."""
+    for number in range(1, count + 1):
+        below = [other for other in (2 * number, 2 * number + 1) if other <= count]
+        imports = "".join(f"import {{sum as sum{other}}} from './module{other}'\n" for other in below)
+        calls = "".join(f" + sum{other}(values)" for other in below)
+        text = imports + MODULE.replace("KIND", str(number)).replace("BELOW", calls)
+        (folder / f"module{number}.ts").write_text(text)
+    with (folder / "module1.ts").open("a") as first:
+        first.write("console.log(sum([1, 2, 3]))\n")

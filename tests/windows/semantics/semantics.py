@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Compares the heap functions under reheap.dll with the same functions alone, check by check.
+
+The program (program/main.cpp) writes a line per check. Under reheap each must read as in a plain run. What may differ
+stands in differences.txt with its reason, and what stands there must be seen; so must be what it says of the plain run,
+where that is Wine's and not as Windows documents it."""
+
+import argparse
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "comparison"))
+from comparing import (Difference, Failure, checks_of, compare, never_seen, parser_of,  # noqa: E402
+                       read_differences, run, tell)
+
+PATIENCE = 280
+FEWEST_CHECKS = 6000
+FEWEST_BLOCKS = 3000  # of reheap's, where it replaces the heaps
+
+# How reheap.dll comes into the process: by the launcher, before the program's first instruction; or by LoadLibrary once
+# blocks have been made.
+WAYS = ("run", "late")
+
+
+# ---- running ----------------------------------------------------------------------------------
+
+class Laboratory:
+    def __init__(self, arguments: argparse.Namespace, folder: pathlib.Path):
+        self.emulator, self.launcher, self.layers = arguments.emulator, arguments.launcher, arguments.layers
+        self.folder = folder
+        shutil.copy(arguments.program, folder / "semantics.exe")
+        shutil.copy(arguments.reheap, folder / "under_test.dll")
+
+    def plain(self) -> str:
+        return self.run(["semantics.exe"])
+
+    def under_reheap(self, way: str) -> str:
+        if way == "run":
+            return self.run([self.launcher, "run", "--require", "--", "semantics.exe"])
+        return self.run(["semantics.exe", "under_test.dll"])
+
+    def run(self, command: list[str]) -> str:
+        return run([*self.emulator, *command], self.folder, PATIENCE, REHEAP_LAYERS=self.layers)
+
+
+# ---- comparing --------------------------------------------------------------------------------
+
+def tell_makers(reheap: dict, layers: str) -> list[str]:
+    """The blocks were reheap's, where they were to be."""
+    told = re.match(r"(\d+) blocks by reheap", reheap.pop("makers", ""))
+    count = int(told[1]) if told else 0
+    if layers in ("both", "heap") and count < FEWEST_BLOCKS:
+        return [f"only {count} blocks were reheap's"]
+    return []
+
+
+def see_plain(plain: dict, differences: list[Difference]) -> None:
+    """What differences.txt says of Wine itself."""
+    for each in differences:
+        each.seen += each.where == "plain" and any(each.covers(check, "plain", said) for check, said in plain.items())
+
+
+def judge(laboratory: Laboratory, processor: str, ways: list[str], differences: list[Difference]) -> list[str]:
+    plain = checks_of(laboratory.plain())
+    if len(plain) < FEWEST_CHECKS:
+        raise Failure(f"only {len(plain)} checks were made")
+    see_plain(plain, differences)
+    if laboratory.layers == "crt":  # the heap functions are left alone: nothing may differ
+        differences = [each for each in differences if each.where == "plain"]
+    wrong = [f"plain: {check}: {said}" for check, said in plain.items() if check.startswith("FAILED")]
+    tried = ["plain"]
+    for way in ways:
+        where = f"{way}/{laboratory.layers}/{processor}"
+        tried.append(where)
+        reheap = checks_of(laboratory.under_reheap(way))
+        found = tell_makers(reheap, laboratory.layers) + compare(where, plain, reheap, differences)
+        wrong += [f"{where}: {each}" for each in found]
+        print(f"{where}: {len(reheap)} checks, {len(found)} wrong")
+    if plain.get("system") == "Wine":
+        wrong += never_seen(differences, tried)
+    return wrong
+
+
+def see_control(wrong: list[str]) -> list[str]:
+    """With a DLL that replaces nothing, each block is missed, and nothing else is wrong."""
+    missed = [each for each in wrong if "NOT REHEAP'S" in each]
+    others = [each for each in wrong if each not in missed and not re.search(r" end:|blocks were reheap's", each)]
+    return others if len(missed) >= FEWEST_BLOCKS else [f"only {len(missed)} blocks were missed", *others]
+
+
+def main() -> int:
+    parser = parser_of(__doc__, HERE / "differences.txt")
+    parser.add_argument("ways", nargs="*", help=f"of {WAYS}; all if none is named")
+    parser.add_argument("--layers", default="both", help="REHEAP_LAYERS")
+    parser.add_argument("--processor", required=True)
+    parser.add_argument("--launcher", required=True, help="reheap.exe")
+    arguments = parser.parse_args()
+    try:
+        differences = [] if arguments.control else read_differences(arguments.differences)
+        with tempfile.TemporaryDirectory() as folder:
+            laboratory = Laboratory(arguments, pathlib.Path(folder))
+            wrong = judge(laboratory, arguments.processor, arguments.ways or list(WAYS), differences)
+    except Failure as failure:
+        wrong = [str(failure)]
+    if arguments.control:
+        wrong = see_control(wrong)
+    return tell(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
