@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Checks what libreheap.so shows to the dynamic linker: the exported names are exactly those of a list, no C++
+library is needed, everything is bound at load, and thread-local storage is the static kind."""
+
+import argparse
+import pathlib
+import sys
+
+import elf
+
+
+def expected_names(path: str, size_code: str) -> set[str]:
+    """The list's names; in it {size} stands for the mangled size_t, which differs between 32 and 64 bits."""
+    lines = (line.split("#")[0].strip() for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines())
+    return {line.replace("{size}", size_code) for line in lines if line}
+
+
+def problems(library: str, expected: str) -> list[str]:
+    wanted = expected_names(expected, "m" if elf.is_64_bit(library) else "j")
+    present = set(elf.exported(library))
+    found = [f"exports {name}, which {expected} does not list" for name in sorted(present - wanted)]
+    found += [f"does not export {name}, which {expected} lists" for name in sorted(wanted - present)]
+    entries = elf.dynamic(library)
+    found += [f"needs {text}: a preloaded allocator may not bring in a C++ library"
+              for tag, text in entries if tag == "NEEDED" and "c++" in text]
+    flags = " ".join(text for tag, text in entries if tag.startswith("FLAGS"))
+    for flag, reason in {"NOW": "a first call would be resolved lazily, under the loader's lock",
+                         "NODELETE": "a dlclose would unmap code that blocks still need",
+                         "STATIC_TLS": "thread-local storage would be allocated on first touch"}.items():
+        if flag not in flags:
+            found.append(f"is not marked {flag}: {reason}")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("library")
+    parser.add_argument("expected", help="file with one exported name a line; # starts a comment")
+    arguments = parser.parse_args()
+    found = problems(arguments.library, arguments.expected)
+    for problem in found:
+        print(f"{arguments.library} {problem}")
+    if not found:
+        print(f"{arguments.library}: {len(elf.exported(arguments.library))} names exported, all expected")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

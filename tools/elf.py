@@ -1,0 +1,35 @@
+"""What the tools ask of an ELF file, through binutils."""
+
+import subprocess
+
+
+def run(*command: str) -> str:
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if result.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed: {result.stderr.strip()}")
+    return result.stdout
+
+
+def exported(path: str) -> list[str]:
+    """The names other objects can bind to."""
+    lines = run("nm", "--dynamic", "--defined-only", "--format=posix", path).splitlines()
+    return sorted({line.split()[0].split("@")[0] for line in lines})
+
+
+def dynamic(path: str) -> list[tuple[str, str]]:
+    """(tag, text) of the dynamic section: ("NEEDED", "libc.so.6"), ("FLAGS", "BIND_NOW")…"""
+    entries = []
+    for line in run("readelf", "--dynamic", "--wide", path).splitlines():
+        parts = line.split(maxsplit=2)
+        if len(parts) == 3 and parts[1].startswith("("):
+            text = parts[2]
+            entries.append((parts[1].strip("()"), text[text.find("[") + 1:text.rfind("]")] if "[" in text else text))
+    return entries
+
+
+def is_64_bit(path: str) -> bool:
+    with open(path, "rb") as file:
+        magic = file.read(5)
+    if magic[:4] != b"\x7fELF":
+        raise SystemExit(f"{path} is not an ELF file")
+    return magic[4] == 2

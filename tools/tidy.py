@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""Checks the style rules that a compiler cannot: ./dev tidy. Each rule is one function below."""
+
+import dataclasses
+import pathlib
+import re
+import sys
+from collections.abc import Iterator
+
+import project
+
+# Layers from the top down; a file includes its own and lower ones (docs/ARCHITECTURE.md).
+LAYERS = ["entry", "heap", "slabs", "arena", "platform", "base"]
+
+# Where the operating system may be named.
+OS_FOLDERS = ("src/platform/", "src/entry/", "inject/")
+OS_MACROS = re.compile(
+    r"\b(_WIN32|_WIN64|__CYGWIN__|__MINGW\w+|__linux__|__linux|__gnu_linux__|__APPLE__|__MACH__|TARGET_OS_\w+|"
+    r"__unix__|__unix|__FreeBSD__|__NetBSD__|__OpenBSD__|__DragonFly__|__sun|__HAIKU__|__Fuchsia__|__EMSCRIPTEN__|"
+    r"__ANDROID__|__BIONIC__|__GLIBC__|__GLIBC_PREREQ|_POSIX_VERSION)\b")
+
+# What src/ may include beside its own files: a freestanding C++ and the C headers that need no OS.
+FREE_HEADERS = {"atomic", "bit", "compare", "concepts", "cstddef", "cstdint", "limits", "new", "type_traits",
+                "errno.h", "float.h", "limits.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"}
+CXX_HEADER = re.compile(r"[a-z_]+$")  # no suffix: a header of the C++ library
+
+MOST_LINES = 600
+
+SOURCE_SUFFIXES = {".c", ".cpp"}
+CODE_SUFFIXES = SOURCE_SUFFIXES | {".h", ".hpp"}
+BUILT_FOLDERS = ("src/", "inject/", "tests/", "bench/")
+
+# Spelt in pieces, so that this file and its test may be checked too.
+UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b|"
+                        r"\b(?i:stu" + "b)(bed|s)?" + r"\b")
+MACHINE_PATH = re.compile(r"(?<![\w.$}/])/(work|ro" + r"ot|tmp/ba" + r"sh)(?=/|_|\b)")
+REGISTRY_HOST = re.compile(
+    r"\b((deb|security|snapshot|ftp)\.deb" + r"ian\.org|(archive|security)\.ubuntu\.com|pypi\.(org|io)|"
+    r"files\.pythonhosted\.org|(static|index)\.crates\.io|crates\.io/api|registry\.npmjs\.org|registry\.yarnpkg\.com|"
+    r"repo1?\.maven\.(org|apache\.org)|proxy\.golang\.org|ghcr\.io|docker\.io)\b")
+
+LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
+CODE_PATH = re.compile(r"`((?:src|include|inject|tests|bench|docs|tools|integrations|cmake|dev\.d)/[\w./+-]+)`")
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Violation:
+    path: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}"
+
+
+class Tree:
+    """The project's text files, by path with forward slashes."""
+
+    def __init__(self, root: pathlib.Path):
+        self.root = root
+        self.texts: dict[str, str] = {}
+        for path in project.files(root):
+            try:
+                self.texts[path.as_posix()] = (root / path).read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue  # not text: nothing to say about it
+
+    def code(self, *folders: str) -> Iterator[tuple[str, str]]:
+        for path, text in self.texts.items():
+            if path.startswith(folders) and pathlib.PurePosixPath(path).suffix in CODE_SUFFIXES:
+                yield path, text
+
+    def __contains__(self, path: str) -> bool:
+        return path in self.texts
+
+    def exists(self, path: str) -> bool:
+        return (self.root / path).exists()
+
+
+# ---- reading C and C++ ------------------------------------------------------------------------
+
+TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+
+
+def without_comments(text: str) -> str:
+    """The text with comments blanked, lines kept."""
+    def blank(match: re.Match) -> str:
+        token = match.group()
+        return re.sub(r"[^\n]", " ", token) if token.startswith("/") else token
+    return TOKENS.sub(blank, text)
+
+
+def includes(text: str) -> Iterator[tuple[int, str, bool]]:
+    """(line, name, whether in angle brackets) of every #include."""
+    for number, line in enumerate(without_comments(text).splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        if match:
+            yield number, match.group(2), match.group(1) == "<"
+
+
+def resolve(tree: Tree, path: str, name: str) -> str | None:
+    """The project's file that an #include means, or None."""
+    here = pathlib.PurePosixPath(path).parent
+    for folder in (here, pathlib.PurePosixPath("src"), pathlib.PurePosixPath("include")):
+        candidate = normal(folder / name)
+        if candidate in tree:
+            return candidate
+    return None
+
+
+def normal(path: pathlib.PurePosixPath) -> str:
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def layer_of(path: str) -> str | None:
+    parts = path.split("/")
+    return parts[1] if parts[0] == "src" and len(parts) > 2 else None
+
+
+# ---- the rules --------------------------------------------------------------------------------
+
+def layer_order(tree: Tree) -> Iterator[Violation]:
+    """src/ includes only its own layer and lower ones, include/ nothing internal."""
+    for path, text in tree.code("src/", "include/"):
+        layer = layer_of(path)
+        if layer is not None and layer not in LAYERS:
+            yield Violation(path, 1, f"src/{layer} is no layer; there are {' > '.join(LAYERS)}")
+            continue
+        for line, name, _ in includes(text):
+            target = resolve(tree, path, name)
+            if target is None or target.startswith("include/"):
+                continue
+            if path.startswith("include/"):
+                yield Violation(path, line, f"a public header includes {target}, which is internal")
+            elif not target.startswith("src/"):
+                yield Violation(path, line, f"src/ includes {target}, which is outside src/ and include/")
+            elif layer and layer_of(target) in LAYERS and LAYERS.index(layer_of(target)) < LAYERS.index(layer):
+                yield Violation(path, line, f"{layer} includes {target}, a higher layer; "
+                                f"the order is {' > '.join(LAYERS)}")
+
+
+def known_headers(tree: Tree) -> Iterator[Violation]:
+    """src/ includes its own files and a freestanding library; OS headers only where the OS may be named."""
+    for path, text in tree.code("src/", "include/"):
+        for line, name, _ in includes(text):
+            if resolve(tree, path, name) is not None or name in FREE_HEADERS:
+                continue
+            if CXX_HEADER.match(name):
+                if path.startswith("include/"):
+                    continue  # a C++ convenience stands on its user's C++ library
+                yield Violation(path, line, f"<{name}> would bring in the C++ library; allowed are "
+                                "<atomic> <bit> <compare> <concepts> <cstddef> <cstdint> <limits> <new> <type_traits>")
+            elif not path.startswith(OS_FOLDERS):
+                yield Violation(path, line, f"<{name}> belongs to the OS or does not exist; "
+                                f"such headers stand only in {', '.join(OS_FOLDERS)}")
+
+
+def os_macros(tree: Tree) -> Iterator[Violation]:
+    """OS macros only where the OS may be named. Public headers speak of compilers alone."""
+    for path, text in tree.code("src/", "include/"):
+        if path.startswith(OS_FOLDERS):
+            continue
+        for number, line in enumerate(without_comments(text).splitlines(), 1):
+            match = OS_MACROS.search(line)
+            if match:
+                yield Violation(path, number, f"{match.group()} stands only in {', '.join(OS_FOLDERS)}")
+
+
+def number_macros(tree: Tree) -> Iterator[Violation]:
+    """Numbers in src/ are constexpr: a misspelt macro is 0 without a word. Switches asked by #if are not numbers."""
+    switches = set()
+    for _, text in tree.code("src/"):
+        for condition in re.findall(r"(?m)^\s*#\s*(?:if|elif)\b(.*)$", without_comments(text)):
+            switches.update(re.findall(r"\w+", condition))
+    for path, text in tree.code("src/"):
+        for number, line in enumerate(without_comments(text).splitlines(), 1):
+            match = re.match(r"\s*#\s*define\s+(\w+)\s+(\S.*)", line)
+            if match and is_number(match.group(2)) and match.group(1) not in switches:
+                yield Violation(path, number, f"{match.group(1)} is a number: make it constexpr")
+
+
+def is_number(body: str) -> bool:
+    """Whether a macro's body is arithmetic on at least one number and nothing else."""
+    rest = re.sub(r"\b(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9][0-9'.]*)[uUlLzZfF]*\b", "\0", body)
+    if "\0" not in rest:
+        return False
+    rest = re.sub(r"\b[A-Z_][A-Z0-9_]*\b|\b(unsigned|signed|long|int|short|char|(std::)?u?int\d+_t|(std::)?size_t|"
+                  r"(std::)?uintptr_t|sizeof|static_cast)\b", "", rest)
+    return re.fullmatch(r"[\0\s()+*/%<>&|^~,{}-]*", rest) is not None
+
+
+def unfinished(tree: Tree) -> Iterator[Violation]:
+    """Nothing that says of itself that it is not done."""
+    yield from matches(tree, UNFINISHED, "says that something is not done: finish it, or say what is")
+
+
+def machine_traces(tree: Tree) -> Iterator[Violation]:
+    """No path of one machine, no registry's address: those belong to whoever runs this."""
+    yield from matches(tree, MACHINE_PATH, "is a path of one machine")
+    yield from matches(tree, REGISTRY_HOST, "is a registry's host: its client knows where it is")
+
+
+def matches(tree: Tree, pattern: re.Pattern, complaint: str) -> Iterator[Violation]:
+    for path, text in tree.texts.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            match = pattern.search(line)
+            if match:
+                yield Violation(path, number, f"'{match.group()}' {complaint}")
+
+
+def long_files(tree: Tree) -> Iterator[Violation]:
+    for path, text in tree.code("src/"):
+        lines = text.count("\n")
+        if lines > MOST_LINES:
+            yield Violation(path, lines, f"{lines} lines; a file of src/ has at most {MOST_LINES}")
+
+
+def built_sources(tree: Tree) -> Iterator[Violation]:
+    """Every source is part of something that is built: named, or globbed, in a build file or a script."""
+    mentions = [mention for path, text in tree.texts.items() if is_build_file(path)
+                for mention in source_mentions(path, text)]
+    for path, _ in tree.code(*BUILT_FOLDERS):
+        if pathlib.PurePosixPath(path).suffix in SOURCE_SUFFIXES and not any(m(path) for m in mentions):
+            yield Violation(path, 1, "is built by nothing: no CMakeLists.txt, *.cmake or script names or globs it")
+
+
+def is_build_file(path: str) -> bool:
+    return path.endswith(("CMakeLists.txt", ".cmake", ".py", ".sh")) and not path.startswith("tools/")
+
+
+# Stands for what a build file puts in place of a variable.
+HOLE = "\0"
+
+
+def source_mentions(path: str, text: str):
+    """For each word of a build file that means sources, whether a given path is meant."""
+    here = pathlib.PurePosixPath(path).parent
+    text = re.sub(r"(?m)#.*$", "", text)
+    words = set(re.findall(r"[\w+-]+", text))
+    for word in set(re.findall(r"""[\w./*?${}<>+-]+\.(?:cpp|c)\b""", text)):
+        for variable, folder in {"CMAKE_CURRENT_SOURCE_DIR": here, "CMAKE_CURRENT_LIST_DIR": here,
+                                 "PROJECT_SOURCE_DIR": ".", "CMAKE_SOURCE_DIR": ".", "REHEAP_SRC": "src"}.items():
+            word = word.replace("${%s}" % variable, f"/{folder}")
+        pattern = re.sub(r"\$\{\w+\}|\{[^}]*\}", HOLE, word)
+        bases = ["."] if pattern.startswith("/") else [here, "."]
+        for base in bases:
+            yield lambda source, p=normal(pathlib.PurePosixPath(base) / pattern.lstrip("/")): meant(source, p, words)
+        # Python joins folders with '/': folder / "name.c" is told by the name alone, in the script's part.
+        if path.endswith(".py"):
+            yield lambda source, p=pattern.rsplit("/", 1)[-1], part=path.split("/")[0] + "/": (
+                source.startswith(part) and meant(source.rsplit("/", 1)[-1], p, words))
+
+
+def meant(path: str, pattern: str, words: set[str]) -> bool:
+    """Whether the pattern covers the path. '*' stays within one folder, '**' does not, and what fills a hole must be a
+    word of the build file: the variable had it from there."""
+    parts = {"**": ".*", "*": "[^/]*", "?": "[^/]", HOLE: "([^/]+)"}
+    expression = "".join(parts.get(part) or re.escape(part) for part in re.split(rf"(\*\*|\*|\?|{HOLE})", pattern))
+    match = re.fullmatch(expression, path)
+    return match is not None and all(filling in words for filling in match.groups())
+
+
+def links(tree: Tree) -> Iterator[Violation]:
+    """What a document links to, or names as a file of this project, is there."""
+    for path, text in tree.texts.items():
+        if not path.endswith(".md"):
+            continue
+        prose = re.sub(r"(?ms)^```.*?^```", lambda block: "\n" * block.group().count("\n"), text)
+        for match in LINK.finditer(prose):
+            target = (match.group(1) or match.group(2)).split("#")[0]
+            if target and not re.match(r"[a-z][a-z0-9+.-]*:", target):
+                file = normal(pathlib.PurePosixPath(path).parent / target)
+                if not tree.exists(file):
+                    yield Violation(path, line_of(prose, match), f"links to {target}, which is not there")
+        for match in CODE_PATH.finditer(prose):
+            if not tree.exists(match.group(1)):
+                yield Violation(path, line_of(prose, match), f"names {match.group(1)}, which is not there")
+
+
+def line_of(text: str, match: re.Match) -> int:
+    return text.count("\n", 0, match.start()) + 1
+
+
+RULES = [layer_order, known_headers, os_macros, number_macros, unfinished, machine_traces, long_files,
+         built_sources, links]
+
+
+def check(root: pathlib.Path) -> list[Violation]:
+    tree = Tree(root)
+    return sorted({violation for rule in RULES for violation in rule(tree)})
+
+
+def main() -> int:
+    if len(sys.argv) > 1:
+        print(f"tidy: takes no arguments, not {' '.join(sys.argv[1:])}", file=sys.stderr)
+        return 2
+    violations = check(project.ROOT)
+    for violation in violations:
+        print(violation)
+    print(f"tidy: {len(RULES)} rules, {len(violations)} violations")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
