@@ -59,7 +59,8 @@ void check_overflow(const Twins& twins, size_t count, size_t size, const char* n
 void recalloc_step(const Twins& twins, Step step) {
   leave_dirty(twins, step.to);
   void* block = twins.malloc(step.from);
-  fill(block, step.from, 2);
+  // A runtime may serve no bytes as one: that one holds something as well, so that nothing depends on what lay there.
+  fill(block, exact_size(twins, block), 2);
   Line line("%s_recalloc%s(%Iu to %Iu)", twins.prefix, twins.suffix, step.from, step.to);
   void* result = twins.recalloc(block, 1, step.to);
   if (result != nullptr && step.to > step.from) {
