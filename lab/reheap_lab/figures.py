@@ -1,0 +1,78 @@
+"""Every figure a run may have: its name, how it is written, and the words for less and more of it."""
+
+from dataclasses import dataclass
+
+SAME = "no measurable difference"
+UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Figure:
+    name: str
+    label: str
+    unit: str  # s, KiB, cores, or "" for a count
+    less: str
+    more: str
+    judged: bool = True  # gets a verdict
+
+
+def _seconds(name: str, label: str) -> Figure:
+    return Figure(name, label, "s", "faster", "slower")
+
+
+def _memory(name: str, label: str) -> Figure:
+    return Figure(name, label, "KiB", "less memory", "more memory")
+
+
+def _count(name: str, label: str) -> Figure:
+    return Figure(name, label, "", "fewer", "more", judged=False)
+
+
+ALL = {figure.name: figure for figure in (
+    _seconds("wall_s", "wall time"),
+    _seconds("cpu_s", "CPU time"),
+    _seconds("user_s", "user time"),
+    _seconds("system_s", "system time"),
+    Figure("utilisation", "cores busy", "cores", "fewer cores busy", "more cores busy", judged=False),
+    _memory("peak_rss_kib", "peak resident"),
+    _memory("mean_rss_kib", "mean resident"),
+    _memory("idle_rss_kib", "resident when idle"),
+    _memory("peak_commit_kib", "peak commit"),
+    _count("minor_faults", "minor faults"),
+    _count("major_faults", "major faults"),
+    _count("voluntary_switches", "voluntary switches"),
+    _count("involuntary_switches", "involuntary switches"),
+)}
+
+# The words a verdict may have.
+WORDS = tuple(sorted({word for f in ALL.values() if f.judged for word in (f.less, f.more)})) + (SAME, UNDECIDED)
+
+# What `until precise` waits for.
+DECIDING = ("wall_s", "peak_rss_kib")
+
+
+def describe(name: str, value: float) -> str:
+    """`value` as a person reads it."""
+    unit = ALL[name].unit if name in ALL else ""
+    if unit == "s":
+        return seconds(value)
+    if unit == "KiB":
+        return memory(value)
+    if unit == "cores":
+        return f"{value:.2f}"
+    return f"{value:,.0f}"
+
+
+def seconds(value: float) -> str:
+    if value < 1e-3:
+        return f"{value * 1e6:.0f} µs"
+    if value < 1:
+        return f"{value * 1e3:.3g} ms" if value * 1e3 < 100 else f"{value * 1e3:.0f} ms"
+    return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
+
+
+def memory(kib: float) -> str:
+    for unit, size in (("GiB", 1 << 20), ("MiB", 1 << 10)):
+        if kib >= size:
+            return f"{kib / size:.3g} {unit}" if kib / size < 1000 else f"{kib / size:.0f} {unit}"
+    return f"{kib:.0f} KiB"

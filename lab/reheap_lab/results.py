@@ -1,0 +1,204 @@
+"""The record of one comparison, and its JSON: what the terminal, the exporters and the report read, and nothing else.
+
+A figure that could not be measured is absent from `figures`, never 0. Times are in seconds, memory in KiB.
+"""
+
+import dataclasses
+import json
+import math
+import pathlib
+import types
+import typing
+from dataclasses import dataclass, field
+
+SCHEMA = "reheap-lab/compare/1"
+
+
+class Damaged(ValueError):
+    """The JSON is not a comparison, or not a whole one."""
+
+
+@dataclass
+class Subject:
+    """One allocator, as this comparison met it."""
+
+    name: str
+    version: str | None = None
+    libraries: list[str] = field(default_factory=list)  # preloaded, in this order
+    proof: dict[str, str] = field(default_factory=dict)  # function: the object that served it
+    failed: str | None = None  # why there are no figures
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Series:
+    """What was sampled while a run went on. Lists of one length, or empty when not measured."""
+
+    t_s: list[float] = field(default_factory=list)
+    rss_kib: list[float] = field(default_factory=list)
+    busy_cores: list[float] = field(default_factory=list)  # since the sample before
+    commit_kib: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Run:
+    subject: str
+    round: int  # from 0; one run of each subject to a round; warm-up rounds are numbered apart
+    place: int  # from 0: which run of its round it was
+    warmup: bool = False
+    figures: dict[str, float] = field(default_factory=dict)  # names in figures.py
+    series: Series = field(default_factory=Series)
+    outlier: bool = False  # by its wall time, among its subject's runs; kept in every summary
+    failed: str | None = None
+
+
+@dataclass
+class Module:
+    module: str
+    share: float  # of all samples, 0 to 1
+    kind: str  # allocator, libc, kernel, program or other
+
+
+@dataclass
+class Profile:
+    source: str
+    hz: float | None = None
+    samples: int = 0
+    lost: int = 0
+    shares: dict[str, float] = field(default_factory=dict)  # by kind; they add up to 1
+    modules: list[Module] = field(default_factory=list)  # largest first
+
+
+@dataclass
+class Extras:
+    """From one further run of each subject, which no timed figure comes from."""
+
+    calls: dict[str, int] | None = None  # memory calls to the OS, by name
+    profile: Profile | None = None
+
+
+@dataclass
+class Summary:
+    median: float
+    low: float  # the interval of the median, at the settings' confidence
+    high: float
+    n: int
+
+
+@dataclass
+class Verdict:
+    """One figure of one subject against the base: `ratio` is subject over base, paired by round."""
+
+    figure: str
+    subject: str
+    base: str
+    ratio: float
+    low: float
+    high: float
+    word: str  # one of figures.WORDS
+    text: str  # the whole sentence
+    more_runs: int | None = None  # how many more rounds would decide it, when undecided
+
+
+@dataclass
+class Comparison:
+    command: list[str]
+    schema: str = SCHEMA
+    lab_version: str = ""
+    started: str = ""  # ISO 8601, UTC
+    cwd: str = ""
+    kind: str = "command"  # or "server", "replay"
+    settings: dict[str, typing.Any] = field(default_factory=dict)
+    machine: dict[str, typing.Any] = field(default_factory=dict)
+    reproduce: str = ""  # one line for a shell
+    subjects: list[Subject] = field(default_factory=list)  # the first is the base of the verdicts
+    runs: list[Run] = field(default_factory=list)  # in the order they were made
+    extras: dict[str, Extras] = field(default_factory=dict)  # by subject
+    summaries: dict[str, dict[str, Summary]] = field(default_factory=dict)  # figure: subject
+    verdicts: list[Verdict] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def measured(self, subject: str) -> list[Run]:
+        """The runs of one subject that count: no warm-up, none that failed."""
+        return [run for run in self.runs if run.subject == subject and not run.warmup and run.failed is None]
+
+    def verdict(self, figure: str, subject: str) -> Verdict | None:
+        return next((v for v in self.verdicts if v.figure == figure and v.subject == subject), None)
+
+
+# ---- JSON -------------------------------------------------------------------------------------
+
+def to_data(value: typing.Any) -> typing.Any:
+    """Plain data for JSON: what is None is left out."""
+    if dataclasses.is_dataclass(value):
+        pairs = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
+        return {name: to_data(item) for name, item in pairs if item is not None}
+    if isinstance(value, dict):
+        return {key: to_data(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_data(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no figure")
+    return value
+
+
+def from_data(kind: typing.Any, data: typing.Any, where: str = "comparison") -> typing.Any:
+    """The reverse of to_data, by the annotations of `kind`. Unknown keys are passed over: a later minor may add some."""
+    if kind is typing.Any:
+        return data
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is types.UnionType:
+        return None if data is None else from_data(arguments[0], data, where)
+    if origin is list:
+        _expect(data, list, where)
+        return [from_data(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(data)]
+    if origin is dict:
+        _expect(data, dict, where)
+        return {key: from_data(arguments[1], item, f"{where}.{key}") for key, item in data.items()}
+    if dataclasses.is_dataclass(kind):
+        return _record(kind, data, where)
+    if kind is float:
+        _expect(data, (int, float), where)
+        return data
+    _expect(data, kind, where)
+    return data
+
+
+def _record(kind: typing.Any, data: typing.Any, where: str) -> typing.Any:
+    _expect(data, dict, where)
+    values = {}
+    for item in dataclasses.fields(kind):
+        if item.name in data:
+            values[item.name] = from_data(item.type, data[item.name], f"{where}.{item.name}")
+        elif item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
+            raise Damaged(f"{where}.{item.name} is missing")
+    return kind(**values)
+
+
+def _expect(data: typing.Any, kinds: typing.Any, where: str) -> None:
+    wrong_bool = isinstance(data, bool) and kinds is not bool
+    if wrong_bool or not isinstance(data, kinds):
+        names = "/".join(k.__name__ for k in (kinds if isinstance(kinds, tuple) else (kinds,)))
+        raise Damaged(f"{where} is a {type(data).__name__}, not a {names}")
+
+
+def dump(comparison: Comparison) -> str:
+    return json.dumps(to_data(comparison), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def load(text: str) -> Comparison:
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Damaged(f"not JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        found = data.get("schema") if isinstance(data, dict) else None
+        raise Damaged(f"not a comparison this version reads: its schema is {found!r}, not {SCHEMA!r}")
+    return from_data(Comparison, data)
+
+
+def load_file(path: pathlib.Path | str) -> Comparison:
+    try:
+        return load(pathlib.Path(path).read_text(encoding="utf-8"))
+    except (Damaged, UnicodeDecodeError) as error:
+        raise Damaged(f"{path}: {error}") from None
