@@ -1,0 +1,216 @@
+// The coding of events: one encoder and one decoder. docs/trace-format.md has it in words.
+//
+// A number takes 1 to 9 bytes. The count of zero bits at the low end of the first byte says how many bytes follow it;
+// above the one bit that ends that count stands the number, 7 bits to a byte. A first byte of 0 is followed by all 64 bits.
+//
+// An event is the number (ticks since the event before << 4 | kind), then its fields in the order of their `put` below.
+#pragma once
+
+#include <bit>
+#include <cstring>
+
+#include "trace/format.h"
+
+namespace trace {
+
+static_assert(std::endian::native == std::endian::little);
+
+// No event takes more; a writer needs this much room (numbers are stored by whole words).
+inline constexpr size_t kMostEventBytes = 64;
+
+// ---- numbers ----------------------------------------------------------------------------------
+
+inline uint8_t* put_number(uint8_t* at, uint64_t value) {
+  if (value >> 56) [[unlikely]] {
+    *at = 0;
+    std::memcpy(at + 1, &value, 8);
+    return at + 9;
+  }
+  auto bytes = (static_cast<unsigned>(std::bit_width(value | 1)) + 6) / 7;
+  uint64_t word = (value * 2 + 1) << (bytes - 1);
+  std::memcpy(at, &word, 8);
+  return at + bytes;
+}
+
+// Small differences in either direction become small numbers.
+constexpr uint64_t fold(uint64_t difference) {
+  return (difference << 1) ^ (0 - (difference >> 63));
+}
+constexpr uint64_t unfold(uint64_t folded) { return (folded >> 1) ^ (0 - (folded & 1)); }
+
+// Addresses count in steps of 8 bytes; one that is no multiple of 8 keeps its low bits at the top.
+constexpr uint64_t steps_of(uint64_t address) { return std::rotr(address, 3); }
+constexpr uint64_t address_of(uint64_t steps) { return std::rotl(steps, 3); }
+
+// What the next event is told relative to. A chunk begins with {begin.ticks, 0}.
+struct Base {
+  uint64_t time;
+  uint64_t steps;
+};
+
+// ---- encoder ----------------------------------------------------------------------------------
+
+class Encoder {
+ public:
+  Encoder(uint8_t* at, Base& base) : at_(at), base_(base) {}
+
+  uint8_t* end() const { return at_; }
+
+  void allocated(Kind kind, uint64_t time, uint64_t address, uint64_t size) {
+    put_head(kind, time);
+    put_address(address);
+    put(size);
+  }
+
+  void allocated_aligned(uint64_t time, uint64_t address, uint64_t size, uint64_t alignment) {
+    allocated(Kind::kAligned, time, address, size);
+    put(static_cast<uint64_t>(std::countr_zero(alignment)));
+  }
+
+  void freed(uint64_t time, uint64_t address) {
+    put_head(Kind::kFree, time);
+    put_address(address);
+  }
+
+  void freed_measured(uint64_t time, uint64_t address, uint64_t resident_kib) {
+    put_head(Kind::kFreeMeasured, time);
+    put_address(address);
+    put(resident_kib);
+  }
+
+  void reallocated(uint64_t begin, uint64_t time, uint64_t old_address, uint64_t address,
+                   uint64_t size) {
+    uint64_t before = base_.time;
+    put_head(Kind::kRealloc, time);
+    // A signal's handler may have written events since `begin`.
+    put(base_.time - (begin < before ? before : begin > base_.time ? base_.time : begin));
+    put_address(old_address);
+    put_address(address);
+    put(size);
+  }
+
+  void failed(Kind asked, uint64_t time, uint64_t size) {
+    put_head(Kind::kFailed, time);
+    put(static_cast<uint64_t>(asked));
+    put(size);
+  }
+
+  void thread_started(uint64_t time, uint32_t thread) {
+    put_head(Kind::kThreadStart, time);
+    put(thread);
+  }
+
+  void thread_ended(uint64_t time) { put_head(Kind::kThreadEnd, time); }
+
+ private:
+  void put(uint64_t value) { at_ = put_number(at_, value); }
+
+  // Time never runs backwards within a stream.
+  void put_head(Kind kind, uint64_t time) {
+    uint64_t now = time < base_.time ? base_.time : time;
+    put((now - base_.time) << 4 | static_cast<uint64_t>(kind));
+    base_.time = now;
+  }
+
+  void put_address(uint64_t address) {
+    uint64_t steps = steps_of(address);
+    put(fold(steps - base_.steps));
+    base_.steps = steps;
+  }
+
+  uint8_t* at_;
+  Base& base_;
+};
+
+// ---- decoder ----------------------------------------------------------------------------------
+
+// Reads the events of one chunk: `bytes` are its `used` bytes. Never reads beyond them.
+class Decoder {
+ public:
+  enum class Result { kEvent, kEnd, kDamaged };
+
+  Decoder(const ChunkHeader& chunk, const uint8_t* bytes, size_t count)
+      : at_(bytes), end_(bytes + count), base_{chunk.begin.ticks, 0}, thread_(chunk.thread) {}
+
+  Result next(Event& event) {
+    if (at_ == end_) return Result::kEnd;
+    uint64_t head = get();
+    event = {};
+    event.kind = static_cast<Kind>(head & 15);
+    base_.time += head >> 4;
+    event.time = event.begin = base_.time;
+    bool known = get_fields(event);
+    event.thread = thread_;
+    return known && !damaged_ ? Result::kEvent : Result::kDamaged;
+  }
+
+ private:
+  bool get_fields(Event& event) {
+    switch (event.kind) {
+    case Kind::kMalloc:
+    case Kind::kCalloc:
+      event.address = get_address();
+      event.size = get();
+      return true;
+    case Kind::kAligned:
+      event.address = get_address();
+      event.size = get();
+      event.alignment = uint64_t{1} << (get() & 63);
+      return true;
+    case Kind::kFree:
+      event.address = get_address();
+      return true;
+    case Kind::kFreeMeasured:
+      event.address = get_address();
+      event.resident_kib = get();
+      return true;
+    case Kind::kRealloc:
+      event.begin = event.time - get();
+      event.old_address = get_address();
+      event.address = get_address();
+      event.size = get();
+      return true;
+    case Kind::kFailed:
+      event.asked = static_cast<Kind>(get() & 15);
+      event.size = get();
+      return true;
+    case Kind::kThreadStart:
+      thread_ = static_cast<uint32_t>(get());
+      return true;
+    case Kind::kThreadEnd:
+      return true;
+    }
+    return false;
+  }
+
+  uint64_t get() {
+    size_t bytes = at_ == end_ ? 10 : static_cast<size_t>(std::countr_zero(*at_ | 0x100u)) + 1;
+    if (bytes > static_cast<size_t>(end_ - at_)) {
+      damaged_ = true;
+      at_ = end_;
+      return 0;
+    }
+    uint64_t value = 0;
+    if (bytes == 9) {
+      std::memcpy(&value, at_ + 1, 8);
+    } else {
+      std::memcpy(&value, at_, bytes);
+      value >>= bytes;
+    }
+    at_ += bytes;
+    return value;
+  }
+
+  uint64_t get_address() {
+    base_.steps += unfold(get());
+    return address_of(base_.steps);
+  }
+
+  const uint8_t* at_;
+  const uint8_t* end_;
+  Base base_;
+  uint32_t thread_;
+  bool damaged_ = false;
+};
+
+}  // namespace trace

@@ -1,0 +1,206 @@
+"""A second decoder of trace files, written from docs/trace-format.md. It checks everything and is in no hurry."""
+
+import dataclasses
+import pathlib
+import struct
+
+KINDS = {1: "malloc", 2: "calloc", 3: "aligned", 4: "free", 5: "free", 6: "realloc", 7: "failed",
+         8: "thread start", 9: "thread end"}
+MASK = (1 << 64) - 1
+
+
+class Damaged(Exception):
+    """Says what is wrong with the file."""
+
+
+def _crc_table() -> list[int]:
+    table = []
+    for value in range(256):
+        for _ in range(8):
+            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+CRC_TABLE = _crc_table()
+
+
+def crc32c(data: bytes) -> int:
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = (crc >> 8) ^ CRC_TABLE[(crc ^ byte) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+@dataclasses.dataclass
+class Event:
+    kind: str
+    thread: int
+    time: int
+    begin: int = 0
+    address: int = 0
+    old_address: int = 0
+    size: int = 0
+    alignment: int = 0
+    resident_kib: int | None = None
+    asked: str = ""
+
+
+@dataclasses.dataclass
+class Header:
+    pointer_bytes: int
+    page_bytes: int
+    forked: bool
+    clock: int
+    process: int
+    parent: int
+    begin: tuple[int, int]
+    fork_ticks: int
+    system: str
+    command: list[str]
+    latest: tuple[int, int]
+    chunks: int
+    lost: int
+    stopped: int
+    ended: bool
+
+    @property
+    def tick_seconds(self) -> float:
+        return (self.latest[1] - self.begin[1]) / (self.latest[0] - self.begin[0]) * 1e-9
+
+
+@dataclasses.dataclass
+class Chunk:
+    state: int
+    stream: int
+    sequence: int
+    events: list[Event]
+
+
+@dataclasses.dataclass
+class Trace:
+    header: Header
+    chunks: list[Chunk]
+    complaints: list[str]
+
+    @property
+    def events(self) -> list[Event]:
+        return [event for chunk in self.chunks for event in chunk.events]
+
+
+def read_header(data: bytes) -> tuple[Header, int, int]:
+    """The header, its size, and the size of a chunk."""
+    if len(data) < 4096 or data[:8] != b"REHEAPTR":
+        raise Damaged("not a trace file")
+    version, header_bytes, chunk_bytes, pointer, page, flags, clock, command_bytes = struct.unpack_from("<8I", data, 8)
+    if version != 1:
+        raise Damaged(f"version {version} is not known")
+    if struct.unpack_from("<I", data, 3948)[0] != crc32c(data[:3948]):
+        raise Damaged("the header's checksum is wrong")
+    process, parent, _, ticks, nanoseconds, fork_ticks = struct.unpack_from("<6Q", data, 40)
+    late_ticks, late_nanoseconds, chunks, lost, stopped, ended = struct.unpack_from("<4Q2I", data, 3952)
+    command = data[120:120 + command_bytes].decode(errors="replace").split("\0")[:-1]
+    header = Header(pointer, page, bool(flags & 1), clock, process, parent, (ticks, nanoseconds), fork_ticks,
+                    data[88:104].rstrip(b"\0").decode(), command, (late_ticks, late_nanoseconds),
+                    chunks, lost, stopped, bool(ended))
+    return header, header_bytes, chunk_bytes
+
+
+class Numbers:
+    """Takes one number after the other off the bytes of a chunk."""
+
+    def __init__(self, data: bytes):
+        self.data = data
+        self.at = 0
+        self.steps = 0
+
+    def number(self) -> int:
+        if self.at >= len(self.data):
+            raise Damaged("an event is cut off")
+        first = self.data[self.at]
+        if first == 0:
+            size, value = 9, int.from_bytes(self.data[self.at + 1:self.at + 9], "little")
+        else:
+            size = (first & -first).bit_length()
+            value = int.from_bytes(self.data[self.at:self.at + size], "little") >> size
+        self.at += size
+        if self.at > len(self.data):
+            raise Damaged("an event is cut off")
+        return value
+
+    def address(self) -> int:
+        folded = self.number()
+        self.steps = (self.steps + ((folded >> 1) ^ -(folded & 1))) & MASK
+        return ((self.steps << 3) | (self.steps >> 61)) & MASK
+
+
+def read_events(data: bytes, ticks: int, thread: int) -> list[Event]:
+    numbers, events = Numbers(data), []
+    while numbers.at < len(data):
+        head = numbers.number()
+        ticks += head >> 4
+        code = head & 15
+        if code not in KINDS:
+            raise Damaged(f"no event is of kind {code}")
+        event = Event(KINDS[code], thread, ticks, begin=ticks)
+        if code == 6:
+            event.begin = ticks - numbers.number()
+            event.old_address = numbers.address()
+        if code == 7:
+            event.asked = KINDS[numbers.number()]
+        if code <= 6:
+            event.address = numbers.address()
+        if code in (1, 2, 3, 6, 7):
+            event.size = numbers.number()
+        if code == 3:
+            event.alignment = 1 << numbers.number()
+        if code == 5:
+            event.resident_kib = numbers.number()
+        if code == 8:
+            thread = event.thread = numbers.number()
+        events.append(event)
+    return events
+
+
+def read_chunk(data: bytes) -> Chunk | None:
+    """None for a chunk that nothing was written to."""
+    magic, state, stream, sequence, thread, used, count, checksum = struct.unpack_from("<4s7I", data)
+    if state == 0:
+        return None
+    if magic != b"RHCK" or state > 2 or 64 + used > len(data):
+        raise Damaged("this is no chunk")
+    if state == 2 and crc32c(data[:28] + b"\0\0\0\0" + data[32:64 + used]) != checksum:
+        raise Damaged("wrong checksum")
+    events = read_events(data[64:64 + used], struct.unpack_from("<Q", data, 32)[0], thread)
+    if state == 2 and len(events) != count:
+        raise Damaged(f"{count} events announced, {len(events)} found")
+    return Chunk(state, stream, sequence, events)
+
+
+def read(path: pathlib.Path) -> Trace:
+    data = pathlib.Path(path).read_bytes()
+    header, at, chunk_bytes = read_header(data)
+    trace = Trace(header, [], [])
+    for at in range(at, len(data), chunk_bytes):
+        piece = data[at:at + chunk_bytes]
+        try:
+            chunk = read_chunk(piece) if len(piece) >= 64 else None
+        except Damaged as damage:
+            trace.complaints.append(f"chunk at {at}: {damage}")
+            continue
+        if chunk:
+            trace.chunks.append(chunk)
+    return trace
+
+
+def merged(trace: Trace) -> list[tuple[int, int, str, int, Event]]:
+    """All steps by time: (ticks, 0 for a release or 1, "release" or "acquire", address, event)."""
+    steps = []
+    for event in trace.events:
+        if event.kind == "free":
+            steps.append((event.time, 0, "release", event.address, event))
+        if event.kind == "realloc":
+            steps.append((event.begin, 0, "release", event.old_address, event))
+        if event.kind in ("malloc", "calloc", "aligned", "realloc"):
+            steps.append((event.time, 1, "acquire", event.address, event))
+    return sorted(steps, key=lambda step: step[:2])
