@@ -1,0 +1,168 @@
+"""The statistics of a comparison, on plain numbers. docs/design/lab.md says why these.
+
+Two subjects are compared by the ratios of their paired runs, one pair a round. The ratio is estimated by the 20 % trimmed
+mean of the logarithms; the interval reaches as many bootstrap standard errors to either side as Student's t asks for, so
+that few runs are not mistaken for certainty (a plain percentile or BCa interval of ten runs is far too narrow).
+"""
+
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+import scipy.stats
+
+TRIM = 0.2
+RESAMPLES = 4000
+FEWEST = 3  # below, an interval would be a guess
+OUTLYING = 3.5  # Iglewicz and Hoaglin's bound for the modified z-score
+NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its MAD
+
+
+@dataclass(frozen=True)
+class Interval:
+    middle: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Drift:
+    correlation: float  # Spearman's, of the figure with the order of the runs
+    p: float
+    change: float  # from the first run to the last, by the Theil-Sen line, as a share of the median
+
+
+# ---- location and interval ----------------------------------------------------------------------
+
+def trimmed_mean(rows: numpy.ndarray) -> numpy.ndarray:
+    """The mean of each row without a fifth of its values at either end."""
+    n = rows.shape[-1]
+    cut = int(TRIM * n)
+    return numpy.sort(rows, axis=-1)[..., cut:n - cut].mean(axis=-1)
+
+
+def resample(data: numpy.ndarray, seed: int) -> numpy.ndarray:
+    n = len(data)
+    return data[numpy.random.default_rng(_mixed(seed, n)).integers(0, n, (RESAMPLES, n))]
+
+
+def location(values: Sequence[float], confidence: float, seed: int = 0) -> Interval | None:
+    """Where the middle of `values` lies, and its interval; None when they are too few."""
+    data = numpy.asarray(values, dtype=float)
+    n = len(data)
+    if n < FEWEST:
+        return None
+    middle = float(trimmed_mean(data))
+    error = float(trimmed_mean(resample(data, seed)).std(ddof=1))
+    if error < 1e-12 * max(1.0, abs(middle)):  # most values are equal: as wide as all of them
+        return Interval(middle, min(middle, float(data.min())), max(middle, float(data.max())), n)
+    # The bootstrap's spread is that of n values about their own mean, hence too small by the root of (n - 1) / n.
+    half = error * math.sqrt(n / (n - 1)) * float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1))
+    return Interval(middle, middle - half, middle + half, n)
+
+
+def _mixed(seed: int, n: int) -> int:
+    return zlib.crc32(f"{seed}/{n}".encode())  # other draws for another n, the same ones again next time
+
+
+def median(values: Sequence[float], confidence: float, seed: int = 0) -> Interval | None:
+    """The median and its interval by the percentile bootstrap, for one subject's figures as they are."""
+    data = numpy.asarray(values, dtype=float)
+    n = len(data)
+    if not n:
+        return None
+    middle = float(numpy.median(data))
+    if n < FEWEST:
+        return Interval(middle, float(data.min()), float(data.max()), n)
+    tail = (1 - confidence) / 2
+    low, high = numpy.quantile(numpy.median(resample(data, seed), axis=1), [tail, 1 - tail])
+    return Interval(middle, float(low), float(high), n)
+
+
+def paired_ratio(subject: Sequence[float], base: Sequence[float], confidence: float, seed: int = 0) -> Interval | None:
+    """Subject over base, pair by pair; None when there are too few pairs or a ratio does not exist."""
+    top, bottom = numpy.asarray(subject, dtype=float), numpy.asarray(base, dtype=float)
+    if top.shape != bottom.shape:
+        raise ValueError(f"{top.size} figures cannot be paired with {bottom.size}")
+    if not (numpy.all(top > 0) and numpy.all(bottom > 0)):
+        return None
+    logs = location(numpy.log(top / bottom), confidence, seed)
+    if logs is None:
+        return None
+    return Interval(math.exp(logs.middle), math.exp(logs.low), math.exp(logs.high), logs.n)
+
+
+# ---- decisions ----------------------------------------------------------------------------------
+
+def equivalent(ratio: Interval, margin: float) -> bool:
+    """The whole interval lies within the margin to either side of 1."""
+    edge = math.log1p(margin)
+    return -edge <= math.log(ratio.low) and math.log(ratio.high) <= edge
+
+
+def differs(ratio: Interval) -> bool:
+    return ratio.high < 1 or ratio.low > 1
+
+
+def decided(ratio: Interval, margin: float) -> bool:
+    return equivalent(ratio, margin) or differs(ratio)
+
+
+def precise(ratio: Interval, margin: float) -> bool:
+    """Narrow enough to stop. It asks for width alone: who stops as soon as a difference shows finds one by patience.
+
+    The width of half the margin lets equals be called equal; a quarter of the effect is far beyond what chance makes.
+    """
+    half = _half_width(ratio)
+    return half <= max(math.log1p(margin) / 2, abs(math.log(ratio.middle)) / 4)
+
+
+def more_runs(ratio: Interval, margin: float) -> int | None:
+    """How many more pairs would decide it if the figures go on as they did: the width shrinks with the root of n."""
+    if decided(ratio, margin):
+        return None
+    effect, edge = abs(math.log(ratio.middle)), math.log1p(margin)
+    wanted = max(effect, edge - effect)
+    needed = math.ceil(ratio.n * (_half_width(ratio) / wanted) ** 2)
+    return max(1, needed - ratio.n)
+
+
+def _half_width(ratio: Interval) -> float:
+    return (math.log(ratio.high) - math.log(ratio.low)) / 2
+
+
+# ---- what spoils a measurement ------------------------------------------------------------------
+
+def outliers(values: Sequence[float]) -> list[bool]:
+    """Which values lie far from the others, by the modified z-score (distance from the median in MADs)."""
+    data = numpy.asarray(values, dtype=float)
+    if data.size < FEWEST:
+        return [False] * data.size
+    distances = numpy.abs(data - numpy.median(data))
+    spread = NORMAL_MAD * float(numpy.median(distances))
+    if spread == 0:  # more than half are equal: the mean distance takes the MAD's place
+        spread = 1.2533 * float(distances.mean())
+    return [bool(far) for far in distances > OUTLYING * spread] if spread else [False] * data.size
+
+
+def drift(values: Sequence[float]) -> Drift | None:
+    """Whether figures rise or fall with time; None when they are too few or all equal."""
+    data = numpy.asarray(values, dtype=float)
+    if data.size < 6 or numpy.ptp(data) == 0 or numpy.median(data) == 0:
+        return None
+    order = numpy.arange(data.size)
+    rank = scipy.stats.spearmanr(order, data)
+    slope = scipy.stats.theilslopes(data, order).slope
+    return Drift(float(rank.statistic), float(rank.pvalue),
+                 float(slope * (data.size - 1) / numpy.median(data)))
+
+
+def time_weighted(times: Sequence[float], values: Sequence[float], end: float) -> float | None:
+    """The mean over time: each value holds until the next sample, the last until the end."""
+    if not times or len(times) != len(values) or end <= times[0]:
+        return None
+    edges = numpy.append(numpy.asarray(times, dtype=float), end)
+    return float(numpy.average(values, weights=numpy.diff(edges)))
