@@ -99,26 +99,29 @@ void* allocate_aligned(size_t alignment, size_t size);
 
 RH_COLD void free_reached_mark(Span* slab);
 
+// The span of an address that the calling thread owns; null for any other. Of a slab only the first unit has an owner.
+RH_INLINE Span* own_span(const void* pointer) {
+  if (RH_UNLIKELY(!g_realm.holds(pointer))) return nullptr;
+  Span* span = g_realm.span_of(pointer);
+  Heap* heap = thread_heap();
+  if (RH_UNLIKELY(span->owner.load() != heap)) return nullptr;
+  if (platform::kUnsetIsNull && RH_UNLIKELY(heap == nullptr)) return nullptr;
+  return span;
+}
+
 // Frees a block of the calling thread's own. False, and nothing done, when it is anything else: then deallocate_slow is
 // to be asked.
 RH_INLINE bool deallocate_fast(void* pointer) {
-  if (RH_UNLIKELY(!g_realm.holds(pointer))) return false;
-  Span* span = g_realm.span_of(pointer);
-  Heap* heap = thread_heap();
-  if (RH_UNLIKELY(span->owner.load() != heap)) return false;
-  if (platform::kUnsetIsNull && RH_UNLIKELY(heap == nullptr)) return false;
+  Span* span = own_span(pointer);
+  if (RH_UNLIKELY(span == nullptr)) return false;
   if (slab::free_local(span, static_cast<Block*>(pointer))) free_reached_mark(span);
   return true;
 }
 
 // The same for a pointer that may lie within a block: only at the start of one.
 RH_INLINE bool deallocate_start_fast(void* pointer) {
-  if (RH_UNLIKELY(!g_realm.holds(pointer))) return false;
-  Span* span = g_realm.span_of(pointer);
-  Heap* heap = thread_heap();
-  if (RH_UNLIKELY(span->owner.load() != heap)) return false;
-  if (platform::kUnsetIsNull && RH_UNLIKELY(heap == nullptr)) return false;
-  // Only the first unit of a slab has an owner.
+  Span* span = own_span(pointer);
+  if (RH_UNLIKELY(span == nullptr)) return false;
   size_t offset = address_of(pointer) % kUnitSize;
   if (RH_UNLIKELY(!size_class::position(span->size_class.load(), offset).is_start)) return false;
   if (slab::free_local(span, static_cast<Block*>(pointer))) free_reached_mark(span);
@@ -131,12 +134,8 @@ RH_COLD Freed deallocate_slow(void* pointer);
 
 // The slab of a live block of the calling thread's own; null for anything else.
 RH_INLINE Span* own_live_slab(const void* pointer) {
-  if (RH_UNLIKELY(!g_realm.holds(pointer))) return nullptr;
-  Span* span = g_realm.span_of(pointer);
-  Heap* heap = thread_heap();
-  if (RH_UNLIKELY(span->owner.load() != heap)) return nullptr;
-  if (platform::kUnsetIsNull && RH_UNLIKELY(heap == nullptr)) return nullptr;
-  // Only the first unit of a slab has an owner.
+  Span* span = own_span(pointer);
+  if (RH_UNLIKELY(span == nullptr)) return nullptr;
   bool live = slab::is_live(span, pointer, address_of(pointer) % kUnitSize);
   return RH_LIKELY(live) ? span : nullptr;
 }
