@@ -15,7 +15,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "comparison"))
 from comparing import (Difference, Failure, checks_of, compare, never_seen, parser_of,  # noqa: E402
-                       read_differences, run, tell)
+                       read_differences, run, see_control, tell)
 
 PATIENCE = 280
 FEWEST_CHECKS = 6000
@@ -85,13 +85,6 @@ def judge(laboratory: Laboratory, processor: str, ways: list[str], differences: 
     return wrong
 
 
-def see_control(wrong: list[str]) -> list[str]:
-    """With a DLL that replaces nothing, each block is missed, and nothing else is wrong."""
-    missed = [each for each in wrong if "NOT REHEAP'S" in each]
-    others = [each for each in wrong if each not in missed and not re.search(r" end:|blocks were reheap's", each)]
-    return others if len(missed) >= FEWEST_BLOCKS else [f"only {len(missed)} blocks were missed", *others]
-
-
 def main() -> int:
     parser = parser_of(__doc__, HERE / "differences.txt")
     parser.add_argument("ways", nargs="*", help=f"of {WAYS}; all if none is named")
@@ -107,7 +100,7 @@ def main() -> int:
     except Failure as failure:
         wrong = [str(failure)]
     if arguments.control:
-        wrong = see_control(wrong)
+        wrong = see_control(wrong, "NOT REHEAP'S", " end:|blocks were reheap's", FEWEST_BLOCKS)
     return tell(wrong)
 
 
