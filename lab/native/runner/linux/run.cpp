@@ -1,0 +1,153 @@
+#include "runner/run.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "runner/linux/child.h"
+#include "runner/linux/clock.h"
+#include "runner/linux/signals.h"
+#include "runner/linux/tree.h"
+
+namespace runner {
+
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+// A look at a tree of thousands of processes takes long. Then there are fewer: they take this part of one processor.
+constexpr std::int64_t kSamplerShare = 50;
+
+// For Windows, and so for Wine's launcher, a process has ended a moment before it has for Linux; and who is killed needs
+// a moment to die.
+constexpr std::int64_t kLate = 2 * kSecond;
+constexpr int kTickMs = 4;
+
+class Run {
+ public:
+  Run(const Options& options, Lines& lines)
+      : options_(options), lines_(lines), child_(options), tree_(child_.id(), options.watch) {}
+
+  void go() {
+    const std::int64_t own_before = own_ns();
+    child_.go();
+    child_.confirm(options_);
+    lines_.start(child_.id());
+    follow();
+    wait_for_late();
+    finish((own_ns() - own_before) / 1000);
+  }
+
+ private:
+  std::int64_t started() const { return child_.started_ns(); }
+
+  void follow() {
+    const std::int64_t interval = options_.sample_ms * kMillisecond;
+    next_look_ = interval > 0 ? started() + interval : kNever;
+    deadline_ = options_.timeout
+                    ? started() + static_cast<std::int64_t>(*options_.timeout * double(kSecond))
+                    : kNever;
+    while (!ended_ns_) {
+      wait_for_news();
+      if (ended_ns_) return;
+      if (now_ns() >= deadline_) time_out();
+      if (now_ns() >= next_look_) look(interval);
+    }
+  }
+
+  void wait_for_news() {
+    const std::int64_t left = std::max<std::int64_t>(0, std::min(next_look_, deadline_) - now_ns());
+    const timespec limit{left / kSecond, left % kSecond};
+    const bool endless = std::min(next_look_, deadline_) == kNever;
+    pollfd news{signals_.file(), POLLIN, 0};
+    if (ppoll(&news, 1, endless ? nullptr : &limit, nullptr) <= 0) return;
+    const std::int64_t now = now_ns();
+    while (int number = signals_.next()) {
+      if (number == SIGCHLD) {
+        reap(now);
+      } else {
+        stopped_ = true;
+        child_.signal(number);
+      }
+    }
+  }
+
+  // Sees off whoever ended: the command, and those the runner has adopted.
+  void reap(std::int64_t now) {
+    int status;
+    rusage used;
+    for (pid_t ended; (ended = wait4(-1, &status, WNOHANG, &used)) > 0;) {
+      tree_.ended(ended, used);
+      if (ended != child_.id()) continue;
+      ended_ns_ = now;
+      status_ = status;
+    }
+  }
+
+  void time_out() {
+    timed_out_ = true;
+    deadline_ = kNever;
+    child_.signal(SIGKILL);
+    tree_.kill_all();
+  }
+
+  void look(std::int64_t interval) {
+    const std::int64_t began = now_ns(), own_before = own_ns();
+    Sample sample = tree_.look();
+    sample.t_us = (began - started()) / 1000;
+    if (sample.processes.value_or(0) > 0) lines_.sample(sample);
+    const std::int64_t cost = own_ns() - own_before;
+    next_look_ = std::max(next_look_ + interval, now_ns() + cost * kSamplerShare);
+  }
+
+  bool waits_for_late() { return timed_out_ ? tree_.living() > 0 : tree_.waits_for_watched(); }
+
+  void wait_for_late() {
+    const std::int64_t limit = now_ns() + kLate;
+    while (waits_for_late() && now_ns() < limit) {
+      const timespec tick{0, kTickMs * kMillisecond};
+      nanosleep(&tick, nullptr);
+      reap(0);
+    }
+  }
+
+  void finish(std::int64_t sampler_us) {
+    End end = tree_.used();
+    end.wall_us = (*ended_ns_ - started()) / 1000;
+    // A peak that is no more than what the process was born with says nothing about the command.
+    end.floor_rss_kib = child_.floor_kib();
+    if (end.peak_rss_kib.value_or(0) <= child_.floor_kib()) end.peak_rss_kib.reset();
+    if (WIFEXITED(status_)) end.exit = WEXITSTATUS(status_);
+    if (WIFSIGNALED(status_)) end.signal = WTERMSIG(status_);
+    end.timed_out = timed_out_;
+    end.stopped = stopped_;
+    if (const std::int64_t left = tree_.living(); left > 0) end.left = left;
+    end.sampler_us = sampler_us;
+    lines_.end(end);
+  }
+
+  const Options& options_;
+  Lines& lines_;
+  Signals signals_;
+  Child child_;
+  Tree tree_;
+  std::int64_t next_look_ = kNever, deadline_ = kNever;
+  std::optional<std::int64_t> ended_ns_;
+  int status_ = 0;
+  bool timed_out_ = false, stopped_ = false;
+};
+
+}  // namespace
+
+void run(const Options& options, Lines& lines) {
+  prctl(PR_SET_CHILD_SUBREAPER,
+        1);  // who loses its parent becomes a child of the runner, not of init
+  Run(options, lines).go();
+}
+
+}  // namespace runner

@@ -1,0 +1,168 @@
+#include "runner/options.h"
+
+#include <getopt.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+#include "runner/failure.h"
+
+namespace runner {
+
+const char kHelp[] =
+    "Runs one command, follows its children, and writes what they cost as lines of JSON.\n"
+    "\n"
+    "  reheap-runner --out FILE [OPTION]... -- COMMAND ARGUMENTS...\n"
+    "\n"
+    "  --out FILE           where the lines go\n"
+    "  --env NAME=VALUE     set a variable for the command\n"
+    "  --unset NAME         remove one\n"
+    "  --cwd DIR            run the command there\n"
+    "  --stdin FILE         read standard input from FILE; likewise --stdout, --stderr\n"
+    "  --timeout SECONDS    kill the command and all it started after that time\n"
+    "  --sample-ms N        look at memory and time every N milliseconds (10; 0 is never)\n"
+    "  --profile HZ         say in which module the time goes, by HZ samples for each second of "
+    "it\n"
+    "  --count-calls        count the memory calls to the system; slows the command down\n"
+    "  --watch NAME         tell the figures of the first process of that name, not of all\n"
+    "\n"
+    "SIGTERM and SIGINT are passed on to the command. Exit status: 0 when the command was "
+    "measured,\n"
+    "whatever its own status was; 2 for wrong options; 125 when the runner could not do its part;\n"
+    "126 and 127 when the command cannot be executed, or is not there.\n";
+
+namespace {
+
+enum Option : int {
+  kOut = 1,
+  kEnv,
+  kUnset,
+  kCwd,
+  kStdin,
+  kStdout,
+  kStderr,
+  kTimeout,
+  kSampleMs,
+  kProfile,
+  kCountCalls,
+  kWatch,
+  kHelpWanted,
+  kVersionWanted,
+};
+
+const option kNames[] = {
+    {"out", required_argument, nullptr, kOut},
+    {"env", required_argument, nullptr, kEnv},
+    {"unset", required_argument, nullptr, kUnset},
+    {"cwd", required_argument, nullptr, kCwd},
+    {"stdin", required_argument, nullptr, kStdin},
+    {"stdout", required_argument, nullptr, kStdout},
+    {"stderr", required_argument, nullptr, kStderr},
+    {"timeout", required_argument, nullptr, kTimeout},
+    {"sample-ms", required_argument, nullptr, kSampleMs},
+    {"profile", required_argument, nullptr, kProfile},
+    {"count-calls", no_argument, nullptr, kCountCalls},
+    {"watch", required_argument, nullptr, kWatch},
+    {"help", no_argument, nullptr, kHelpWanted},
+    {"version", no_argument, nullptr, kVersionWanted},
+    {nullptr, 0, nullptr, 0},
+};
+
+[[noreturn]] void reject(const std::string& what) {
+  throw Failure(kUsage, what + "\nSee reheap-runner --help.");
+}
+
+int whole_number(const char* name, std::string_view text, int least, int most) {
+  int value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+    reject(std::string(name) + " takes a whole number from " + std::to_string(least) + " to " +
+           std::to_string(most) + ", not '" + std::string(text) + "'");
+  return value;
+}
+
+double seconds(const char* text) {
+  char* end = nullptr;
+  double value = std::strtod(text, &end);
+  if (end == text || *end || !std::isfinite(value) || value <= 0 || value > 1e9)
+    reject(std::string("--timeout takes a number of seconds above 0, not '") + text + "'");
+  return value;
+}
+
+std::string assignment(const char* text) {
+  std::string_view given(text);
+  size_t equals = given.find('=');
+  if (equals == 0 || equals == given.npos)
+    reject(std::string("--env takes NAME=VALUE, not '") + text + "'");
+  return text;
+}
+
+void take(Options& options, int option, const char* value) {
+  switch (option) {
+  case kOut:
+    options.out = value;
+    break;
+  case kEnv:
+    options.set.push_back(assignment(value));
+    break;
+  case kUnset:
+    options.unset.push_back(value);
+    break;
+  case kCwd:
+    options.directory = value;
+    break;
+  case kStdin:
+    options.input = value;
+    break;
+  case kStdout:
+    options.output = value;
+    break;
+  case kStderr:
+    options.errors = value;
+    break;
+  case kTimeout:
+    options.timeout = seconds(value);
+    break;
+  case kSampleMs:
+    options.sample_ms = whole_number("--sample-ms", value, 0, 60'000);
+    break;
+  case kProfile:
+    options.profile_hz = whole_number("--profile", value, 1, 10'000);
+    break;
+  case kCountCalls:
+    options.count_calls = true;
+    break;
+  case kWatch:
+    options.watch = value;
+    break;
+  case kHelpWanted:
+    options.help = true;
+    break;
+  case kVersionWanted:
+    options.version = true;
+    break;
+  default:
+    reject("wrong options");  // getopt has said which
+  }
+}
+
+}  // namespace
+
+Options parse(int count, char** words) {
+  Options options;
+  // '+': what stands after the first word that is no option belongs to the command.
+  for (int option; (option = getopt_long(count, words, "+", kNames, nullptr)) != -1;)
+    take(options, option, optarg);
+  if (options.help || options.version) return options;
+  if (options.out.empty()) reject("--out FILE is missing");
+  if (optind >= count) reject("there is no command: give it after --");
+  if (options.count_calls && options.profile_hz > 0)
+    reject("--count-calls stops the command at every call, so it does not go with --profile");
+  options.command.assign(words + optind, words + count);
+  options.command.push_back(nullptr);
+  return options;
+}
+
+}  // namespace runner

@@ -1,0 +1,7 @@
+/* Looks into the loaded objects without asking the loader, which may allocate. */
+#pragma once
+
+#include <link.h>
+
+/* Whether that object itself defines a function of that name. */
+int object_defines(const struct link_map* object, const char* name);
