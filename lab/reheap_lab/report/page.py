@@ -35,7 +35,7 @@ def html(comparison: Comparison) -> str:
     with svg.styled():
         drawn = _pictures(comparison, looks)
     return render("compare.html.j2", comparison=comparison, looks=looks, title=title(comparison),
-                  base=comparison.subjects[0].name if comparison.subjects else "",
+                  base=_base(comparison),
                   leads=_leads(comparison),
                   judged=_judged(comparison), tables=_tables(comparison),
                   failed=[s for s in comparison.subjects if s.failed],
@@ -52,7 +52,7 @@ def _environment() -> jinja2.Environment:
     made = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True,
                               undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {"percent": units.percent, "sense": sense, "sign": lambda verdict: _SIGN[sense(verdict)],
-                     "interval": units.interval, "sentence": lambda text: text[:1].upper() + text[1:],
+                     "interval": units.interval, "lead": _lead, "sentence": lambda text: text[:1].upper() + text[1:],
                      "svg": lambda picture: Markup(picture.svg), "figure": lambda name: figures.ALL[name].label}
     made.globals |= {"light": Markup(palette.variables("light")), "dark": Markup(palette.variables("dark")),
                      "part": lambda name: Markup((_TEMPLATES / name).read_text(encoding="utf-8")), "shape": shape}
@@ -103,6 +103,16 @@ def _pictures(comparison: Comparison, looks: dict[str, Look]) -> dict:
     }
 
 
+def _base(comparison: Comparison) -> str:
+    return next((v.base for v in comparison.verdicts), "")
+
+
+def _lead(verdict: Verdict) -> str:
+    """The sentence, without the figure's name: it stands under a heading that says it."""
+    text = verdict.text.removeprefix(figures.ALL[verdict.figure].label + ": ")
+    return text[:1].upper() + text[1:] if not text.startswith(verdict.subject) else text
+
+
 def _leads(comparison: Comparison) -> list[tuple[str, list[Verdict]]]:
     """What the comparison was about, from the least to the most."""
     made = ((name, [v for v in comparison.verdicts if v.figure == name]) for name in figures.DECIDING)
@@ -118,7 +128,8 @@ def _judged(comparison: Comparison) -> dict:
 
 def _tables(comparison: Comparison) -> list[dict]:
     made = []
-    for caption, names in TABLES:
+    further = tuple(name for name in comparison.summaries if not any(name in names for _, names in TABLES))
+    for caption, names in (*TABLES, ("Further figures", further)):
         names = [name for name in names if comparison.summaries.get(name)]
         scales = {n: units.of_figure(n, [s.median for s in comparison.summaries[n].values()]) for n in names}
         rows = [(subject.name, [_cell(comparison, name, subject.name, scales[name]) for name in names])
@@ -126,8 +137,12 @@ def _tables(comparison: Comparison) -> list[dict]:
         rows = [(subject, cells) for subject, cells in rows if any(cells)]
         if rows:
             made.append({"caption": caption, "rows": rows,
-                         "columns": [(figures.ALL[n].label, scales[n].unit) for n in names]})
+                         "columns": [(_label(n), scales[n].unit) for n in names]})
     return made
+
+
+def _label(figure: str) -> str:
+    return figures.ALL[figure].label if figure in figures.ALL else figure.replace("_", " ")
 
 
 def _cell(comparison: Comparison, figure: str, subject: str, scale: units.Scale) -> dict | None:

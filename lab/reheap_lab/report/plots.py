@@ -94,7 +94,7 @@ def distribution(comparison: Comparison, figure: str, looks: dict[str, Look]) ->
         _box_and_points(axes, lane, runs, [run.figures[figure] / scale.size for run in runs], looks[subject])
     axes.margins(x=0.04)
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
     axes.set_xlabel(f"{name}, {scale.unit}" if scale.unit else name)
     spoken = "; ".join(f"{subject} median {scale.text(np.median([r.figures[figure] for r in runs]))}"
                        for subject, runs in values.items())

@@ -101,7 +101,7 @@ def _frame(axes: Axes, top: float, end: float, ticks: int) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(ticks))
     axes.yaxis.set_major_locator(MaxNLocator(4))
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
+        axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
 
 
 def _together(courses: list[Course], top: float, end: float, y_label: str, clock: str) -> Picture:
