@@ -116,12 +116,20 @@ def precise(ratio: Interval, margin: float) -> bool:
 
     The width of half the margin lets equals be called equal; a quarter of the effect is far beyond what chance makes.
     """
-    half = _half_width(ratio)
-    return half <= max(math.log1p(margin) / 2, abs(math.log(ratio.middle)) / 4)
+    return _half_width(ratio) <= _precise_width(ratio, margin)
+
+
+def _precise_width(ratio: Interval, margin: float) -> float:
+    return max(math.log1p(margin) / 2, abs(math.log(ratio.middle)) / 4)
+
+
+def runs_until_precise(ratio: Interval, margin: float) -> int:
+    """How many more pairs that takes: the width shrinks with the root of n."""
+    return max(0, math.ceil(ratio.n * (_half_width(ratio) / _precise_width(ratio, margin)) ** 2) - ratio.n)
 
 
 def more_runs(ratio: Interval, margin: float) -> int | None:
-    """How many more pairs would decide it if the figures go on as they did: the width shrinks with the root of n."""
+    """How many more pairs would decide it if the figures go on as they did."""
     if decided(ratio, margin):
         return None
     effect, edge = abs(math.log(ratio.middle)), math.log1p(margin)

@@ -1,0 +1,221 @@
+"""Which allocators there are, how a command is put on one, and the proof that it was served by it."""
+
+import glob
+import os
+import pathlib
+import platform
+import re
+import subprocess
+from dataclasses import dataclass, field
+
+from reheap_lab import elf, native
+from reheap_lab.errors import UsageError
+from reheap_lab.launch import Launch
+
+SYSTEM = "system"
+OWN = {"reheap": "libreheap.so", "reheap-hardened": "libreheap-hardened.so"}
+
+# How others are installed. The first that exists counts.
+KNOWN = {
+    "mimalloc": ("libmimalloc.so*",),
+    "mimalloc-secure": ("libmimalloc-secure.so*",),
+    "jemalloc": ("libjemalloc.so*",),
+    "tcmalloc": ("libtcmalloc_minimal.so*", "libtcmalloc.so*"),
+    "snmalloc": ("libsnmallocshim.so*",),
+    "rpmalloc": ("librpmalloc.so*", "librpmallocwrap.so*"),
+    "tbbmalloc": ("libtbbmalloc_proxy.so*",),
+    "scudo": ("libscudo.so*", "libclang_rt.scudo_standalone*.so"),
+    "hoard": ("libhoard.so*",),
+}
+CLANG_FOLDERS = ("/usr/lib/llvm-*/lib/clang/*/lib/linux", "/usr/lib/clang/*/lib/linux")
+
+FUNCTIONS = ("malloc", "free", "calloc", "realloc")
+
+
+@dataclass
+class Testimony:
+    """What the witness wrote: for each process, which object served each function."""
+
+    processes: dict[int, dict[str, str]] = field(default_factory=dict)  # in the order they started
+
+    @classmethod
+    def read(cls, path: pathlib.Path) -> "Testimony":
+        found = cls()
+        if path.exists():
+            for line in path.read_text(errors="replace").splitlines():
+                parts = line.split("\t")
+                if len(parts) == 3 and parts[0].isdigit():
+                    found.processes.setdefault(int(parts[0]), {})[parts[1]] = parts[2]
+        return found
+
+    def first(self) -> dict[str, str]:
+        return next(iter(self.processes.values()), {})
+
+
+@dataclass(frozen=True)
+class Allocator:
+    """One allocator on Linux: libraries that the loader puts before all others."""
+
+    name: str
+    libraries: tuple[pathlib.Path, ...] = ()
+    version: str | None = None
+
+    def launch(self, command: list[str], evidence: pathlib.Path) -> Launch:
+        """`command` under this allocator, with the witness behind it, which writes to `evidence`."""
+        preload = [*map(str, self.libraries), str(native.library("libreheap-witness.so"))]
+        theirs = os.environ.get("LD_PRELOAD")  # stays, behind
+        return Launch(command, {"LD_PRELOAD": ":".join(preload + [theirs] * bool(theirs)),
+                                "REHEAP_WITNESS": str(evidence)})
+
+    def objection(self, proof: dict[str, str]) -> str | None:
+        """Why `proof` does not show that this allocator served the process; None when it does."""
+        if not proof:
+            return ("nothing in it was seen to allocate: it is statically linked, runs with other rights (setuid), or "
+                    "clears LD_PRELOAD")
+        if not self.libraries:
+            return None
+        for function in FUNCTIONS:
+            server = proof.get(function)
+            if server and not self._is_ours(server):
+                return f"its {function} was served by {server}, not by {self.libraries[0]}"
+        return None
+
+    def _is_ours(self, path: str) -> bool:
+        real = os.path.realpath(path)
+        return any(real == os.path.realpath(library) for library in self.libraries)
+
+    def warnings(self, testimony: Testimony) -> list[str]:
+        if not self.libraries:
+            server = testimony.first().get("malloc")
+            if server and "/libc" not in server and "ld-musl" not in server:
+                return [f"the command brings its own malloc ({server})"]
+            return []
+        others = [proof for proof in testimony.processes.values() if self.objection(proof)]
+        if others:
+            return [f"{len(others)} of {len(testimony.processes)} processes were not served by it, "
+                    f"for example: {self.objection(others[0])}"]
+        return []
+
+
+# ---- what is installed --------------------------------------------------------------------------
+
+def loader_folders() -> list[pathlib.Path]:
+    """Where the loader looks, its own list first."""
+    named = [entry for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
+    listed = re.findall(r"=> (.+)/[^/\n]+$", _ldconfig(), re.MULTILINE)
+    fixed = ["/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64"]
+    clang = [folder for pattern in CLANG_FOLDERS for folder in sorted(glob.glob(pattern), reverse=True)]
+    return [pathlib.Path(folder) for folder in dict.fromkeys(named + listed + fixed + clang)]
+
+
+def _ldconfig() -> str:
+    for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"):
+        try:
+            return subprocess.run([program, "-p"], capture_output=True, text=True, timeout=10).stdout
+        except (OSError, subprocess.SubprocessError):
+            continue
+    return ""
+
+
+def installed(folders: list[pathlib.Path] | None = None, kind: elf.Kind | None = None) -> dict[str, Allocator]:
+    """The allocators that can be used without naming a path: ours, and those in the loader's folders."""
+    places = loader_folders() if folders is None else folders
+    found = {SYSTEM: system()}
+    for name, file in OWN.items():
+        path = _own_library(name, file, places)
+        if path:
+            found[name] = Allocator(name, (path,), _version(path))
+    for name, patterns in KNOWN.items():
+        path = _first(places, patterns, kind or elf.own())
+        if path:
+            found[name] = Allocator(name, (path,), _version(path))
+    return found
+
+
+def system() -> Allocator:
+    return Allocator(SYSTEM, (), " ".join(platform.libc_ver()).strip() or None)
+
+
+def _own_library(name: str, file: str, folders: list[pathlib.Path]) -> pathlib.Path | None:
+    named = os.environ.get("REHEAP_LIBRARY") if name == "reheap" else None
+    if named:
+        elf.check_library("REHEAP_LIBRARY", pathlib.Path(named), None)
+        return pathlib.Path(named).absolute()
+    return native.find_library(file) or next((f / file for f in folders if (f / file).is_file()), None)
+
+
+def _first(folders: list[pathlib.Path], patterns: tuple[str, ...], kind: elf.Kind | None) -> pathlib.Path | None:
+    for pattern in patterns:
+        for folder in folders:
+            for path in sorted(folder.glob(pattern)):
+                if _loadable(path, kind):
+                    return path
+    return None
+
+
+def _loadable(path: pathlib.Path, kind: elf.Kind | None) -> bool:
+    try:
+        return path.is_file() and elf.kind(path) is not None and kind in (None, elf.kind(path))
+    except OSError:
+        return False
+
+
+def _version(path: pathlib.Path) -> str | None:
+    """That of the package it came with, else what the file's name says."""
+    for name in dict.fromkeys((str(path.resolve()), str(path))):
+        # Where /lib is a link to /usr/lib, the package may know the file under either name.
+        for spelt in (name, name.removeprefix("/usr"), "/usr" + name):
+            version = _package_version(spelt)
+            if version:
+                return version
+    numbers = re.search(r"\.so\.([\d.]+)$", path.resolve().name)
+    return numbers.group(1) if numbers else None
+
+
+def _package_version(path: str) -> str | None:
+    try:
+        owner = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True, timeout=10).stdout
+        package = owner.partition(": ")[0].partition(",")[0].strip()
+        if not package:
+            return None
+        shown = ["dpkg-query", "-W", "-f=${Version}", package]
+        return subprocess.run(shown, capture_output=True, text=True, timeout=10).stdout or None
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+# ---- what was asked for -------------------------------------------------------------------------
+
+def choose(wanted: str | None, kind: elf.Kind | None = None, folders: list[pathlib.Path] | None = None) -> list[Allocator]:
+    """`wanted` as in --with: names and name=path, by commas; without it, everything that is installed."""
+    here = installed(folders, kind)
+    if not wanted:
+        return list(here.values())
+    chosen = [_chosen(word.strip(), here, kind) for word in wanted.split(",") if word.strip()]
+    names = [allocator.name for allocator in chosen]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise UsageError(f"{twice} is named twice in --with; the same library under another name: --with {twice},b=PATH")
+    if not chosen:
+        raise UsageError("--with names no allocator; for example: --with system,reheap")
+    return chosen
+
+
+def _chosen(word: str, here: dict[str, Allocator], kind: elf.Kind | None) -> Allocator:
+    name, equals, place = word.partition("=")
+    if not equals:
+        if word in here:
+            return here[word]
+        if word in OWN or word in KNOWN:
+            raise UsageError(f"{word} is not installed here. Install it, or name its library: --with {word}=PATH "
+                             f"(there are: {', '.join(here)})")
+        raise UsageError(f"no allocator is called {word}. There are: {', '.join(here)}; any library: --with {word}=PATH")
+    if not name or not place:
+        raise UsageError(f"--with {word}: a library is named like this: name=/path/to/lib.so")
+    if place == SYSTEM:
+        return Allocator(name, (), system().version)
+    path = pathlib.Path(place).expanduser().absolute()
+    elf.check_library(name, path, kind)
+    if re.search(r"[:\s]", str(path)):
+        raise UsageError(f"{name}: the loader cannot preload a path with a colon or a blank ({path}). Link it elsewhere")
+    return Allocator(name, (path,), _version(path))

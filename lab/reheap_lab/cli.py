@@ -1,0 +1,129 @@
+"""The command line: reads words, calls the parts, says what went wrong. `reheap` and `reheap-lab` are the same."""
+
+import importlib
+import os
+import pathlib
+import sys
+
+import click
+from rich.console import Console
+
+import reheap_lab
+from reheap_lab import native
+from reheap_lab.errors import LabError, UsageError
+
+# Those of our own, whose modules load only when they are asked for. A module calls its command `command`, or as it is.
+PARTS = {
+    "compare": ("reheap_lab.cli_compare", "Measure a command under each allocator, and judge"),
+    "report": ("reheap_lab.cli_report", "Show or convert a comparison kept as JSON"),
+    "allocators": ("reheap_lab.cli_allocators", "List the allocators found here"),
+    "record": ("reheap_lab.record", "Write a trace of every allocation a command makes"),
+    "trace": ("reheap_lab.trace", "Look into a trace, cut, merge or export it"),
+    "replay": ("reheap_lab.replay", "Play a trace back under each allocator, and judge"),
+    "calibrate": ("reheap_lab.calibrate", "Test the lab itself on this machine"),
+}
+
+# The native command does these; it knows its own options.
+HANDED_ON = {
+    "run": "Run a program on reheap",
+    "doctor": "Prove which library serves malloc",
+    "patch": "Make a program start on reheap for good",
+    "unpatch": "Take that back",
+    "completion": "Print a completion script for a shell",
+}
+
+
+class Lab(click.Group):
+    """Loads a part when it is called, and hands on what the native command does."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return [*PARTS, *HANDED_ON]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name in HANDED_ON:
+            return _handed_on(name)
+        if name not in PARTS:
+            return None
+        try:
+            module = importlib.import_module(PARTS[name][0])
+        except ModuleNotFoundError as error:
+            if error.name != PARTS[name][0]:
+                raise
+            return _absent(name)
+        return getattr(module, "command", None) or getattr(module, name)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, rows in (("Commands", {name: text for name, (_, text) in PARTS.items()}),
+                            ("Handed to the native command", HANDED_ON)):
+            with formatter.section(title):
+                formatter.write_dl(list(rows.items()))
+
+
+def _handed_on(name: str) -> click.Command:
+    @click.command(name, help=HANDED_ON[name], add_help_option=False,
+                   context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    @click.pass_context
+    def hand_on(context: click.Context, words: tuple[str, ...]) -> None:
+        # click drops a leading "--", which means something to the native command.
+        line = sys.argv[1:] if sys.argv[1:2] == [name] else [name, *words]
+        if name == "completion":
+            context.exit(_completion(line[1:]))
+        program = native.reheap_command()
+        os.execv(program, [program, *line])
+    return hand_on
+
+
+def _completion(words: list[str]) -> int:
+    """click's own script: it completes the lab's commands and, by their names, those handed on."""
+    from click.shell_completion import get_completion_class
+    shell = get_completion_class(words[0]) if len(words) == 1 else None
+    if shell is None:
+        raise UsageError("say for which shell: reheap completion bash, zsh or fish")
+    click.echo(shell(main_group, {}, "reheap", "_REHEAP_COMPLETE").source())
+    return 0
+
+
+def _absent(name: str) -> click.Command:
+    @click.command(name, context_settings={"ignore_unknown_options": True})
+    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    def absent(words: tuple[str, ...]) -> None:
+        raise LabError(f"this lab was installed without {name}. Install it again: pip install ./lab")
+    return absent
+
+
+@click.group(cls=Lab, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(reheap_lab.__version__, prog_name="reheap-lab")
+def main_group() -> None:
+    """Which allocator, for my program, how much, how sure.
+
+    Begin with: reheap compare -- CMD ARGS...
+    """
+
+
+def main(words: list[str] | None = None) -> None:
+    try:
+        main_group.main(words, prog_name=_name(), standalone_mode=False)
+        status = 0
+    except click.exceptions.Exit as end:
+        status = end.exit_code
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("reheap: stopped", err=True)
+        status = 130
+    except LabError as error:
+        click.echo(f"reheap: {error}", err=True)
+        status = error.status
+    sys.exit(status)
+
+
+def _name() -> str:
+    return pathlib.Path(sys.argv[0]).name or "reheap"
+
+
+def console() -> Console:
+    """Results on standard output; a wide line where there is no terminal to say how wide."""
+    terminal = Console()
+    return terminal if terminal.is_terminal else Console(width=200)

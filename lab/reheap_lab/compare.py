@@ -1,0 +1,208 @@
+"""One comparison from beginning to end: prove, warm up, measure in rounds, look closer once, judge."""
+
+import datetime
+import os
+import pathlib
+import shlex
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+
+import reheap_lab
+from reheap_lab import elf, machine, profile, verdicts
+from reheap_lab.allocators import SYSTEM, Allocator, Testimony
+from reheap_lab.errors import LabError, UsageError
+from reheap_lab.launch import Launch
+from reheap_lab.results import Comparison, Extras, Run, Subject
+from reheap_lab.rounds import Book, Quiet, Watch, run_rounds, stop_of
+from reheap_lab.runner import Ask, measure
+from reheap_lab.server import ServerWorkload
+from reheap_lab.settings import Settings
+from reheap_lab.workload import CommandWorkload, Extra, find_program, shell
+
+WorkloadType = Callable[[list[str], Settings, pathlib.Path], CommandWorkload]
+
+
+class Comparer:
+    """Holds together what the steps of one comparison share."""
+
+    def __init__(self, workload: CommandWorkload, chosen: list[Allocator], watch: Watch | None = None):
+        self.workload = workload
+        self.settings = workload.settings
+        self.allocators = {allocator.name: allocator for allocator in chosen}
+        self.watch = watch or Quiet()
+        self.printed: dict[str, Counter[str]] = {name: Counter() for name in self.allocators}
+        self.comparison = _blank(workload, chosen)
+        self.book = Book(list(self.allocators), stop_of(self.settings))
+
+    def compare(self) -> Comparison:
+        shell(self.settings.setup, "--setup")
+        try:
+            run_rounds(self.book, self._run, self.settings.warmups, self.settings.seed, self.watch)
+        except KeyboardInterrupt:  # what was measured so far is worth telling
+            self.comparison.warnings.append("stopped by the user before it was finished")
+            if self.book.rounds == 0:
+                raise
+        self.comparison.runs = self.book.runs
+        for subject in self.comparison.subjects:
+            subject.failed = self.book.given_up.get(subject.name)
+        self._compare_outputs()
+        self._look_closer()
+        verdicts.judge(self.comparison)
+        return self.comparison
+
+    # ---- one run ----
+
+    def _run(self, name: str, round_number: int, place: int, warmup: bool) -> Run:
+        run = Run(name, round_number, place, warmup)
+        try:
+            outcome = self.workload.run(self.allocators[name])
+        except LabError as error:
+            run.failed = str(error)
+            return run
+        run.figures, run.series = outcome.measured.figures, outcome.measured.series
+        run.failed = outcome.failed or self._unproven(name, outcome.testimony)
+        if run.failed is None and outcome.printed is not None:
+            self.printed[name][outcome.printed] += 1
+        return run
+
+    def _unproven(self, name: str, testimony: Testimony) -> str | None:
+        allocator, subject = self.allocators[name], self._subject(name)
+        proof = testimony.first()
+        objection = allocator.objection(proof)
+        if objection is None:
+            subject.proof = proof
+            for warning in allocator.warnings(testimony):
+                if warning not in subject.warnings:
+                    subject.warnings.append(warning)
+        return objection
+
+    def _subject(self, name: str) -> Subject:
+        return next(subject for subject in self.comparison.subjects if subject.name == name)
+
+    # ---- after the rounds ----
+
+    def _compare_outputs(self) -> None:
+        """Output that changes from run to run under one allocator says nothing; else it must be the same under all."""
+        steady = {name: next(iter(seen)) for name, seen in self.printed.items() if len(seen) == 1}
+        restless = [name for name, seen in self.printed.items() if len(seen) > 1]
+        base = next(iter(steady), None)
+        if restless:
+            if self.settings.output == "check":
+                self.comparison.warnings.append("the command prints something else each time it runs (under "
+                                                f"{', '.join(restless)}): its output could not be checked")
+            return
+        for name, printed in steady.items():
+            if printed != steady[base]:
+                self._differs(name, base)
+
+    def _differs(self, name: str, base: str) -> None:
+        subject, reason = self._subject(name), f"the command prints something else than under {base}"
+        if self.settings.output == "check":
+            subject.failed = subject.failed or reason
+        else:
+            subject.warnings.append(reason)
+
+    def _look_closer(self) -> None:
+        """One run for the profile and one for the calls, which disturb: no timed figure comes from them."""
+        if not self.settings.extras:
+            return
+        for subject in self.comparison.subjects:
+            if subject.failed is None and self.comparison.measured(subject.name):
+                extras = self._extras(subject)
+                if extras.calls is not None or extras.profile is not None:
+                    self.comparison.extras[subject.name] = extras
+
+    def _extras(self, subject: Subject) -> Extras:
+        allocator, extras = self.allocators[subject.name], Extras()
+        try:
+            sampled = self.workload.run(allocator, Extra(profile_hz=self._profile_hz(subject.name)))
+            if sampled.measured.profile:
+                extras.profile = profile.read(sampled.measured.profile, list(map(str, allocator.libraries)))
+            extras.calls = self.workload.run(allocator, Extra(count_calls=True)).measured.calls
+        except LabError as error:
+            subject.warnings.append(f"no profile or no count of calls: {error}")
+        return extras
+
+    def _profile_hz(self, name: str) -> int:
+        """Some 2000 samples, as far as a sane frequency gives them."""
+        walls = [run.figures["wall_s"] for run in self.comparison.measured(name) if "wall_s" in run.figures]
+        return int(min(4999, max(199, 2000 / (min(walls, default=1) or 1))))
+
+
+def _blank(workload: CommandWorkload, chosen: list[Allocator]) -> Comparison:
+    facts = machine.describe()
+    return Comparison(
+        command=workload.command, lab_version=reheap_lab.__version__, cwd=os.getcwd(), kind=workload.kind,
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        settings=workload.settings.as_data(), machine=facts, warnings=machine.warnings(facts),
+        subjects=[Subject(a.name, a.version, list(map(str, a.libraries))) for a in chosen])
+
+
+# ---- before the rounds --------------------------------------------------------------------------
+
+def command_kind(command: list[str]) -> elf.Kind | None:
+    """What libraries it can load; for a script, those its interpreter can, which is this machine's."""
+    return elf.kind(find_program(command)) or elf.own()
+
+
+def check_allocators(chosen: list[Allocator], folder: pathlib.Path) -> None:
+    """Starts a small program under each: a library that does not serve malloc is found before any time is spent."""
+    probe = shutil.which("true")
+    for allocator in chosen if probe else []:
+        evidence = folder / "probe-evidence"
+        evidence.unlink(missing_ok=True)
+        said = folder / "probe-stderr"
+        measured = measure(allocator.launch([probe], evidence), Ask(stderr=str(said), stdout=os.devnull, sample_ms=0,
+                                                                    timeout=30), folder / "probe-record")
+        objection = measured.failure(30) or allocator.objection(Testimony.read(evidence).first())
+        if objection:
+            text = said.read_text(errors="replace").strip() if said.exists() else ""
+            raise UsageError(f"{allocator.name}: {allocator.libraries[0] if allocator.libraries else 'no library'} does not "
+                             f"serve a program's malloc: under it, of {probe}: {objection}."
+                             + (f" The loader said: {text[-300:]}." if text else "")
+                             + " Give a library that exports malloc and whose own libraries can be found")
+
+
+def compare(command: list[str], chosen: list[Allocator], settings: Settings, watch: Watch | None = None,
+            workload: WorkloadType | None = None, reproduce: str = "") -> Comparison:
+    """Raises UsageError before anything ran, LabError when nothing could be measured."""
+    find_program(command)
+    kind = workload or (ServerWorkload if settings.server else CommandWorkload)
+    with tempfile.TemporaryDirectory(prefix="reheap-lab-") as folder:
+        place = pathlib.Path(folder)
+        check_allocators(chosen, place)
+        comparison = Comparer(kind(command, settings, place), chosen, watch).compare()
+    comparison.reproduce = reproduce or reproduction(comparison)
+    if verdicts.base_of(comparison) is None:
+        reasons = "\n".join(f"  {s.name}: {s.failed}" for s in comparison.subjects if s.failed)
+        raise LabError(f"nothing could be measured of {shlex.join(command)}:\n{reasons}")
+    return comparison
+
+
+def reproduction(comparison: Comparison) -> str:
+    """One line for a shell that asks for the same again."""
+    settings = comparison.settings
+    named = ",".join(map(_spelt, comparison.subjects))
+    words = ["reheap", "compare", "--with", named, "--seed", str(settings["seed"])]
+    for name in ("runs", "time", "timeout", "setup", "prepare", "input"):
+        if name in settings:
+            words += [f"--{name}", f"{settings[name]:g}" if isinstance(settings[name], float) else str(settings[name])]
+    words += ["--margin", f"{settings['margin']:g}", "--confidence", f"{settings['confidence']:g}",
+              "--warmup", str(settings["warmups"]), "--sample-ms", str(settings["sample_ms"]),
+              "--output", settings["output"]]
+    words += ["--ignore-status"] * settings["ignore_status"] + ["--no-extras"] * (not settings["extras"])
+    server = settings.get("server") or {}
+    for option, name in (("--load", "load"), ("--ready", "ready"), ("--idle", "idle"), ("--stop", "stop")):
+        if server.get(name) is not None:
+            words += [option, str(server[name])]
+    place = f"cd {shlex.quote(comparison.cwd)} && " if comparison.cwd else ""
+    return place + shlex.join([*words, "--", *comparison.command])
+
+
+def _spelt(subject: Subject) -> str:
+    """As --with takes it, whatever is found on the machine where it is repeated."""
+    if subject.libraries:
+        return f"{subject.name}={subject.libraries[0]}"
+    return subject.name if subject.name == SYSTEM else f"{subject.name}={SYSTEM}"

@@ -1,0 +1,133 @@
+"""Writes a comparison for other programs and for people: JSON (all of it), CSV (one line a run), Markdown (the tables)."""
+
+import csv
+import io
+import pathlib
+import shlex
+from collections.abc import Callable
+
+from reheap_lab import figures, results
+from reheap_lab.errors import LabError, UsageError
+from reheap_lab.results import Comparison, Summary
+
+
+def as_json(comparison: Comparison) -> str:
+    return results.dump(comparison)
+
+
+def as_csv(comparison: Comparison) -> str:
+    """Every run with its figures; one that could not be measured is an empty cell."""
+    names = figure_names(comparison)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["subject", "round", "place", "warmup", "outlier", "failed", *names])
+    for run in comparison.runs:
+        writer.writerow([run.subject, run.round, run.place, int(run.warmup), int(run.outlier), run.failed or "",
+                         *(run.figures.get(name, "") for name in names)])
+    return out.getvalue()
+
+
+def figure_names(comparison: Comparison) -> list[str]:
+    met = {name for run in comparison.runs for name in run.figures}
+    return [name for name in figures.ALL if name in met] + sorted(met - figures.ALL.keys())
+
+
+def as_markdown(comparison: Comparison) -> str:
+    parts = [_heading(comparison), _summary_table(comparison), _verdict_list(comparison), _extras_tables(comparison),
+             _warning_list(comparison), _closing(comparison)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _heading(comparison: Comparison) -> str:
+    machine, confidence = comparison.machine, comparison.settings.get("confidence", 0.99)
+    words = [machine.get("cpu"), f"{machine['cores']} cores" if "cores" in machine else None, machine.get("kernel"),
+             machine.get("libc")]
+    rounds = len({run.round for run in comparison.runs if not run.warmup})
+    return (f"# `{shlex.join(comparison.command)}`\n\n{rounds} rounds, {comparison.started}, "
+            f"{', '.join(str(w) for w in words if w)}. Medians with their {100 * confidence:g} % intervals.")
+
+
+def _summary_table(comparison: Comparison) -> str:
+    subjects = [s.name for s in comparison.subjects]
+    rows = [[_label(figure), *(_cell(figure, by.get(name)) for name in subjects)]
+            for figure, by in comparison.summaries.items()]
+    return _table(["", *subjects], rows) if rows else ""
+
+
+def _label(figure: str) -> str:
+    return figures.ALL[figure].label if figure in figures.ALL else figure
+
+
+def _cell(figure: str, summary: Summary | None) -> str:
+    if summary is None:
+        return ""
+    middle, low, high = (figures.describe(figure, x) for x in (summary.median, summary.low, summary.high))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def _verdict_list(comparison: Comparison) -> str:
+    return "\n".join(f"- {verdict.text}" for verdict in comparison.verdicts)
+
+
+def _extras_tables(comparison: Comparison) -> str:
+    profiles = {name: extra.profile for name, extra in comparison.extras.items() if extra.profile}
+    calls = {name: extra.calls for name, extra in comparison.extras.items() if extra.calls}
+    parts = []
+    if profiles:
+        kinds = list(dict.fromkeys(kind for profile in profiles.values() for kind in profile.shares))
+        rows = [[name, *(f"{100 * profile.shares.get(kind, 0):.1f} %" for kind in kinds)] for name, profile in profiles.items()]
+        parts.append("Where the time goes (share of samples):\n\n" + _table(["", *kinds], rows))
+    if calls:
+        kinds = list(dict.fromkeys(kind for counts in calls.values() for kind in counts))
+        rows = [[name, *(str(counts.get(kind, "")) for kind in kinds)] for name, counts in calls.items()]
+        parts.append("Memory calls to the OS:\n\n" + _table(["", *kinds], rows))
+    return "\n\n".join(parts)
+
+
+def _warning_list(comparison: Comparison) -> str:
+    return "\n".join(f"- Careful: {text}" for text in all_warnings(comparison))
+
+
+def all_warnings(comparison: Comparison) -> list[str]:
+    """Failures first, then what concerns one allocator, then the whole."""
+    failed = [f"{s.name} has no verdict: {s.failed}" for s in comparison.subjects if s.failed]
+    lost = [f"{s.name}: {n} runs failed" for s in comparison.subjects if not s.failed
+            for n in [sum(1 for r in comparison.runs if r.subject == s.name and r.failed)] if n]
+    own = [f"{s.name}: {warning}" for s in comparison.subjects for warning in s.warnings]
+    return failed + lost + own + comparison.warnings
+
+
+def _closing(comparison: Comparison) -> str:
+    return f"Again:\n\n```sh\n{comparison.reproduce}\n```" if comparison.reproduce else ""
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines)
+
+
+def _write_html(comparison: Comparison, path: pathlib.Path) -> None:
+    from reheap_lab import report  # matplotlib takes a second to load: only who wants it pays
+    report.write_html(comparison, path)
+
+
+def _writer(make: Callable[[Comparison], str]) -> Callable[[Comparison, pathlib.Path], None]:
+    return lambda comparison, path: path.write_text(make(comparison), encoding="utf-8", newline="\n") and None
+
+
+WRITERS = {".json": _writer(as_json), ".csv": _writer(as_csv), ".md": _writer(as_markdown), ".html": _write_html}
+
+
+def check_path(path: pathlib.Path) -> None:
+    """Before anything is measured: a comparison must not be lost for a wrong file name."""
+    if path.suffix.lower() not in WRITERS:
+        raise UsageError(f"{path}: the file's ending says what to write; there are: {', '.join(WRITERS)}")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}. Make it first")
+
+
+def write(comparison: Comparison, path: pathlib.Path) -> None:
+    try:
+        WRITERS[path.suffix.lower()](comparison, path)
+    except OSError as error:
+        raise LabError(f"{path} cannot be written: {error.strerror}. Nothing else is lost") from None

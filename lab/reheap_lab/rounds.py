@@ -1,0 +1,177 @@
+"""Interleaved rounds: in each, every subject runs once, in an order drawn anew. So what changes with time (heat, caches,
+other programs) meets all alike, and the runs of one round make pairs."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from reheap_lab import figures, statistics
+from reheap_lab.results import Run
+from reheap_lab.settings import Settings
+
+FAILURES = 2  # so many in measured rounds, and a subject is given up
+
+
+class Stop(Protocol):
+    """Says when enough rounds were made, and guesses how many are still to come."""
+
+    def enough(self, book: "Book") -> bool: ...
+    def rounds_left(self, book: "Book") -> int | None: ...
+
+
+class Watch(Protocol):
+    """Is told what happens; the terminal's progress line is one."""
+
+    def running(self, subject: str, book: "Book") -> None: ...
+    def ran(self, run: Run, book: "Book") -> None: ...
+
+
+class Quiet:
+    def running(self, subject: str, book: "Book") -> None:
+        pass
+
+    def ran(self, run: Run, book: "Book") -> None:
+        pass
+
+
+class Book:
+    """All runs so far."""
+
+    def __init__(self, subjects: list[str], stop: Stop | None = None, clock: Callable[[], float] = time.monotonic):
+        self.subjects = list(subjects)  # those still measured
+        self.runs: list[Run] = []
+        self.given_up: dict[str, str] = {}
+        self.rounds = 0  # finished, not counting warm-up
+        self.stop = stop
+        self._clock = clock
+        self._began = clock()
+        self._measuring: float | None = None
+
+    def note(self, run: Run) -> None:
+        self.runs.append(run)
+        failed = [r for r in self.runs if r.subject == run.subject and r.failed]
+        if run.failed and (run.warmup or len(failed) >= FAILURES):
+            self.subjects.remove(run.subject)
+            self.given_up[run.subject] = run.failed
+
+    def begin_measuring(self) -> None:
+        self._measuring = self._clock()
+
+    def elapsed(self) -> float:
+        return self._clock() - self._began
+
+    def per_round(self) -> float | None:
+        if not self.rounds or self._measuring is None:
+            return None
+        return (self._clock() - self._measuring) / self.rounds
+
+    def seconds_left(self) -> float | None:
+        rounds, each = self.stop.rounds_left(self) if self.stop else None, self.per_round()
+        return rounds * each if rounds is not None and each is not None else None
+
+
+def pairs(runs: list[Run], figure: str, subject: str, base: str) -> tuple[list[float], list[float]]:
+    """The figures of both, of the rounds in which both have one."""
+    def by_round(name: str) -> dict[int, float]:
+        return {r.round: r.figures[figure] for r in runs
+                if r.subject == name and not r.warmup and r.failed is None and figure in r.figures}
+    top, bottom = by_round(subject), by_round(base)
+    both = sorted(top.keys() & bottom.keys())
+    return [top[i] for i in both], [bottom[i] for i in both]
+
+
+# ---- when to stop -------------------------------------------------------------------------------
+
+@dataclass
+class Fixed:
+    runs: int
+
+    def enough(self, book: Book) -> bool:
+        return book.rounds >= self.runs
+
+    def rounds_left(self, book: Book) -> int | None:
+        return self.runs - book.rounds
+
+
+@dataclass
+class Budget:
+    """As many rounds as fit."""
+
+    seconds: float
+
+    def enough(self, book: Book) -> bool:
+        each = book.per_round()
+        return each is not None and book.elapsed() + each > self.seconds
+
+    def rounds_left(self, book: Book) -> int | None:
+        each = book.per_round()
+        return max(0, int((self.seconds - book.elapsed()) / each)) if each else None
+
+
+@dataclass
+class Precise:
+    """Until every deciding figure of every subject is known precisely, or the bounds are reached."""
+
+    margin: float
+    confidence: float
+    seed: int
+    most_runs: int
+    most_time: float
+    least: int = 8
+
+    def enough(self, book: Book) -> bool:
+        if book.rounds < min(self.least, self.most_runs):
+            return False
+        if book.rounds >= self.most_runs or book.elapsed() >= self.most_time:
+            return True
+        return all(statistics.precise(ratio, self.margin) for ratio in self._ratios(book))
+
+    def rounds_left(self, book: Book) -> int | None:
+        if book.rounds < 3:
+            return None
+        more = [statistics.runs_until_precise(ratio, self.margin) for ratio in self._ratios(book)]
+        wanted = max([self.least - book.rounds, *more])
+        each = book.per_round()
+        in_time = int((self.most_time - book.elapsed()) / each) if each else wanted
+        return max(0, min(wanted, self.most_runs - book.rounds, in_time))
+
+    def _ratios(self, book: Book) -> list[statistics.Interval]:
+        base, *others = book.subjects or [""]
+        found = (statistics.paired_ratio(*pairs(book.runs, figure, subject, base), self.confidence, self.seed)
+                 for figure in figures.DECIDING for subject in others)
+        return [ratio for ratio in found if ratio]
+
+
+def stop_of(settings: Settings) -> Stop:
+    if settings.runs is not None:
+        return Fixed(settings.runs)
+    if settings.time is not None:
+        return Budget(settings.time)
+    return Precise(settings.margin, settings.confidence, settings.seed, settings.most_runs, settings.most_time)
+
+
+# ---- the rounds ---------------------------------------------------------------------------------
+
+Measure = Callable[[str, int, int, bool], Run]
+
+
+def run_rounds(book: Book, measure: Measure, warmups: int, seed: int, watch: Watch) -> None:
+    dice = random.Random(seed)
+    for number in range(warmups):
+        _round(book, measure, number, True, dice, watch)
+    book.begin_measuring()
+    while book.subjects and not (book.rounds and book.stop.enough(book)):
+        _round(book, measure, book.rounds, False, dice, watch)
+        book.rounds += 1
+
+
+def _round(book: Book, measure: Measure, number: int, warmup: bool, dice: random.Random, watch: Watch) -> None:
+    order = list(book.subjects)
+    dice.shuffle(order)
+    for place, subject in enumerate(order):
+        watch.running(subject, book)
+        run = measure(subject, number, place, warmup)
+        book.note(run)
+        watch.ran(run, book)

@@ -1,0 +1,159 @@
+"""Calls `reheap-runner`, which measures one process, and reads the lines it writes (docs/lab.md, "The runner")."""
+
+import json
+import pathlib
+import signal
+import subprocess
+import typing
+from dataclasses import dataclass, field
+
+from reheap_lab import native, statistics
+from reheap_lab.errors import LabError
+from reheap_lab.launch import Launch
+from reheap_lab.results import Series
+
+FEWEST_SAMPLES = 5  # below, a mean over time would be of the start alone
+
+
+@dataclass
+class Ask:
+    """What one run shall look like, beside its launch."""
+
+    cwd: str | None = None
+    stdin: str | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+    timeout: float | None = None
+    sample_ms: int = 10
+    profile_hz: int | None = None
+    count_calls: bool = False
+
+
+@dataclass
+class Measured:
+    figures: dict[str, float] = field(default_factory=dict)
+    series: Series = field(default_factory=Series)
+    processes: int | None = None  # most at a time
+    status: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    stopped: bool = False
+    calls: dict[str, int] | None = None
+    profile: dict[str, typing.Any] | None = None
+
+    def failure(self, timeout: float | None) -> str | None:
+        if self.timed_out:
+            return f"it took longer than {timeout:g} s" if timeout else "it took too long"
+        if self.signal is not None:
+            return f"it was ended by signal {self.signal} ({_signal_name(self.signal)})"
+        if self.status:
+            return f"its exit status was {self.status}"
+        return None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
+
+
+def start(launch: Launch, ask: Ask, out: pathlib.Path) -> subprocess.Popen:
+    """The runner at work; SIGTERM to it stops the command."""
+    line = [str(native.program("reheap-runner")), "--out", str(out), *_options(launch, ask), "--", *launch.argv]
+    return subprocess.Popen(line, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
+
+
+def _options(launch: Launch, ask: Ask) -> list[str]:
+    options = ["--sample-ms", str(ask.sample_ms)]
+    for name, value in launch.env.items():
+        options += ["--env", f"{name}={value}"]
+    for name in launch.unset:
+        options += ["--unset", name]
+    pairs = {"--cwd": ask.cwd, "--stdin": ask.stdin, "--stdout": ask.stdout, "--stderr": ask.stderr,
+             "--timeout": ask.timeout, "--profile": ask.profile_hz, "--watch": launch.watch}
+    for name, value in pairs.items():
+        if value is not None:
+            options += [name, str(value)]
+    return options + ["--count-calls"] * ask.count_calls
+
+
+def finish(process: subprocess.Popen, out: pathlib.Path) -> Measured:
+    try:
+        _, said = process.communicate()
+    except BaseException:  # the user's Ctrl-C above all: the command must not outlive us
+        process.terminate()
+        process.wait()
+        raise
+    if process.returncode == 0:
+        return read(out)
+    reason = said.strip().splitlines()[-1] if said.strip() else f"reheap-runner ended with status {process.returncode}"
+    raise LabError(reason)
+
+
+def measure(launch: Launch, ask: Ask, out: pathlib.Path) -> Measured:
+    return finish(start(launch, ask, out), out)
+
+
+# ---- the runner's lines -------------------------------------------------------------------------
+
+def read(path: pathlib.Path) -> Measured:
+    lines = [_line(path, number, text) for number, text in
+             enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)]
+    by_type = {line["type"]: line for line in lines}
+    if "end" not in by_type:
+        raise LabError(f"{path}: the runner's record has no end; was the runner killed?")
+    measured = _ended(by_type["end"])
+    _add_samples(measured, [line for line in lines if line["type"] == "sample"])
+    if "calls" in by_type:
+        measured.calls = {name: count for name, count in by_type["calls"].items() if name != "type"}
+    measured.profile = by_type.get("profile")
+    return measured
+
+
+def _line(path: pathlib.Path, number: int, text: str) -> dict[str, typing.Any]:
+    try:
+        line = json.loads(text)
+        line["type"]
+        return line
+    except (json.JSONDecodeError, KeyError, TypeError):
+        raise LabError(f"{path}:{number}: not a line of the runner: {text[:60]!r}") from None
+
+
+def _ended(end: dict[str, typing.Any]) -> Measured:
+    figures: dict[str, float] = {}
+    for name in ("wall", "user", "system"):
+        if f"{name}_us" in end:
+            figures[f"{name}_s"] = end[f"{name}_us"] / 1e6
+    for name in ("peak_rss_kib", "peak_commit_kib", "minor_faults", "major_faults", "voluntary_switches",
+                 "involuntary_switches"):
+        if name in end:
+            figures[name] = end[name]
+    if "user_s" in figures and "system_s" in figures:
+        figures["cpu_s"] = figures["user_s"] + figures["system_s"]
+        if figures.get("wall_s"):
+            figures["utilisation"] = figures["cpu_s"] / figures["wall_s"]
+    return Measured(figures, status=end.get("exit"), signal=end.get("signal"), timed_out=end.get("timed_out", False),
+                    stopped=end.get("stopped", False))
+
+
+def _add_samples(measured: Measured, samples: list[dict[str, typing.Any]]) -> None:
+    series = measured.series
+    series.t_s = [sample["t_us"] / 1e6 for sample in samples]
+    for name in ("rss_kib", "commit_kib"):
+        if samples and all(name in sample for sample in samples):
+            setattr(series, name, [sample[name] for sample in samples])
+    if samples and all("cpu_us" in sample for sample in samples):
+        series.busy_cores = _busy([0.0, *series.t_s], [0, *(sample["cpu_us"] for sample in samples)])
+    counts = [sample["processes"] for sample in samples if "processes" in sample]
+    measured.processes = max(counts, default=None)
+    if len(samples) >= FEWEST_SAMPLES and series.rss_kib and "wall_s" in measured.figures:
+        mean = statistics.time_weighted(series.t_s, series.rss_kib, measured.figures["wall_s"])
+        if mean is not None:
+            measured.figures["mean_rss_kib"] = mean
+
+
+def _busy(times: list[float], cpu_us: list[int]) -> list[float]:
+    """Cores busy between one sample and the next. A process that ends takes its time along: never less than none."""
+    spans = zip(times, times[1:], cpu_us, cpu_us[1:])
+    return [max(0.0, (c1 - c0) / 1e6 / (t1 - t0)) if t1 > t0 else 0.0 for t0, t1, c0, c1 in spans]

@@ -1,0 +1,102 @@
+"""A server under each allocator: start it, wait until it answers, drive it with a load command, leave it idle, stop it.
+
+Memory after idle is what the server holds on to when nobody asks anything of it. Wall time is that of the load command;
+CPU time and faults are the server's, from its start to its end.
+"""
+
+import bisect
+import pathlib
+import subprocess
+import time
+
+from reheap_lab import runner
+from reheap_lab.errors import LabError
+from reheap_lab.launch import Launch
+from reheap_lab.runner import Ask, Measured
+from reheap_lab.settings import Settings
+from reheap_lab.workload import TAIL, CommandWorkload, shell
+
+POLL = 0.05
+SETTLE = 0.3  # seconds a server without --ready gets to start
+
+
+class ServerWorkload(CommandWorkload):
+    kind = "server"
+
+    def __init__(self, command: list[str], settings: Settings, folder: pathlib.Path):
+        super().__init__(command, settings, folder)
+        self.server = settings.server
+
+    def drive(self, launch: Launch, ask: Ask) -> Measured:
+        began = time.monotonic()
+        process = runner.start(launch, ask, self.path("record"))
+        try:
+            load = self._load(process)
+            idle_from = time.monotonic() - began
+            self._wait(process, self.server.idle)
+            idle_to = time.monotonic() - began
+            self._stop(process)
+        except BaseException:
+            process.terminate()
+            process.communicate()
+            raise
+        measured = runner.finish(process, self.path("record"))
+        return self._as_server(measured, load, idle_from, idle_to)
+
+    def _load(self, process: subprocess.Popen) -> float:
+        """Seconds the load took."""
+        self._wait_until_ready(process)
+        began = time.monotonic()
+        shell(self.server.load, "--load")
+        took = time.monotonic() - began
+        self._must_live(process, "during the load")
+        return took
+
+    def _wait_until_ready(self, process: subprocess.Popen) -> None:
+        if self.server.ready is None:
+            self._wait(process, SETTLE)
+            return
+        deadline = time.monotonic() + self.server.ready_timeout
+        while time.monotonic() < deadline:
+            self._must_live(process, "before it was ready")
+            asked = subprocess.run(["/bin/sh", "-c", self.server.ready], stdin=subprocess.DEVNULL, capture_output=True)
+            if asked.returncode == 0:
+                return
+            time.sleep(POLL)
+        raise LabError(f"the server was not ready after {self.server.ready_timeout:g} s (--ready {self.server.ready})")
+
+    def _wait(self, process: subprocess.Popen, seconds: float) -> None:
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return
+        self._must_live(process, "before it was stopped")
+
+    def _must_live(self, process: subprocess.Popen, when: str) -> None:
+        if process.poll() is None:
+            return
+        said = self.path("stderr")
+        text = said.read_text(errors="replace").strip()[-TAIL:] if said.exists() else ""
+        raise LabError(f"the server ended {when}" + (f"; it said: {text}" if text else ""))
+
+    def _stop(self, process: subprocess.Popen) -> None:
+        if self.server.stop is None:
+            process.terminate()
+        else:
+            shell(self.server.stop, "--stop")
+
+    def _as_server(self, measured: Measured, load: float, idle_from: float, idle_to: float) -> Measured:
+        measured.figures["wall_s"] = load
+        measured.figures.pop("utilisation", None)
+        idle = idle_memory(measured.series.t_s, measured.series.rss_kib, idle_from, idle_to)
+        if idle is not None:
+            measured.figures["idle_rss_kib"] = idle
+        if measured.stopped or measured.signal == 15:  # that is what was asked of it
+            measured.signal, measured.status = None, 0
+        return measured
+
+
+def idle_memory(times: list[float], rss_kib: list[float], start: float, end: float) -> float | None:
+    """The last sample while it was idle: what is left when everything had its time to go back."""
+    last = bisect.bisect_right(times, end) - 1
+    return rss_kib[last] if len(times) == len(rss_kib) and last >= 0 and times[last] >= start else None

@@ -1,0 +1,71 @@
+"""What a comparison was asked to do."""
+
+import dataclasses
+import re
+from dataclasses import dataclass
+
+from reheap_lab.errors import UsageError
+
+
+@dataclass
+class Settings:
+    allocators: str | None = None  # as given to --with; None: all that are installed
+    runs: int | None = None  # exactly so many rounds
+    time: float | None = None  # seconds to spend; neither: until precise
+    most_runs: int = 100  # where `until precise` gives up
+    most_time: float = 900.0
+    warmups: int = 1
+    seed: int = 0
+    margin: float = 0.01
+    confidence: float = 0.99
+    sample_ms: int = 10
+    timeout: float | None = None
+    setup: str | None = None
+    prepare: str | None = None
+    input: str | None = None
+    output: str = "compare"  # compare, check (a difference is a failure) or discard
+    ignore_status: bool = False
+    extras: bool = True
+    server: "Server | None" = None
+
+    def __post_init__(self) -> None:
+        if self.runs is not None and self.time is not None:
+            raise UsageError("--runs and --time exclude each other: say how many rounds, or how long")
+        if self.runs is not None and self.runs < 1:
+            raise UsageError("--runs must be at least 1")
+        if not 0 < self.margin < 1:
+            raise UsageError("--margin is a share between 0 and 1, or a percentage: --margin 1%")
+        if not 0.5 <= self.confidence < 1:
+            raise UsageError("--confidence is a share from 0.5 to below 1, or a percentage: --confidence 99%")
+
+    def as_data(self) -> dict:
+        data = dataclasses.asdict(self)
+        data["with"] = data.pop("allocators")
+        return {name: value for name, value in data.items() if value is not None}
+
+
+@dataclass
+class Server:
+    """How a server is driven: started, waited for, loaded, left idle, stopped."""
+
+    load: str  # shell command
+    ready: str | None = None  # shell command that succeeds once the server answers
+    ready_timeout: float = 30.0
+    idle: float = 5.0  # seconds between the end of the load and the stop
+    stop: str | None = None  # shell command; without it, SIGTERM
+
+
+def seconds(text: str) -> float:
+    """90, 90s, 5m, 1h, 250ms."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?\s*", text)
+    if not found:
+        raise UsageError(f"{text!r} is no length of time; for example: 90, 250ms, 5m, 1h")
+    return float(found[1]) * {"ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600}[found[2] or "s"]
+
+
+def share(text: str) -> float:
+    """0.01 or 1%."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
+    if not found:
+        raise UsageError(f"{text!r} is no share; for example: 0.01 or 1%")
+    return float(found[1]) / (100 if found[2] else 1)

@@ -1,0 +1,127 @@
+"""What a person sees: one line of progress with the time left, then the table and the verdicts."""
+
+from rich.console import Console, Group
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from reheap_lab import figures, verdicts
+from reheap_lab.export import all_warnings
+from reheap_lab.figures import SAME, UNDECIDED
+from reheap_lab.results import Comparison, Run, Verdict
+from reheap_lab.rounds import Book
+
+STYLES = {SAME: "dim", UNDECIDED: "yellow"}
+GOOD = {figure.less for figure in figures.ALL.values()}
+
+
+class ProgressLine:
+    """A Watch. Without a terminal it is silent: a log wants the result, not the waiting."""
+
+    def __init__(self, console: Console):
+        self._progress = Progress(TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[left]}"),
+                                  console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._progress.add_task("warming up", total=None, left="")
+
+    def __enter__(self) -> "ProgressLine":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def running(self, subject: str, book: Book) -> None:
+        phase = f"round {book.rounds + 1}" if book.per_round() is not None or book.rounds else "warming up"
+        self._progress.update(self._task, description=f"{phase}: {subject}", left=left(book), **_share(book))
+
+    def ran(self, run: Run, book: Book) -> None:
+        if run.failed:
+            self._progress.console.print(Text(f"{run.subject}: {run.failed}", style="red"))
+
+
+def _share(book: Book) -> dict[str, float]:
+    rounds_left = book.stop.rounds_left(book) if book.rounds else None
+    return {} if rounds_left is None else {"completed": book.rounds, "total": book.rounds + rounds_left}
+
+
+def left(book: Book) -> str:
+    seconds = book.seconds_left()
+    if seconds is None:
+        return ""
+    if seconds < 60:
+        return f"{seconds:.0f} s left"
+    return f"{seconds / 60:.0f} min left" if seconds < 5400 else f"{seconds / 3600:.1f} h left"
+
+
+def show(comparison: Comparison, console: Console) -> None:
+    console.print(Group(*_parts(comparison)))
+
+
+def _parts(comparison: Comparison) -> list:
+    parts: list = [_summary(comparison)]
+    for table in (_profile(comparison), _calls(comparison)):
+        if table:
+            parts.append(table)
+    parts += [_sentence(verdict) for verdict in comparison.verdicts]
+    parts += [Text("careful: " + text, style="yellow") for text in all_warnings(comparison)]
+    return parts
+
+
+def _summary(comparison: Comparison) -> Table:
+    """A row for each allocator; beside each figure its ratio to the base, as the verdict has it."""
+    shown = [name for name in figures.ALL if name in comparison.summaries and name != "major_faults"]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("allocator")
+    for name in shown:
+        table.add_column(figures.ALL[name].label, justify="right")
+    for subject in comparison.subjects:
+        cells = [_cell(comparison, name, subject.name) for name in shown]
+        table.add_row(subject.name, *cells, style="red" if subject.failed else "")
+    return table
+
+
+def _cell(comparison: Comparison, figure: str, subject: str) -> Text:
+    summary = comparison.summaries.get(figure, {}).get(subject)
+    if summary is None:
+        return Text("–")
+    cell = Text(figures.describe(figure, summary.median))
+    verdict = comparison.verdict(figure, subject)
+    if verdict:
+        cell.append("\n" + verdicts.signed(verdict.ratio), style=style_of(verdict))
+    return cell
+
+
+def style_of(verdict: Verdict) -> str:
+    return STYLES.get(verdict.word) or ("green" if verdict.word in GOOD else "red")
+
+
+def _profile(comparison: Comparison) -> Table | None:
+    profiles = {name: extra.profile for name, extra in comparison.extras.items() if extra.profile}
+    if not profiles:
+        return None
+    kinds = list(dict.fromkeys(kind for profile in profiles.values() for kind in profile.shares))
+    rows = [[name, *(f"{100 * profile.shares.get(kind, 0):.1f} %" for kind in kinds)] for name, profile in profiles.items()]
+    return _small("time spent in", kinds, rows)
+
+
+def _calls(comparison: Comparison) -> Table | None:
+    calls = {name: extra.calls for name, extra in comparison.extras.items() if extra.calls}
+    if not calls:
+        return None
+    kinds = list(dict.fromkeys(kind for counts in calls.values() for kind in counts))
+    rows = [[name, *(f"{counts[kind]:,}" if kind in counts else "–" for kind in kinds)] for name, counts in calls.items()]
+    return _small("memory calls", kinds, rows)
+
+
+def _small(title: str, kinds: list[str], rows: list[list[str]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("\n" + title)
+    for kind in kinds:
+        table.add_column("\n" + kind, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _sentence(verdict: Verdict) -> Text:
+    return Text("• " + verdict.text, style=style_of(verdict))

@@ -1,0 +1,161 @@
+"""Reads the runs of a comparison and says what they show: summaries, verdicts in words, and what to be wary of."""
+
+from reheap_lab import figures, statistics
+from reheap_lab.figures import SAME, UNDECIDED, Figure
+from reheap_lab.results import Comparison, Summary, Verdict
+from reheap_lab.rounds import pairs
+from reheap_lab.statistics import Interval
+
+TOO_SHORT = 0.005  # seconds; below, the start of a process is most of what is measured
+MANY_OUTLIERS = 0.1
+DRIFT_P = 0.001
+DRIFT_CHANGE = 0.02
+
+
+def judge(comparison: Comparison) -> None:
+    """Fills outliers, summaries, verdicts and the warnings that follow from figures."""
+    confidence = comparison.settings.get("confidence", 0.99)
+    seed = comparison.settings.get("seed", 0)
+    _mark_outliers(comparison)
+    comparison.summaries = _summaries(comparison, confidence, seed)
+    comparison.verdicts = _verdicts(comparison, confidence, seed)
+    comparison.warnings += _wary(comparison)
+
+
+def base_of(comparison: Comparison) -> str | None:
+    """The first subject that has figures."""
+    return next((s.name for s in comparison.subjects if s.failed is None and comparison.measured(s.name)), None)
+
+
+def _names(comparison: Comparison) -> list[str]:
+    return [subject.name for subject in comparison.subjects if subject.failed is None]
+
+
+def _values(comparison: Comparison, subject: str, figure: str) -> list[float]:
+    return [run.figures[figure] for run in comparison.measured(subject) if figure in run.figures]
+
+
+def _mark_outliers(comparison: Comparison) -> None:
+    for subject in _names(comparison):
+        runs = [run for run in comparison.measured(subject) if "wall_s" in run.figures]
+        for run, far in zip(runs, statistics.outliers([run.figures["wall_s"] for run in runs])):
+            run.outlier = far
+
+
+def _known_figures(comparison: Comparison) -> list[str]:
+    """In the order of the table; what it does not know comes last."""
+    met = {name for run in comparison.runs for name in run.figures}
+    return [name for name in figures.ALL if name in met] + sorted(met - figures.ALL.keys())
+
+
+def _summaries(comparison: Comparison, confidence: float, seed: int) -> dict[str, dict[str, Summary]]:
+    found: dict[str, dict[str, Summary]] = {}
+    for figure in _known_figures(comparison):
+        for subject in _names(comparison):
+            middle = statistics.median(_values(comparison, subject, figure), confidence, seed)
+            if middle:
+                found.setdefault(figure, {})[subject] = Summary(middle.middle, middle.low, middle.high, middle.n)
+    return found
+
+
+# ---- verdicts -----------------------------------------------------------------------------------
+
+def _verdicts(comparison: Comparison, confidence: float, seed: int) -> list[Verdict]:
+    base = base_of(comparison)
+    margin = comparison.settings.get("margin", 0.01)
+    found = []
+    for figure in (f for f in figures.ALL.values() if f.judged):
+        for subject in _names(comparison):
+            if subject == base:
+                continue
+            ratio = statistics.paired_ratio(*pairs(comparison.runs, figure.name, subject, base), confidence, seed)
+            if ratio:
+                found.append(verdict(figure, subject, base, ratio, margin, confidence))
+    return found
+
+
+def verdict(figure: Figure, subject: str, base: str, ratio: Interval, margin: float, confidence: float) -> Verdict:
+    word = word_of(figure, ratio, margin)
+    more = statistics.more_runs(ratio, margin) if word == UNDECIDED else None
+    text = _text(figure, subject, base, ratio, word, more, margin, confidence)
+    return Verdict(figure.name, subject, base, ratio.middle, ratio.low, ratio.high, word, text, more)
+
+
+def word_of(figure: Figure, ratio: Interval, margin: float) -> str:
+    if statistics.equivalent(ratio, margin):
+        return SAME
+    if ratio.high < 1:
+        return figure.less
+    if ratio.low > 1:
+        return figure.more
+    return UNDECIDED
+
+
+def _text(figure: Figure, subject: str, base: str, ratio: Interval, word: str, more: int | None, margin: float,
+          confidence: float) -> str:
+    level = f"{100 * confidence:g} % interval"
+    around = f"{signed(ratio.low)} to {signed(ratio.high)}"
+    if word == SAME:
+        return f"{figure.label}: {SAME} between {subject} and {base} ({level} {around}, within ±{100 * margin:g} %)"
+    if word == UNDECIDED:
+        hint = f"; about {more} more runs would decide it" if more else ""
+        return f"{figure.label}: {UNDECIDED} between {subject} and {base} ({level} {around}){hint}"
+    verb = "uses" if figure.unit == "KiB" else "is"
+    return f"{figure.label}: {subject} {verb} {word} than {base}, by {amount(ratio)} ({level} {span(ratio)})"
+
+
+def signed(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def amount(ratio: Interval) -> str:
+    if ratio.middle >= 2:
+        return f"a factor of {ratio.middle:.3g}"
+    return f"{_percent(abs(ratio.middle - 1))} %"
+
+
+def span(ratio: Interval) -> str:
+    if ratio.middle >= 2:
+        return f"{ratio.low:.3g} to {ratio.high:.3g}"
+    ends = sorted((abs(ratio.low - 1), abs(ratio.high - 1)))
+    return f"{_percent(ends[0])} to {_percent(ends[1])} %"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f}" if share < 0.01 else f"{100 * share:.1f}"
+
+
+# ---- what to be wary of -------------------------------------------------------------------------
+
+def _wary(comparison: Comparison) -> list[str]:
+    warnings = []
+    for subject in _names(comparison):
+        walls = _values(comparison, subject, "wall_s")
+        warnings += _too_short(comparison, subject) + _drifting(subject, walls) + _outlying(comparison, subject)
+    return warnings
+
+
+def _too_short(comparison: Comparison, subject: str) -> list[str]:
+    summary = comparison.summaries.get("wall_s", {}).get(subject)
+    if summary is None or summary.median >= TOO_SHORT or comparison.kind == "server":
+        return []
+    return [f"{subject}: too short to measure ({figures.seconds(summary.median)}): most of it is the start of the process. "
+            "Give the command more work, or let it repeat its work"]
+
+
+def _drifting(subject: str, walls: list[float]) -> list[str]:
+    drift = statistics.drift(walls)
+    if drift is None or drift.p > DRIFT_P or abs(drift.change) < DRIFT_CHANGE:
+        return []
+    way = "rose" if drift.change > 0 else "fell"
+    return [f"{subject}: wall time {way} by {100 * abs(drift.change):.0f} % from the first round to the last (Spearman "
+            f"{drift.correlation:+.2f}): heat, another program, or state that the command keeps. Ratios within a round "
+            "bear it; the medians do not"]
+
+
+def _outlying(comparison: Comparison, subject: str) -> list[str]:
+    runs = comparison.measured(subject)
+    count = sum(run.outlier for run in runs)
+    if count < 2 or count <= MANY_OUTLIERS * len(runs):
+        return []
+    return [f"{subject}: {count} of {len(runs)} runs lie far from the others in wall time: is the machine busy?"]

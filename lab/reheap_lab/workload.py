@@ -1,0 +1,128 @@
+"""What is run under each allocator: a command, once from start to end. server.py and the replay have their own."""
+
+import hashlib
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from reheap_lab import runner
+from reheap_lab.allocators import Allocator, Testimony
+from reheap_lab.errors import LabError, UsageError
+from reheap_lab.runner import Ask, Measured
+from reheap_lab.settings import Settings
+
+TAIL = 400  # characters of what a failed command said
+
+
+@dataclass
+class Outcome:
+    measured: Measured
+    testimony: Testimony
+    failed: str | None = None
+    printed: str | None = None  # a digest of its standard output
+
+
+@dataclass
+class Extra:
+    """What one further run is for; None of it in a timed one."""
+
+    profile_hz: int | None = None
+    count_calls: bool = False
+
+
+class CommandWorkload:
+    kind = "command"
+
+    def __init__(self, command: list[str], settings: Settings, folder: pathlib.Path):
+        self.command = command
+        self.settings = settings
+        self.folder = folder  # for what is only needed during a run
+
+    def run(self, allocator: Allocator, extra: Extra | None = None) -> Outcome:
+        self._clear()
+        shell(self.settings.prepare, "--prepare")
+        launch = allocator.launch(self.argv(allocator), self.path("evidence"))
+        measured = self.drive(launch, self._ask(extra or Extra()))
+        outcome = Outcome(measured, Testimony.read(self.path("evidence")), self._failure(measured))
+        if self.settings.output != "discard":
+            outcome.printed = digest(self.path("stdout"))
+        self.complete(outcome)
+        return outcome
+
+    # What other kinds of work do differently.
+
+    def argv(self, allocator: Allocator) -> list[str]:
+        return self.command
+
+    def drive(self, launch, ask: Ask) -> Measured:
+        return runner.measure(launch, ask, self.path("record"))
+
+    def complete(self, outcome: Outcome) -> None:
+        """May add figures that the workload itself knows."""
+
+    # The rest is common.
+
+    def path(self, name: str) -> pathlib.Path:
+        return self.folder / name
+
+    def _clear(self) -> None:
+        for name in ("evidence", "record", "stdout", "stderr"):
+            self.path(name).unlink(missing_ok=True)
+
+    def _ask(self, extra: Extra) -> Ask:
+        settings = self.settings
+        stdout = os.devnull if settings.output == "discard" else str(self.path("stdout"))
+        return Ask(stdin=settings.input or os.devnull, stdout=stdout, stderr=str(self.path("stderr")),
+                   timeout=settings.timeout, sample_ms=settings.sample_ms, profile_hz=extra.profile_hz,
+                   count_calls=extra.count_calls)
+
+    def _failure(self, measured: Measured) -> str | None:
+        if self.settings.ignore_status:
+            measured.status = 0
+        reason = measured.failure(self.settings.timeout)
+        if reason is None:
+            return None
+        said = tail(self.path("stderr"))
+        return f"{reason}; it said: {said}" if said else reason
+
+
+def shell(command: str | None, option: str) -> None:
+    """A helper of the user's own, under no allocator of ours."""
+    if command is None:
+        return
+    done = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, errors="replace")
+    if done.returncode:
+        said = done.stderr.strip()[-TAIL:]
+        raise LabError(f"{option} failed with status {done.returncode}: {command}" + (f"\n{said}" if said else ""))
+
+
+def tail(path: pathlib.Path) -> str:
+    if not path.exists():
+        return ""
+    return path.read_text(encoding="utf-8", errors="replace").strip()[-TAIL:]
+
+
+def digest(path: pathlib.Path) -> str | None:
+    if not path.exists():
+        return None
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def find_program(command: list[str]) -> pathlib.Path:
+    """The file that `command` starts, or why it cannot."""
+    if not command:
+        raise UsageError("say what to measure: reheap compare -- CMD [ARGS...]")
+    found = shutil.which(command[0])
+    if found:
+        return pathlib.Path(found)
+    if os.path.isdir(command[0]):
+        raise UsageError(f"{command[0]} is a folder, not a program")
+    if os.path.exists(command[0]):
+        raise UsageError(f"{command[0]} cannot be executed. Allow it: chmod +x {shlex.quote(command[0])}")
+    blank = " (one word with blanks: leave out the quotes, or use sh -c)" if " " in command[0] else ""
+    raise UsageError(f"there is no program {command[0]}{blank}. Give its path, or add its folder to PATH")
