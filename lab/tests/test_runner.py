@@ -57,11 +57,25 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-S", "-c", code]
 
 
+def burn(seconds) -> str:
+    return f"import time\nwhile time.process_time() < {seconds}: pass"
+
+
 def wait_for(condition, seconds=20):
     limit = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < limit, "it did not come"
         time.sleep(0.01)
+
+
+def compiled(tmp_path, text, *flags) -> str:
+    source = tmp_path / "program.c"
+    source.write_text(text)
+    program = tmp_path / "program"
+    done = subprocess.run(["cc", "-O1", *flags, "-o", program, source], capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip("no C compiler that does this: " + done.stderr[-200:])
+    return str(program)
 
 
 # ---- what it measures -------------------------------------------------------------------------
@@ -100,8 +114,7 @@ def test_peak_is_that_of_a_child_waited_for(measure):
 
 
 def test_processor_time_of_children_counts(measure):
-    burn = "import time\nwhile time.process_time() < 0.3: pass"
-    measured = measure("sh", "-c", '"$0" -S -c "$1" & "$0" -S -c "$1" & wait', sys.executable, burn)
+    measured = measure("sh", "-c", '"$0" -S -c "$1" & "$0" -S -c "$1" & wait', sys.executable, burn(0.3))
     end = measured.one("end")
     used = end["user_us"] + end["system_us"]
     assert used >= 600_000
@@ -173,6 +186,28 @@ def test_watch_that_finds_nothing_leaves_the_figures_out(measure):
     end = measure("true", options=["--watch", "nobody"]).one("end")
     assert not {"watched", "user_us", "peak_rss_kib", "minor_faults"} & end.keys()
     assert end["exit"] == 0
+
+
+# ---- where the time goes ----------------------------------------------------------------------
+
+
+def time_by_module(measured) -> dict[str, int]:
+    return {pathlib.Path(line["module"]).name: line["samples"] for line in measured.one("profile")["modules"]}
+
+
+def test_a_profile_has_a_sample_for_each_moment_of_the_time_used(measure):
+    measured = measure(*python(burn(0.5)), options=["--profile", "500"])
+    profile = measured.one("profile")
+    assert profile["hz"] == 500 and profile["lost"] == 0
+    assert 150 < sum(time_by_module(measured).values()) < 1000  # 250 and what starting took
+
+
+def test_a_profile_follows_children_and_names_their_files(measure, tmp_path):
+    text = "#include <time.h>\nint main(void) { volatile long n = 0;\n" \
+           "while (clock() < CLOCKS_PER_SEC / 3) for (long i = 0; i < 100000; i++) n += i; return 0; }\n"
+    program = compiled(tmp_path, text)
+    found = time_by_module(measure("sh", "-c", f"{program} & {program} & wait", options=["--profile", "500"]))
+    assert found["program"] > 0.7 * sum(found.values())
 
 
 # ---- what the command is given ----------------------------------------------------------------
@@ -315,16 +350,6 @@ def test_the_witness_names_the_allocator_in_each_process(measure, tmp_path):
     found = served(measure, tmp_path, "sh", "-c", "ls / > /dev/null; true", preload=[REHEAP])
     assert len(found["processes"]) == 2
     assert [found[function] for function in FUNCTIONS] == [[str(REHEAP)]] * 4
-
-
-def compiled(tmp_path, text, *flags) -> str:
-    source = tmp_path / "program.c"
-    source.write_text(text)
-    program = tmp_path / "program"
-    done = subprocess.run(["cc", "-O1", *flags, "-o", program, source], capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.skip("no C compiler that does this: " + done.stderr[-200:])
-    return str(program)
 
 
 def test_a_jump_in_the_program_is_not_taken_for_the_allocator(measure, tmp_path):

@@ -11,6 +11,7 @@
 
 #include "runner/linux/child.h"
 #include "runner/linux/clock.h"
+#include "runner/linux/perf.h"
 #include "runner/linux/signals.h"
 #include "runner/linux/tree.h"
 
@@ -23,6 +24,8 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 // A look at a tree of thousands of processes takes long. Then there are fewer: they take this part of one processor.
 constexpr std::int64_t kSamplerShare = 50;
 
+constexpr std::int64_t kDrainInterval = kSecond / 10;
+
 // For Windows, and so for Wine's launcher, a process has ended a moment before it has for Linux; and who is killed needs
 // a moment to die.
 constexpr std::int64_t kLate = 2 * kSecond;
@@ -31,7 +34,9 @@ constexpr int kTickMs = 4;
 class Run {
  public:
   Run(const Options& options, Lines& lines)
-      : options_(options), lines_(lines), child_(options), tree_(child_.id(), options.watch) {}
+      : options_(options), lines_(lines), child_(options), tree_(child_.id(), options.watch) {
+    if (options.profile_hz > 0) perf_.emplace(child_.id(), options.profile_hz);
+  }
 
   void go() {
     const std::int64_t own_before = own_ns();
@@ -52,20 +57,22 @@ class Run {
     deadline_ = options_.timeout
                     ? started() + static_cast<std::int64_t>(*options_.timeout * double(kSecond))
                     : kNever;
+    next_drain_ = perf_ ? started() : kNever;
     while (!ended_ns_) {
       wait_for_news();
       if (ended_ns_) return;
       if (now_ns() >= deadline_) time_out();
       if (now_ns() >= next_look_) look(interval);
+      if (now_ns() >= next_drain_) drain();
     }
   }
 
   void wait_for_news() {
-    const std::int64_t left = std::max<std::int64_t>(0, std::min(next_look_, deadline_) - now_ns());
+    const std::int64_t next = std::min({next_look_, next_drain_, deadline_});
+    const std::int64_t left = std::max<std::int64_t>(0, next - now_ns());
     const timespec limit{left / kSecond, left % kSecond};
-    const bool endless = std::min(next_look_, deadline_) == kNever;
     pollfd news{signals_.file(), POLLIN, 0};
-    if (ppoll(&news, 1, endless ? nullptr : &limit, nullptr) <= 0) return;
+    if (ppoll(&news, 1, next == kNever ? nullptr : &limit, nullptr) <= 0) return;
     const std::int64_t now = now_ns();
     while (int number = signals_.next()) {
       if (number == SIGCHLD) {
@@ -105,6 +112,11 @@ class Run {
     next_look_ = std::max(next_look_ + interval, now_ns() + cost * kSamplerShare);
   }
 
+  void drain() {
+    perf_->drain();
+    next_drain_ = now_ns() + kDrainInterval;
+  }
+
   bool waits_for_late() { return timed_out_ ? tree_.living() > 0 : tree_.waits_for_watched(); }
 
   void wait_for_late() {
@@ -117,6 +129,7 @@ class Run {
   }
 
   void finish(std::int64_t sampler_us) {
+    if (perf_) lines_.profile(perf_->finish());
     End end = tree_.used();
     end.wall_us = (*ended_ns_ - started()) / 1000;
     // A peak that is no more than what the process was born with says nothing about the command.
@@ -136,7 +149,8 @@ class Run {
   Signals signals_;
   Child child_;
   Tree tree_;
-  std::int64_t next_look_ = kNever, deadline_ = kNever;
+  std::optional<Perf> perf_;
+  std::int64_t next_look_ = kNever, next_drain_ = kNever, deadline_ = kNever;
   std::optional<std::int64_t> ended_ns_;
   int status_ = 0;
   bool timed_out_ = false, stopped_ = false;

@@ -1,0 +1,56 @@
+// A profile by the kernel's own sampler: the command, its threads and its children, each 1/hz of a second that they run.
+#pragma once
+
+#include <linux/perf_event.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runner/lines.h"
+#include "runner/linux/modules.h"
+
+namespace runner {
+
+class Perf {
+ public:
+  // Why the kernel does not let us; empty when it does.
+  static std::string refusal(int hz);
+
+  // Begins when the process becomes another program. Throws Failure.
+  Perf(pid_t process, int hz);
+  ~Perf();
+  Perf(const Perf&) = delete;
+  Perf& operator=(const Perf&) = delete;
+
+  // Takes what the kernel has written; to be called several times a second.
+  void drain();
+
+  Profile finish();
+
+ private:
+  // One ring for each processor: the kernel writes, we read.
+  struct Ring {
+    int file;
+    perf_event_mmap_page* head;
+    std::size_t size;  // of the data, which follow the first page
+  };
+  struct Record {
+    std::uint64_t time;
+    std::vector<char> bytes;  // with its header
+  };
+
+  bool add_ring(pid_t process, int processor);
+  void read(Ring& ring);
+  void account_until(std::uint64_t time);
+  void account(const Record& record);
+
+  const int hz_;
+  std::vector<Ring> rings_;
+  std::vector<Record> pending_;
+  std::int64_t lost_ = 0;
+  Modules modules_;
+};
+
+}  // namespace runner
