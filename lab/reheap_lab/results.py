@@ -38,6 +38,7 @@ class Series:
     rss_kib: list[float] = field(default_factory=list)
     busy_cores: list[float] = field(default_factory=list)  # since the sample before
     commit_kib: list[float] = field(default_factory=list)
+    live_kib: list[float] = field(default_factory=list)  # in a replay: what the program had asked for
 
 
 @dataclass

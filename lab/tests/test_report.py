@@ -8,7 +8,7 @@ from comparisons import made_up
 
 from reheap_lab import report
 from reheap_lab.report import units
-from reheap_lab.results import Comparison, Run, Series, Subject
+from reheap_lab.results import Comparison, Run, Series, Subject, Summary
 
 HOSTILE = '<script>alert("$x$")</script>\'"&\x1b[31m\u202e'
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -154,6 +154,34 @@ def test_one_allocator_without_series(tmp_path):
     page, _ = page_of(comparison, tmp_path)
     assert "nothing to compare" in page.text and "Memory over time" not in page.text
     assert "Where the time goes" not in page.text and "Wall time" in page.text
+
+
+def only_series(kind: str) -> Comparison:
+    """Little to draw beside what happened over time."""
+    comparison = made_up(("system", "reheap"), runs=2, points=20, kind=kind)
+    comparison.summaries, comparison.verdicts, comparison.extras = {}, [], {}
+    for run in comparison.runs:
+        run.figures, run.series.busy_cores = {}, []
+    return comparison
+
+
+def test_a_replay_shows_resident_over_live(tmp_path):
+    comparison = only_series("replay")
+    for run in comparison.runs:
+        run.series.live_kib = [value / 1.25 for value in run.series.rss_kib]
+    comparison.summaries["resident_over_live"] = {"system": Summary(1.25, 1.249, 1.251, 2)}
+    page, _ = page_of(comparison, tmp_path)
+    assert "Resident over live memory: the median of the runs" in page.text and "replaying a trace" in page.text
+    assert "Further figures" in page.text and "1.250 1.249 – 1.251" in page.text
+    row = re.search(r"resident over live memory, median.*?reheap([ \d.]+)", page.text, re.IGNORECASE).group(1)
+    assert "1.250" in row and row.replace("1.250", "").strip() == ""
+
+
+def test_a_server_shows_when_it_was_left_alone(tmp_path):
+    comparison = only_series("server")
+    comparison.settings["server"] = {"load": "redis-benchmark", "idle": 4.0}
+    page, _ = page_of(comparison, tmp_path)
+    assert "the server was left alone" in page.text and "serving" in page.text
 
 
 def test_nothing_was_measured_at_all(tmp_path):

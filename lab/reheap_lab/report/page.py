@@ -92,12 +92,14 @@ def _pictures(comparison: Comparison, looks: dict[str, Look]) -> dict:
 
     memory = timelines.timeline(comparison, "rss_kib", "resident memory", "KiB", looks)
     commit = timelines.timeline(comparison, "commit_kib", "committed memory", "KiB", looks)
+    live = timelines.timeline(comparison, "live_kib", "live memory", "KiB", looks)
+    over = timelines.timeline(comparison, "over_live", "resident over live memory", "", looks)
     cores = timelines.timeline(comparison, "busy_cores", "cores busy", "", looks)
     return {
         "forests": of(plots.forest, HEADLINES),
         "distributions": of(plots.distribution, HEADLINES),
         "orders": of(plots.in_order, ("wall_s",)) or of(plots.in_order, ("cpu_s",)),
-        "memory": [line for line in (memory, commit) if line],
+        "memory": [line for line in (over, memory, live, commit) if line],
         "cores": cores,
         "shares": plots.shares(comparison, looks),
     }

@@ -14,6 +14,7 @@ from .plots import WIDE, Picture
 SMALL = (250, 150)
 MOST_SINGLES = 12  # runs drawn one by one
 MOST_POINTS = 160  # of one run
+LITTLE = 0.05  # of the most that lived
 GRID = 240  # points of a median
 
 
@@ -37,8 +38,9 @@ class Timeline:
 
 
 def timeline(comparison: Comparison, key: str, title: str, unit: str, looks: dict[str, Look]) -> Timeline | None:
-    """The series named `key` of every allocator that has it."""
-    raw = {s: [_points(run, key) for run in comparison.measured(s)] for s in looks}
+    """The series named `key` of every allocator that has it; `over_live` is resident over live memory."""
+    points = _over_live if key == "over_live" else lambda run: _points(run, key)
+    raw = {s: [points(run) for run in comparison.measured(s)] for s in looks}
     raw = {s: [points for points in runs if points is not None] for s, runs in raw.items()}
     raw = {s: runs for s, runs in raw.items() if runs}
     if not raw:
@@ -49,8 +51,9 @@ def timeline(comparison: Comparison, key: str, title: str, unit: str, looks: dic
     courses = [_course(s, looks[s], runs, clock.size, scale.size) for s, runs in raw.items()]
     top = max(float(v.max()) for c in courses for _, v in [*c.singles, (c.time, c.median)]) * 1.06 or 1.0
     end = max(float(c.time[-1]) for c in courses)
-    y_label = f"{title}, {scale.unit}"
-    apart = [_small(course, courses, top, end, title, scale.unit, clock.unit) for course in courses]
+    y_label = f"{title}, {scale.unit}".rstrip(", ")
+    idle = _idle(comparison) / clock.size
+    apart = [_small(course, courses, top, end, idle, title, scale.unit, clock.unit) for course in courses]
     columns = [clock.text(end * clock.size * tenth / 10) for tenth in range(1, 11)]
     rows = [(c.subject, [_value_at(c, end * tenth / 10, scale) for tenth in range(1, 11)]) for c in courses]
     return Timeline(_together(courses, top, end, y_label, clock.unit), apart, rows, columns)
@@ -61,6 +64,17 @@ def _points(run: Run, key: str) -> tuple[np.ndarray, np.ndarray] | None:
     if len(time) < 2 or len(values) != len(time):
         return None
     return np.asarray(time, dtype=float), np.asarray(values, dtype=float)
+
+
+def _over_live(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
+    """Where next to nothing lives, the quotient says nothing: it is left out there."""
+    resident, live = _points(run, "rss_kib"), _points(run, "live_kib")
+    if resident is None or live is None:
+        return None
+    enough = live[1] > LITTLE * live[1].max()
+    if enough.sum() < 2:
+        return None
+    return resident[0][enough], resident[1][enough] / live[1][enough]
 
 
 def _course(subject: str, look: Look, runs: list, second: float, size: float) -> Course:
@@ -85,6 +99,12 @@ def thin(time: np.ndarray, values: np.ndarray, most: int) -> tuple[np.ndarray, n
         kept |= {int(part[values[part].argmin()]), int(part[values[part].argmax()])}
     index = sorted(kept)
     return time[index], values[index]
+
+
+def _idle(comparison: Comparison) -> float:
+    """How many seconds a server was left alone at the end."""
+    server = comparison.settings.get("server") if comparison.kind == "server" else None
+    return float(server.get("idle") or 0) if isinstance(server, dict) else 0.0
 
 
 def _value_at(course: Course, time: float, scale: units.Scale) -> str:
@@ -118,10 +138,13 @@ def _together(courses: list[Course], top: float, end: float, y_label: str, clock
     return Picture(svg.render(made, alt), y_label)
 
 
-def _small(course: Course, courses: list[Course], top: float, end: float, title: str, unit: str, clock: str) -> Picture:
+def _small(course: Course, courses: list[Course], top: float, end: float, idle: float, title: str, unit: str,
+           clock: str) -> Picture:
     made = svg.figure(*SMALL)
     axes = made.add_axes((0.145, 0.2, 0.82, 0.64))
     _frame(axes, top, end, 5)
+    if idle:
+        axes.axvspan(max(0.0, float(course.time[-1]) - idle), float(course.time[-1]), color=role("band"), linewidth=0)
     for other in courses:
         if other is not course:
             axes.plot(other.time, other.median, color=role("line"), linewidth=1)
@@ -129,7 +152,7 @@ def _small(course: Course, courses: list[Course], top: float, end: float, title:
         axes.plot(time, values, color=course.look.colour, linewidth=0.7, alpha=0.35)
     axes.plot(course.time, course.median, color=course.look.colour, linewidth=2)
     axes.set_title(svg.label(course.subject, 26), loc="left", fontweight="bold")
-    axes.set_title(f"{unit} over {clock}", loc="right", color=role("muted"), fontsize=9)
+    axes.set_title(f"{unit or 'number'} over {clock}", loc="right", color=role("muted"), fontsize=9)
     peak = float(np.max(course.median))
-    alt = f"{title} of {course.subject} over time, at most {peak:,.4g} {unit}"
+    alt = f"{title} of {course.subject} over time, at most {peak:,.4g} {unit}".rstrip()
     return Picture(svg.render(made, alt), course.subject)

@@ -63,7 +63,8 @@ def _facts(info: dict) -> list[tuple[str, str, str]]:
              ("allocated", allocated, lambda a: amount(a["bytes"]),
               f"in {count(allocated['blocks'])} blocks" if allocated else ""),
              ("cross-thread", crossed, lambda c: f"{c['share']:.1%}", "of the frees, by another thread"),
-             ("never freed", never, lambda n: amount(n["bytes"]), f"in {count(never['blocks'])} blocks" if never else ""),
+             ("never freed", never, lambda n: amount(n["bytes"]),
+              f"in {count(never['blocks'])} blocks" if never else ""),
              ("fragmentation potential", fragments, lambda f: f"{f['potential']:.1%}",
               "of the peak that the simplest allocator would hold beside live memory")]
     return [(name, write(value), note) for name, value, write, note in found if value is not None]
@@ -93,7 +94,8 @@ def _hot(info: dict) -> list[dict]:
     size, peak = (units.of_unit("bytes", [row.get(key, 0) for row in rows]) for key in ("bytes", "peak_live_bytes"))
     return [{"name": _size_name(row), "blocks": count(row["blocks"]), "share": f"{row['blocks'] / whole:.1%}",
              "bytes": size.text(row["bytes"]),
-             "peak": peak.text(row["peak_live_bytes"]) if "peak_live_bytes" in row else "–", "bar": f"{row['blocks'] / most * 100:.1f}"} for row in rows]
+             "peak": peak.text(row["peak_live_bytes"]) if "peak_live_bytes" in row else "–",
+             "bar": f"{row['blocks'] / most * 100:.1f}"} for row in rows]
 
 
 def _size_rows(info: dict) -> list[tuple[str, str, str, str]]:

@@ -36,9 +36,8 @@ def of_unit(unit: str, values: Iterable[float]) -> Scale:
     sizes = sorted(abs(v) for v in values if v)
     largest, middle = (sizes[-1], sizes[len(sizes) // 2]) if sizes else (0.0, 0.0)
     name, size = _step(unit, largest)
-    if unit in ("", "bytes") and size == 1.0:
-        whole = all(v == int(v) for v in sizes)
-        return Scale("" if unit == "" else name, size, 0 if whole or middle >= 100 else 1)
+    if size == 1.0 and all(v == int(v) for v in sizes):
+        return Scale(name, size, 0)
     digits = math.floor(math.log10(middle / size)) if middle else 0
     return Scale(name, size, min(3, max(0, 3 - digits)))
 
