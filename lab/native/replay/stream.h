@@ -1,0 +1,50 @@
+// Reads one thread's operations through a window of one chunk.
+#pragma once
+
+#include <cstdint>
+
+#include "replay/compiled.h"
+#include "replay/system.h"
+
+namespace lab {
+
+struct Operation {
+  compiled::Kind kind;
+  bool remote;
+  std::uint8_t alignment_log2;
+  std::uint32_t touched;      // KiB; kTouchUnknown: all
+  std::uint32_t old_touched;  // of a realloc
+  std::uint32_t generation;   // to wait for, when remote
+  std::uint64_t slot;
+  std::uint64_t size;      // of a free: what the block has
+  std::uint64_t old_size;  // of a realloc
+  std::uint64_t amount;    // of kEpoch and kAt
+};
+
+class Stream {
+ public:
+  // `window` holds compiled::kChunkBytes. Nothing is read before the first `next`.
+  Stream(sys::File file, std::uint64_t first_chunk, std::uint8_t* window)
+      : file_(file), next_chunk_(first_chunk), window_(window) {}
+
+  // The next operation; kEnd for ever after the last. False: the file is damaged there.
+  bool next(Operation& operation);
+
+  bool verify_checksums = false;
+  std::uint64_t chunk_offset() const { return chunk_; }
+
+ private:
+  bool load();
+  std::uint64_t size_and_touch(std::uint32_t& touched);
+  void decode(Operation& operation);
+
+  sys::File file_;
+  std::uint64_t next_chunk_;
+  std::uint64_t chunk_ = 0;
+  std::uint8_t* window_;
+  const std::uint8_t* at_ = nullptr;
+  const std::uint8_t* end_ = nullptr;
+  std::uint64_t slot_ = 0;
+};
+
+}  // namespace lab
