@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Runs a Windows program under Wine: tools/wine.py [--timeout SECONDS] PROGRAM [ARGUMENTS]
+"""Runs a Windows program under Wine: tools/wine.py [--timeout SECONDS | --become] PROGRAM [ARGUMENTS]
 
 What the test builds for Windows use as their emulator, made to be used by many at once and by nobody's hand:
   - the prefix (Wine's C: drive and registry) is its own, made once, Windows 10, and asks nothing;
   - the server outlives the program, so that only the first one pays for a cold start, and leaves after some idle minutes;
   - the program's streams are ours and its exit status is handed on (Unix keeps its low eight bits);
   - whatever the program started is ended with it, after a timeout too (status 124).
+
+With --become it turns into Wine's loader instead: who started it then sees Wine's processes itself, and has to end them.
 
 A 32-bit program finds a prefix of its own and the 32-bit half of Wine, which tools/fetch_windows.py brings.
 
@@ -240,6 +242,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/wine.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--timeout", type=float, default=os.environ.get("REHEAP_WINE_TIMEOUT"), metavar="SECONDS")
+    parser.add_argument("--become", action="store_true", help="leave what it starts to the caller")
     parser.add_argument("program")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
@@ -251,6 +254,8 @@ def main() -> int:
         prefix.make_ready()
         command = [prefix.loader, arguments.program, *arguments.arguments]
         environment = prefix.environment()
+        if arguments.become:
+            os.execve(command[0], command, environment)
     except (Failure, fetch_windows.Failure, subprocess.SubprocessError, struct.error, OSError) as failure:
         print(f"wine.py: {failure}", file=sys.stderr)
         return CANNOT_RUN

@@ -1,0 +1,37 @@
+// One command in a job of its own, with what it starts.
+#pragma once
+
+#include <string>
+
+#include "handle.h"
+#include "runner/options.h"
+
+namespace runner {
+
+class Command {
+ public:
+  // Created suspended, so that not even its first instruction runs outside the job. Throws Failure.
+  Command(std::wstring line, const Options& options);
+  ~Command();
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  void resume();
+  // Whether it has ended after that time; processes that it started may live on.
+  bool wait(DWORD milliseconds) const;
+  DWORD exit_code() const;
+  void end_all();  // with all it started
+
+  HANDLE job() const { return job_.get(); }
+  HANDLE process() const { return process_.get(); }
+  DWORD id() const { return id_; }
+
+ private:
+  void create(std::wstring& line, const Options& options, STARTUPINFOW& startup);
+
+  Handle job_, process_, thread_;
+  DWORD id_ = 0;
+  bool resumed_ = false;
+};
+
+}  // namespace runner
