@@ -1,33 +1,35 @@
-"""`reheap calibrate`: the statistics on made-up runs whose truth is known."""
+"""`reheap calibrate`: rounds, statistics and verdicts on made-up runs whose truth is known."""
 
 import collections
 import json
 import pathlib
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import click
 import numpy
-import rich.console
 import rich.table
 
-from . import figures, statistics, synthetic
-from .statistics import Interval
-from .synthetic import BUSY, MEMORY, QUIET, WILD, Truth
+from reheap_lab import figures, synthetic, verdicts
+from reheap_lab.cli import console
+from reheap_lab.errors import LabError
+from reheap_lab.results import Comparison, Run, Subject, Verdict
+from reheap_lab.rounds import Book, Fixed, Precise, Quiet, Stop, run_rounds, stop_of
+from reheap_lab.settings import Settings
+from reheap_lab.synthetic import BUSY, MEMORY, QUIET, WILD, Truth
 
-TRIALS, ROUNDS, SEED = 100, 20, 1
-CONFIDENCE, MARGIN = 0.95, 0.01
-FIRST_LOOK, LOOK_EVERY, MOST_ROUNDS = 5, 3, 100  # of a comparison that goes on until it is precise
+TRIALS, ROUNDS, SEED = 100, 30, 1
+SETTINGS = Settings(most_time=float("inf"))
+SUBJECTS = ["base", "other"]
 
-FALSE_CLAIMS = 0.05  # at most: what a confidence of 95 % promises
+FALSE_CLAIMS = 0.05  # at most
 FOUND = 0.95  # at least
-COVERED = 0.90  # at least: of 100 intervals of 95 %, fewer than 90 hold the truth once in a hundred calibrations
+COVERED = 0.95  # at least: fewer than 95 of 100 intervals of 99 % hold the truth in one calibration of two hundred
 
 EQUALS = [Truth("the same twice", noise) for noise in (QUIET, BUSY, WILD)] + [
     Truth("the same twice", MEMORY, "peak_rss_kib", typical=100_000)]
 PLANTED = [Truth("3 % slower", QUIET, ratio=1.03), Truth("3 % slower", BUSY, ratio=1.03),
            Truth("10 % more memory", MEMORY, "peak_rss_kib", 1.10, typical=100_000)]
-TO_THE_END = [Truth("the same twice", BUSY), Truth("the same twice", MEMORY, "peak_rss_kib", typical=100_000),
+TO_THE_END = [Truth("the same twice", QUIET), Truth("the same twice", BUSY), Truth("the same twice", MEMORY, "peak_rss_kib", typical=100_000),
               Truth("3 % slower", BUSY, ratio=1.03)]
 
 
@@ -61,59 +63,46 @@ class Score:
         return self.right >= least * self.trials and self.covered >= COVERED * self.trials
 
 
-Run = Callable[[Truth, numpy.random.Generator], Interval]
-
-
-def fixed(rounds: int) -> Run:
-    """So many rounds, then one look."""
-    def run(truth: Truth, random: numpy.random.Generator) -> Interval:
-        return _ratio(synthetic.pairs(truth, rounds, random), rounds)
-
-    return run
-
-
-def until_precise(truth: Truth, random: numpy.random.Generator) -> Interval:
-    """Looks again and again, and stops when the interval is narrow enough."""
-    values = synthetic.pairs(truth, MOST_ROUNDS, random)
-    for rounds in range(FIRST_LOOK, MOST_ROUNDS + 1, LOOK_EVERY):
-        ratio = _ratio(values, rounds)
-        if statistics.precise(ratio, MARGIN):
-            break
-    return ratio
-
-
-def _ratio(values: numpy.ndarray, rounds: int) -> Interval:
-    return statistics.paired_ratio(values[:rounds, 1], values[:rounds, 0], CONFIDENCE)
-
-
-def score(truth: Truth, way: str, run: Run, trials: int = TRIALS, seed: int = SEED, strict: bool = False) -> Score:
+def score(truth: Truth, stop: Stop, trials: int = TRIALS, seed: int = SEED) -> Score:
     random = numpy.random.default_rng(seed)
-    intervals = [run(truth, random) for _ in range(trials)]
-    words = collections.Counter(word(truth.figure, interval) for interval in intervals)
-    covered = sum(interval.low <= truth.ratio <= interval.high for interval in intervals)
-    width = float(numpy.median([interval.high / interval.low - 1 for interval in intervals]))
-    return Score(truth, way, dict(words), covered, width, strict)
+    found = [said(truth, stop, random) for _ in range(trials)]
+    words = collections.Counter(verdict.word for verdict in found)
+    covered = sum(verdict.low <= truth.ratio <= verdict.high for verdict in found)
+    width = float(numpy.median([verdict.high / verdict.low - 1 for verdict in found]))
+    return Score(truth, way(stop), dict(words), covered, width, strict=isinstance(stop, Precise))
 
 
-def word(figure: str, ratio: Interval) -> str:
-    if statistics.equivalent(ratio, MARGIN):
-        return figures.SAME
-    if not statistics.differs(ratio):
-        return figures.UNDECIDED
-    return figures.ALL[figure].more if ratio.middle > 1 else figures.ALL[figure].less
+def said(truth: Truth, stop: Stop, random: numpy.random.Generator) -> Verdict:
+    """One comparison as `reheap compare` makes it, but that no program runs."""
+    values = synthetic.pairs(truth, SETTINGS.most_runs, random)
+
+    def measure(subject: str, number: int, place: int, warmup: bool) -> Run:
+        figure = float(values[number, SUBJECTS.index(subject)])
+        return Run(subject, number, place, warmup, {truth.figure: figure})
+
+    book = Book(SUBJECTS, stop)
+    run_rounds(book, measure, 0, SETTINGS.seed, Quiet())
+    comparison = Comparison(["made up"], settings=SETTINGS.as_data(), subjects=[Subject(name) for name in SUBJECTS],
+                            runs=book.runs)
+    verdicts.judge(comparison)
+    return comparison.verdict(truth.figure, SUBJECTS[1])
+
+
+def way(stop: Stop) -> str:
+    return f"{stop.runs} rounds" if isinstance(stop, Fixed) else "until precise"
 
 
 def scores(trials: int = TRIALS, rounds: int = ROUNDS, seed: int = SEED) -> list[Score]:
-    once = [score(truth, f"{rounds} rounds", fixed(rounds), trials, seed) for truth in EQUALS + PLANTED]
-    return once + [score(truth, "until precise", until_precise, trials, seed, strict=True) for truth in TO_THE_END]
+    once = [score(truth, Fixed(rounds), trials, seed) for truth in EQUALS + PLANTED]
+    return once + [score(truth, stop_of(SETTINGS), trials, seed) for truth in TO_THE_END]
 
 
 @click.command()
 @click.option("--trials", default=TRIALS, show_default=True, type=click.IntRange(1), help="Comparisons of each kind.")
-@click.option("--runs", default=ROUNDS, show_default=True, type=click.IntRange(5), help="Rounds of a comparison.")
+@click.option("--runs", default=ROUNDS, show_default=True, type=click.IntRange(5, SETTINGS.most_runs), help="Rounds of a comparison.")
 @click.option("--seed", default=SEED, show_default=True, type=click.IntRange(0), help="Of the made-up runs.")
 @click.option("--export", type=click.Path(dir_okay=False, path_type=pathlib.Path), help="Write the scores as JSON.")
-def calibrate(trials: int, runs: int, seed: int, export: pathlib.Path | None) -> None:
+def command(trials: int, runs: int, seed: int, export: pathlib.Path | None) -> None:
     """Try the statistics on made-up runs whose truth is known.
 
     Equals must not be called different in more than 5 of 100 comparisons, and must be called equal in 95 of those that
@@ -121,12 +110,12 @@ def calibrate(trials: int, runs: int, seed: int, export: pathlib.Path | None) ->
     status 1 when they do not.
     """
     found = scores(trials, runs, seed)
-    rich.console.Console().print(_table(found))
+    console().print(_table(found))
     if export:
         rows = [asdict(s) | {"trials": s.trials, "right": s.right, "good": s.good} for s in found]
         export.write_text(json.dumps({"seed": seed, "scores": rows}, indent=1) + "\n", encoding="utf-8")
     if not all(s.good for s in found):
-        raise click.exceptions.Exit(1)
+        raise LabError("where it says BAD, the lab did not see what was there; more runs may help, else trust it less")
 
 
 def _table(found: list[Score]) -> rich.table.Table:
