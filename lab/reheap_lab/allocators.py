@@ -6,6 +6,7 @@ import pathlib
 import platform
 import re
 import subprocess
+import sys
 from dataclasses import dataclass, field
 
 from reheap_lab import elf, native
@@ -124,7 +125,7 @@ def installed(folders: list[pathlib.Path] | None = None, kind: elf.Kind | None =
     for name, file in OWN.items():
         path = _own_library(name, file, places)
         if path:
-            found[name] = Allocator(name, (path,), _version(path))
+            found[name] = Allocator(name, (path,), _own_version(path) or _version(path))
     for name, patterns in KNOWN.items():
         path = _first(places, patterns, kind or elf.own())
         if path:
@@ -158,6 +159,18 @@ def _loadable(path: pathlib.Path, kind: elf.Kind | None) -> bool:
         return path.is_file() and elf.kind(path) is not None and kind in (None, elf.kind(path))
     except OSError:
         return False
+
+
+def _own_version(path: pathlib.Path) -> str | None:
+    """What the library says of itself, in a process that runs on it."""
+    asked = ("import ctypes; version = ctypes.CDLL(None).rh_version; version.restype = ctypes.c_char_p; "
+             "print(version().decode())")
+    try:
+        done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=30,
+                              env=os.environ | {"LD_PRELOAD": str(path)})
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
 
 
 def _version(path: pathlib.Path) -> str | None:

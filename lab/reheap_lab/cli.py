@@ -80,7 +80,8 @@ def _completion(words: list[str]) -> int:
     shell = get_completion_class(words[0]) if len(words) == 1 else None
     if shell is None:
         raise UsageError("say for which shell: reheap completion bash, zsh or fish")
-    click.echo(shell(main_group, {}, "reheap", "_REHEAP_COMPLETE").source())
+    variable = f"_{_name().replace('-', '_').upper()}_COMPLETE"  # what click looks for
+    click.echo(shell(main_group, {}, _name(), variable).source())
     return 0
 
 

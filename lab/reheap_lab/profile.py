@@ -7,7 +7,7 @@ from typing import Any
 from reheap_lab.results import Module, Profile
 
 KINDS = ("allocator", "libc", "kernel", "program", "other")
-LIBC = re.compile(r"^(libc|libpthread|libm|librt|libdl|ld-linux[\w-]*|ld-musl[\w-]*|ld)[-.]")
+LIBC = re.compile(r"^(libc|libpthread|libm|librt|libdl|ld-linux[\w-]*|ld-musl[\w-]*)([-.][\w.-]+)?\.so(\.|$)")
 
 
 def kind_of(module: str, libraries: list[str]) -> str:

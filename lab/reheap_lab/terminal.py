@@ -12,6 +12,7 @@ from reheap_lab.results import Comparison, Run, Verdict
 from reheap_lab.rounds import Book
 
 STYLES = {SAME: "dim", UNDECIDED: "yellow"}
+IN_TABLE_ONLY = ("user_s", "system_s")  # CPU time has a sentence, its parts have not
 GOOD = {figure.less for figure in figures.ALL.values()}
 
 
@@ -62,7 +63,7 @@ def _parts(comparison: Comparison) -> list:
     for table in (_profile(comparison), _calls(comparison)):
         if table:
             parts.append(table)
-    parts += [_sentence(verdict) for verdict in comparison.verdicts]
+    parts += [_sentence(verdict) for verdict in comparison.verdicts if verdict.figure not in IN_TABLE_ONLY]
     parts += [Text("careful: " + text, style="yellow") for text in all_warnings(comparison)]
     return parts
 

@@ -8,6 +8,7 @@ from reheap_lab.statistics import Interval
 
 TOO_SHORT = 0.005  # seconds; below, the start of a process is most of what is measured
 MANY_OUTLIERS = 0.1
+MANY_RUNS = 1000
 DRIFT_P = 0.001
 DRIFT_CHANGE = 0.02
 
@@ -98,10 +99,17 @@ def _text(figure: Figure, subject: str, base: str, ratio: Interval, word: str, m
     if word == SAME:
         return f"{figure.label}: {SAME} between {subject} and {base} ({level} {around}, within ±{100 * margin:g} %)"
     if word == UNDECIDED:
-        hint = f"; about {more} more runs would decide it" if more else ""
-        return f"{figure.label}: {UNDECIDED} between {subject} and {base} ({level} {around}){hint}"
+        return f"{figure.label}: {UNDECIDED} between {subject} and {base} ({level} {around}){_hint(more)}"
     verb = "uses" if figure.unit == "KiB" else "is"
     return f"{figure.label}: {subject} {verb} {word} than {base}, by {amount(ratio)} ({level} {span(ratio)})"
+
+
+def _hint(more: int | None) -> str:
+    if more is None:
+        return ""
+    if more > MANY_RUNS:
+        return f"; more than {MANY_RUNS} further runs would be needed"
+    return f"; about {more} more {'run' if more == 1 else 'runs'} would decide it"
 
 
 def signed(ratio: float) -> str:

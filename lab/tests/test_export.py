@@ -1,0 +1,161 @@
+"""Every exporter, and what the terminal shows."""
+
+import csv
+import io
+import pathlib
+
+import pytest
+from rich.console import Console
+
+from reheap_lab import export, figures, profile, results, runner, terminal, verdicts
+from reheap_lab.errors import LabError, UsageError
+from reheap_lab.results import Comparison, Extras, Run, Subject
+from reheap_lab.statistics import Interval
+
+
+def made() -> Comparison:
+    """Three subjects in six rounds: b takes 10 % less time and 20 % more memory, c fails."""
+    comparison = Comparison(["prog", "a|b"], started="2026-01-01T00:00:00+00:00", reproduce="reheap compare -- prog 'a|b'",
+                            settings={"margin": 0.01, "confidence": 0.99, "seed": 0}, machine={"cpu": "CPU", "cores": 2},
+                            subjects=[Subject("a"), Subject("b", warnings=["odd"]), Subject("c", failed="it broke\nbadly")])
+    for n in range(6):
+        wall = 1 + 0.1 * n
+        comparison.runs += [Run("a", n, 0, figures={"wall_s": wall, "peak_rss_kib": 1000, "minor_faults": 7}),
+                            Run("b", n, 1, figures={"wall_s": wall * 0.9, "peak_rss_kib": 1200})]
+    comparison.runs.append(Run("c", 0, 0, True, failed="it broke\nbadly"))
+    comparison.extras["a"] = Extras({"mmap": 4}, profile.read({"source": "sigprof", "modules": [
+        {"module": "/bin/prog", "samples": 3}, {"module": "[kernel]", "samples": 1}]}, []))
+    verdicts.judge(comparison)
+    return comparison
+
+
+def test_json_is_the_whole_comparison(tmp_path):
+    export.write(made(), tmp_path / "x.json")
+    assert results.load_file(tmp_path / "x.json") == made()
+
+
+def test_csv_has_a_line_for_each_run_and_empty_cells_for_what_is_unknown():
+    rows = list(csv.DictReader(io.StringIO(export.as_csv(made()))))
+    assert len(rows) == 13
+    assert (rows[1]["subject"], rows[1]["wall_s"], rows[1]["minor_faults"]) == ("b", "0.9", "")
+    assert (rows[-1]["failed"], rows[-1]["warmup"], rows[-1]["wall_s"]) == ("it broke\nbadly", "1", "")
+    assert [float(row["peak_rss_kib"]) for row in rows[:2]] == [1000, 1200]
+
+
+def test_markdown_has_the_tables_the_verdicts_and_the_way_to_repeat_it():
+    text = export.as_markdown(made())
+    assert "| wall time | 1.25 s (1.00 s to 1.50 s) |" in text
+    assert "| peak resident | 1000 KiB | 1.17 MiB |  |" in text
+    assert "- wall time: b is faster than a, by 10.0 %" in text
+    assert "- peak resident: b uses more memory than a, by 20.0 %" in text
+    assert "| a | 0.0 % | 0.0 % | 25.0 % | 75.0 % | 0.0 % |" in text and "| a | 4 |" in text
+    assert "- Careful: c has no verdict: it broke" in text and "- Careful: b: odd" in text
+    assert "```sh\nreheap compare -- prog 'a|b'\n```" in text
+
+
+def test_a_cell_cannot_break_the_table():
+    assert export._table(["a"], [["x|y\nz"]]).splitlines()[-1] == "| x\\|y z |"
+
+
+def test_html_is_written_by_the_report(tmp_path):
+    export.write(made(), tmp_path / "x.html")
+    page = (tmp_path / "x.html").read_text()
+    assert page.lstrip().lower().startswith("<!doctype html") and "faster" in page
+
+
+@pytest.mark.parametrize("name, said", [("x.pdf", "there are: .json, .csv, .md, .html"), ("x", "ending says"),
+                                        ("gone/x.json", "there is no folder .*gone")])
+def test_a_wrong_file_is_refused_before_measuring(tmp_path, name, said):
+    with pytest.raises(UsageError, match=said):
+        export.check_path(tmp_path / name)
+
+
+def test_a_file_that_cannot_be_written(tmp_path):
+    (tmp_path / "x.json").mkdir()
+    with pytest.raises(LabError, match="x.json cannot be written: Is a directory"):
+        export.write(made(), tmp_path / "x.json")
+
+
+def test_the_terminal_shows_all_of_it():
+    console = Console(width=160, record=True, file=io.StringIO())
+    terminal.show(made(), console)
+    text = console.export_text()
+    assert "1.25 s" in text and "-10.0 %" in text and "+20.0 %" in text
+    assert "b is faster than a" in text and "careful: c has no verdict" in text
+    assert "time spent in" in text and "75.0 %" in text and "memory calls" in text
+
+
+@pytest.mark.parametrize("name, value, said", [
+    ("wall_s", 0.0000123, "12 µs"), ("wall_s", 0.0123, "12.3 ms"), ("wall_s", 0.123, "123 ms"), ("wall_s", 12.345, "12.35 s"),
+    ("wall_s", 1234, "1234 s"), ("peak_rss_kib", 900, "900 KiB"), ("peak_rss_kib", 2048, "2 MiB"),
+    ("peak_rss_kib", 1023 * 1024, "1023 MiB"), ("peak_rss_kib", 3 << 20, "3 GiB"), ("minor_faults", 12345, "12,345"),
+    ("utilisation", 1.234, "1.23"), ("of_a_replay", 5, "5")])
+def test_figures_as_a_person_reads_them(name, value, said):
+    assert figures.describe(name, value) in (said, said.replace("12.35", "12.34"))
+
+
+# ---- words --------------------------------------------------------------------------------------
+
+def ratio(middle, low, high, n=10):
+    return Interval(middle, low, high, n)
+
+
+@pytest.mark.parametrize("interval, word, said", [
+    (ratio(0.9, 0.88, 0.92), "faster", "wall time: b is faster than a, by 10.0 % (99 % interval 8.0 to 12.0 %)"),
+    (ratio(1.1, 1.05, 1.15), "slower", "wall time: b is slower than a, by 10.0 % (99 % interval 5.0 to 15.0 %)"),
+    (ratio(3, 2.5, 3.5), "slower", "wall time: b is slower than a, by a factor of 3 (99 % interval 2.5 to 3.5)"),
+    (ratio(1.001, 0.995, 1.005), "no measurable difference",
+     "wall time: no measurable difference between b and a (99 % interval -0.5 % to +0.5 %, within ±1 %)"),
+    (ratio(1.0, 0.97, 1.03), "undecided",
+     "wall time: undecided between b and a (99 % interval -3.0 % to +3.0 %); about 81 more runs would decide it"),
+    (ratio(1.0, 0.1, 10.0), "undecided",
+     "wall time: undecided between b and a (99 % interval -90.0 % to +900.0 %); more than 1000 further runs would be needed"),
+])
+def test_verdicts_in_words(interval, word, said):
+    found = verdicts.verdict(figures.ALL["wall_s"], "b", "a", interval, 0.01, 0.99)
+    assert (found.word, found.text) == (word, said) and word in figures.WORDS
+
+
+def test_drift_and_outliers_are_told():
+    comparison = made()
+    for run in comparison.measured("a"):
+        run.figures["wall_s"] = 1.0
+    comparison.runs += [Run("a", n, 0, figures={"wall_s": 1 + 0.02 * n}) for n in range(6, 20)]
+    comparison.warnings.clear()
+    verdicts.judge(comparison)
+    assert any(text.startswith("a: wall time rose by") for text in comparison.warnings)
+
+
+# ---- the runner's lines and the profile ---------------------------------------------------------
+
+def record(tmp_path: pathlib.Path, text: str) -> pathlib.Path:
+    (tmp_path / "record").write_text(text)
+    return tmp_path / "record"
+
+
+@pytest.mark.parametrize("text, said", [("", "has no end"), ('{"type":"start"}\n', "has no end"),
+                                        ('{"type":"start"}\n{"ty', "record:2: not a line of the runner"),
+                                        ("[1]\n", "record:1: not a line"), ('{"a":1}\n', "record:1: not a line")])
+def test_a_damaged_record_is_named(tmp_path, text, said):
+    with pytest.raises(LabError, match=said):
+        runner.read(record(tmp_path, text))
+
+
+def test_the_runners_lines_become_figures(tmp_path):
+    samples = "".join(f'{{"type":"sample","t_us":{i}00000,"rss_kib":{100 * i},"cpu_us":{2 * i}00000}}\n' for i in range(1, 7))
+    end = '{"type":"end","wall_us":700000,"user_us":900000,"system_us":500000,"peak_rss_kib":640,"exit":3}\n'
+    measured = runner.read(record(tmp_path, samples + end))
+    assert measured.figures == {"wall_s": 0.7, "user_s": 0.9, "system_s": 0.5, "cpu_s": 1.4, "utilisation": pytest.approx(2),
+                                "peak_rss_kib": 640, "mean_rss_kib": pytest.approx(350)}
+    assert measured.series.busy_cores == pytest.approx([2.0] * 6) and measured.failure(None) == "its exit status was 3"
+    assert measured.series.commit_kib == []
+
+
+def test_modules_are_sorted_by_whose_they_are(tmp_path):
+    library = tmp_path / "libown.so.1"
+    library.touch()
+    kinds = {str(library): "allocator", "/lib/libc.so.6": "libc", "/lib/ld-linux-x86-64.so.2": "libc", "/lib/libm.so.6": "libc",
+             "[kernel]": "kernel", "[vdso]": "other", "/usr/bin/ld.lld": "program", "/usr/lib/libLLVM.so.19": "other",
+             "/usr/lib/libcrypto.so.3": "other"}
+    assert {module: profile.kind_of(module, [str(library)]) for module in kinds} == kinds
+    assert profile.read({"modules": []}, []) is None
