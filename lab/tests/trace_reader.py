@@ -1,6 +1,7 @@
 """A second decoder of trace files, written from docs/trace-format.md. It checks everything and is in no hurry."""
 
 import dataclasses
+import heapq
 import pathlib
 import struct
 
@@ -195,12 +196,18 @@ def read(path: pathlib.Path) -> Trace:
 
 def merged(trace: Trace) -> list[tuple[int, int, str, int, Event]]:
     """All steps by time: (ticks, 0 for a release or 1, "release" or "acquire", address, event)."""
-    steps = []
-    for event in trace.events:
-        if event.kind == "free":
-            steps.append((event.time, 0, "release", event.address, event))
-        if event.kind == "realloc":
-            steps.append((event.begin, 0, "release", event.old_address, event))
-        if event.kind in ("malloc", "calloc", "aligned", "realloc"):
-            steps.append((event.time, 1, "acquire", event.address, event))
-    return sorted(steps, key=lambda step: step[:2])
+    streams: dict[int, list] = {}
+    for chunk in trace.chunks:
+        steps = streams.setdefault(chunk.stream, [])
+        for event in chunk.events:
+            steps.extend(steps_of(event))
+    return list(heapq.merge(*streams.values(), key=lambda step: step[:2]))
+
+
+def steps_of(event: Event):
+    if event.kind == "free":
+        yield event.time, 0, "release", event.address, event
+    if event.kind == "realloc":
+        yield event.begin, 0, "release", event.old_address, event
+    if event.kind in ("malloc", "calloc", "aligned", "realloc"):
+        yield event.time, 1, "acquire", event.address, event

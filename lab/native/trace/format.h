@@ -118,16 +118,16 @@ enum class Kind : uint8_t {
 inline constexpr uint64_t kMeasuredBytes = 128 * 1024;
 
 struct Event {
-  Kind kind;
-  Kind asked;       // kFailed
-  uint32_t thread;  // filled in by the decoder for every kind
-  uint64_t time;    // ticks; of a release before the call, of an allocation after it
-  uint64_t begin;   // kRealloc: ticks before the call; else equal to time
-  uint64_t address;
-  uint64_t old_address;  // kRealloc
-  uint64_t size;
-  uint64_t alignment;     // kAligned: a power of two
-  uint64_t resident_kib;  // kFreeMeasured
+  Kind kind{};
+  Kind asked{};       // kFailed
+  uint32_t thread{};  // filled in by the decoder for every kind
+  uint64_t time{};    // ticks; of a release before the call, of an allocation after it
+  uint64_t begin{};   // kRealloc: ticks before the call; else equal to time
+  uint64_t address{};
+  uint64_t old_address{};  // kRealloc
+  uint64_t size{};
+  uint64_t alignment{};     // kAligned: a power of two
+  uint64_t resident_kib{};  // kFreeMeasured
 };
 
 }  // namespace trace

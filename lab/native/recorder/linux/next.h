@@ -1,0 +1,28 @@
+// The allocator behind the recorder.
+#pragma once
+
+#include <cstddef>
+
+namespace recorder {
+
+struct Next {
+  void* (*malloc)(size_t);
+  void* (*calloc)(size_t, size_t);
+  void* (*realloc)(void*, size_t);
+  void (*free)(void*);
+  void* (*aligned_alloc)(size_t, size_t);
+  int (*posix_memalign)(void**, size_t, size_t);
+  void* (*memalign)(size_t, size_t);
+  void* (*valloc)(size_t);
+  void* (*pvalloc)(size_t);
+  size_t (*usable_size)(void*);  // null when it does not say
+};
+
+// Until the first call has found the others, each of these does that first.
+extern constinit Next g_next;
+
+// While they are being found, memory comes from here; it is never given back.
+bool is_early(const void* block);
+size_t early_size(const void* block);
+
+}  // namespace recorder

@@ -1,0 +1,21 @@
+// What `reheap record` asks for, in the environment.
+#pragma once
+
+#include <climits>
+#include <cstdint>
+
+namespace recorder {
+
+struct Settings {
+  char path[PATH_MAX];  // REHEAP_RECORD: the first process's file; empty: nothing is recorded
+  uint64_t limit;       // REHEAP_RECORD_LIMIT: bytes a file may have
+  bool children;        // REHEAP_RECORD_CHILDREN: not 0
+};
+
+// Read once; a child made by fork keeps them, whatever became of the environment.
+const Settings& settings();
+
+// The file's name with ".PID" or ".PID.COUNT" before its ".rht".
+void name_of_child(char (&name)[PATH_MAX], const char* path, long process, int count);
+
+}  // namespace recorder
