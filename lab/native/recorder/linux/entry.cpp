@@ -5,9 +5,9 @@
 #include <bit>
 #include <cstring>
 
-#include "core/stream.h"
 #include "linux/next.h"
 #include "linux/residence.h"
+#include "stream/stream.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 

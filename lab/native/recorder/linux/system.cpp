@@ -1,8 +1,8 @@
-// core/system.h on Linux: the trace file, its chunks, and what a fork and a thread's end need.
+// stream/system.h on Linux: the trace file, its chunks, and what a fork and a thread's end need.
 //
 // No descriptor is kept: programs close those that they do not know, and open others under the same number.
 
-#include "core/system.h"
+#include "stream/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/clock.h"
-#include "core/recorder.h"
-#include "core/stream.h"
 #include "linux/settings.h"
+#include "stream/clock.h"
+#include "stream/recorder.h"
+#include "stream/stream.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>

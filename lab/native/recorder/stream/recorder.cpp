@@ -1,0 +1,312 @@
+// Streams, chunks, threads and processes: everything that happens once in many events.
+//
+// A lock is taken only to give out and take back streams, that is when a thread begins or ends. Memory: one mapped
+// chunk for each thread that lives, and the table of streams.
+
+#include "recorder.h"
+
+#include "stream.h"
+#include "system.h"
+#include "trace/crc32c.h"
+
+namespace recorder {
+
+using trace::Event;
+using trace::Kind;
+using trace::Stopped;
+
+constinit Stream g_no_stream{};
+
+namespace {
+
+constexpr uint32_t kMostStreams = 32768;
+
+// In memory that a fork wipes: the child finds `begun` false, the lock free and no stream in use.
+struct Table {
+  std::atomic<bool> begun;
+  std::atomic<bool> locked;
+  Stream* idle;  // of threads that have ended; their last chunk is open
+  uint32_t used;
+  Stream streams[kMostStreams];
+};
+
+constinit Table* g_table = nullptr;
+constinit trace::FileHeader* g_header = nullptr;
+constinit std::atomic<uint64_t> g_chunks = 0;
+constinit std::atomic<uint32_t> g_threads = 0;
+constinit std::atomic<bool> g_stopped = false;
+constinit uint64_t g_process_generation = 0;
+
+class Lock {
+ public:
+  Lock() {
+    while (g_table->locked.exchange(true, std::memory_order_acquire)) system::yield();
+  }
+  ~Lock() { g_table->locked.store(false, std::memory_order_release); }
+};
+
+void count_lost() {
+  if (g_header) std::atomic_ref(g_header->progress.lost).fetch_add(1, std::memory_order_relaxed);
+}
+
+void stop(Stopped reason) {
+  if (g_stopped.exchange(true)) return;
+  g_header->progress.stopped = static_cast<uint32_t>(reason);
+  system::say_stopped(reason);
+}
+
+trace::Moment moment() { return {ticks_now(), monotonic_nanoseconds()}; }
+
+// ---- the process ------------------------------------------------------------------------------
+
+void write_header(trace::FileHeader& header, trace::Moment begin, bool forked) {
+  std::memcpy(header.magic, trace::kMagic, sizeof header.magic);
+  header.version = trace::kVersion;
+  header.chunk_bytes = trace::kChunkBytes;
+  header.pointer_bytes = sizeof(void*);
+  header.clock =
+      static_cast<uint32_t>(g_counter ? trace::Clock::kProcessorTicks : trace::Clock::kNanoseconds);
+  header.unix_nanoseconds = system::time_of_day_nanoseconds();
+  header.begin = begin;
+  if (forked) {
+    header.flags |= trace::kForked;
+    header.fork_ticks = system::fork_ticks() ? system::fork_ticks() : begin.ticks;
+  }
+  std::memcpy(header.recorder, REHEAP_LAB_VERSION, sizeof REHEAP_LAB_VERSION);
+  header.checksum = trace::crc32c(&header, offsetof(trace::FileHeader, checksum));
+  header.progress.latest = moment();
+}
+
+// Begins the trace of this process: at its first event, and at the first of a forked child. Locked.
+void begin_process() {
+  bool forked = g_process_generation++ != 0;
+  g_table->begun = true;
+  g_stopped = false;
+  g_chunks = 0;
+  g_threads = 0;
+  g_counter = system::even_counter();
+  trace::Moment begin = moment();
+  g_header = system::open_trace();
+  if (!g_header) {
+    g_stopped = true;
+    return;
+  }
+  write_header(*g_header, begin, forked);
+}
+
+bool begun() {
+  if (!g_table) {
+    if (!system::ready()) return false;
+    g_table = static_cast<Table*>(system::memory_of_this_process(sizeof(Table)));
+    if (!g_table) g_stopped = true;
+  }
+  if (g_table && !g_table->begun.load(std::memory_order_acquire)) {
+    Lock lock;
+    if (!g_table->begun) begin_process();
+  }
+  return !g_stopped;
+}
+
+// ---- chunks -----------------------------------------------------------------------------------
+
+void open_chunk(Stream& stream) {
+  stream.chunk->state = static_cast<uint32_t>(trace::ChunkState::kOpen);
+  stream.room = payload(stream.chunk) + trace::kPayloadBytes - kSlack;
+  stream.limit = stream.room;
+}
+
+void seal_chunk(Stream& stream) {
+  trace::ChunkHeader& chunk = *stream.chunk;
+  stream.limit = stream.room = nullptr;
+  chunk.events = stream.events;
+  chunk.last = stream.base.time;
+  chunk.state = static_cast<uint32_t>(trace::ChunkState::kSealed);
+  chunk.checksum = 0;
+  chunk.checksum = trace::crc32c(&chunk, sizeof chunk + chunk.used);
+}
+
+bool sealed(const Stream& stream) {
+  return stream.chunk->state == static_cast<uint32_t>(trace::ChunkState::kSealed);
+}
+
+bool full(const Stream& stream) {
+  return stream.cursor >= payload(stream.chunk) + trace::kPayloadBytes - kSlack;
+}
+
+// Begins at `earliest`, the first event's beginning, not now: other threads' events of the time between must not
+// come first.
+bool new_chunk(Stream& stream, uint64_t earliest) {
+  uint64_t offset = g_header->header_bytes +
+                    g_chunks.fetch_add(1, std::memory_order_relaxed) * trace::kChunkBytes;
+  system::Chunk mapped{nullptr, Stopped::kLimit};
+  if (offset + trace::kChunkBytes <= system::limit()) mapped = system::map_chunk(offset);
+  if (!mapped.memory) {
+    stop(mapped.reason);
+    return false;
+  }
+  auto* chunk = static_cast<trace::ChunkHeader*>(mapped.memory);
+  chunk->stream = stream.number;
+  chunk->sequence = stream.sequence++;
+  chunk->thread = stream.thread;
+  g_header->progress.latest = moment();
+  chunk->begin = {earliest < stream.base.time ? stream.base.time : earliest,
+                  g_header->progress.latest.nanoseconds};
+  chunk->magic = trace::kChunkMagic;
+  g_header->progress.chunks = g_chunks.load(std::memory_order_relaxed);
+  stream.chunk = chunk;
+  stream.cursor = payload(chunk);
+  stream.base = {chunk->begin.ticks, 0};
+  stream.events = 0;
+  open_chunk(stream);
+  return true;
+}
+
+bool make_room(Stream& stream, uint64_t earliest) {
+  if (stream.chunk && !full(stream)) {
+    if (sealed(stream)) open_chunk(stream);
+    return stream.room != nullptr;
+  }
+  if (stream.chunk) {
+    if (!sealed(stream)) seal_chunk(stream);
+    system::unmap_chunk(stream.chunk);
+    stream.chunk = nullptr;
+    stream.cursor = nullptr;
+  }
+  return new_chunk(stream, earliest);
+}
+
+// ---- events -----------------------------------------------------------------------------------
+
+void write(trace::Encoder& to, const Event& event) {
+  switch (event.kind) {
+  case Kind::kMalloc:
+  case Kind::kCalloc:
+    return to.allocated(event.kind, event.time, event.address, event.size);
+  case Kind::kAligned:
+    return to.allocated_aligned(event.time, event.address, event.size, event.alignment);
+  case Kind::kFree:
+    return to.freed(event.time, event.address);
+  case Kind::kFreeMeasured:
+    return to.freed_measured(event.time, event.address, event.resident_kib);
+  case Kind::kRealloc:
+    return to.reallocated(event.begin, event.time, event.old_address, event.address, event.size);
+  case Kind::kFailed:
+    return to.failed(event.asked, event.time, event.size);
+  case Kind::kThreadStart:
+    return to.thread_started(event.time, event.thread);
+  case Kind::kThreadEnd:
+    return to.thread_ended(event.time);
+  }
+}
+
+uint64_t beginning(const Event& event) {
+  return event.kind == Kind::kRealloc ? event.begin : event.time;
+}
+
+// Writes to a stream that is this thread's. Quiet.
+void put_event(Stream& stream, const Event& event) {
+  if (stream.cursor >= stream.limit && !make_room(stream, beginning(event))) return count_lost();
+  put(stream, [&](trace::Encoder& to) { write(to, event); });
+}
+
+// ---- streams of threads -----------------------------------------------------------------------
+
+Stream* take_stream() {
+  Lock lock;
+  if (Stream* stream = g_table->idle) {
+    g_table->idle = stream->next_idle;
+    return stream;
+  }
+  if (g_table->used == kMostStreams) return nullptr;
+  Stream* stream = &g_table->streams[g_table->used];
+  stream->number = g_table->used++;
+  return stream;
+}
+
+void give_back(Stream* stream) {
+  Lock lock;
+  stream->next_idle = g_table->idle;
+  g_table->idle = stream;
+}
+
+void start_thread(Stream& stream, uint32_t thread, uint64_t time) {
+  stream.thread = thread;
+  put_event(stream, {.kind = Kind::kThreadStart, .thread = thread, .time = time});
+}
+
+void end_thread(Stream& stream) {
+  put_event(stream, {.kind = Kind::kThreadEnd, .time = ticks_now()});
+  give_back(&stream);
+}
+
+// The first event of a thread, or one after it has ended.
+void put_as_stranger(const Event& event) {
+  ThreadSlot& slot = thread_slot();
+  Stream* stream = take_stream();
+  if (!stream) return count_lost();
+  if (slot.generation != g_process_generation)
+    slot = {&g_no_stream, g_process_generation, 0, false};
+  if (slot.number == 0) slot.number = ++g_threads;
+  start_thread(*stream, slot.number, beginning(event));
+  put_event(*stream, event);
+  if (slot.ended) return end_thread(*stream);
+  slot.stream = stream;
+  system::watch_thread();
+}
+
+bool in_use(const Stream& stream) { return &stream != &g_no_stream && stream.chunk; }
+
+}  // namespace
+
+// A thread that is in the middle of an event is told so by `room` without `limit`.
+void record_slowly(const Event& event) {
+  Stream& stream = *current_stream();
+  if (stream.room && !stream.limit) {
+    if (stream.pending_count == kMostPending) return count_lost();
+    stream.pending[stream.pending_count++] = event;
+    return;
+  }
+  if (g_stopped && g_table && g_table->begun) return;
+  system::Quiet quiet;
+  uint64_t generation = g_process_generation;
+  if (!begun()) return;
+  Event first = event;
+  // A process's very first event was timed before its clock was chosen and its trace begun.
+  if (generation != g_process_generation) first.time = first.begin = ticks_now();
+  if (thread_slot().generation == g_process_generation && in_use(*current_stream()))
+    put_event(*current_stream(), first);
+  else
+    put_as_stranger(first);
+}
+
+void record_pending(Stream& stream) {
+  system::Quiet quiet;
+  uint32_t count = stream.pending_count;
+  stream.pending_count = 0;
+  for (uint32_t i = 0; i != count; ++i) put_event(stream, stream.pending[i]);
+}
+
+void thread_ended() {
+  system::Quiet quiet;
+  ThreadSlot& slot = thread_slot();
+  if (!g_table || slot.generation != g_process_generation || !in_use(*slot.stream)) return;
+  Stream* stream = slot.stream;
+  slot.stream = &g_no_stream;
+  slot.ended = true;
+  end_thread(*stream);
+}
+
+void process_ended() {
+  system::Quiet quiet;
+  if (!g_table || !g_table->begun || !g_header) return;
+  if (thread_slot().generation == g_process_generation && in_use(*current_stream()) &&
+      !sealed(*current_stream()))
+    seal_chunk(*current_stream());
+  Lock lock;
+  for (Stream* stream = g_table->idle; stream; stream = stream->next_idle)
+    if (stream->chunk && !sealed(*stream)) seal_chunk(*stream);
+  g_header->progress.latest = moment();
+  g_header->progress.ended = 1;
+}
+
+}  // namespace recorder

@@ -1,0 +1,12 @@
+// What entry points call beside the recording itself (stream.h).
+#pragma once
+
+namespace recorder {
+
+// This thread makes no more than a few last calls.
+void thread_ended();
+
+// The process ends: completes what this thread and ended ones wrote. Recording goes on behind it.
+void process_ended();
+
+}  // namespace recorder
