@@ -195,19 +195,91 @@ def time_by_module(measured) -> dict[str, int]:
     return {pathlib.Path(line["module"]).name: line["samples"] for line in measured.one("profile")["modules"]}
 
 
-def test_a_profile_has_a_sample_for_each_moment_of_the_time_used(measure):
-    measured = measure(*python(burn(0.5)), options=["--profile", "500"])
+both_ways = pytest.mark.parametrize("way", [[], ["--profile-by-stops"]], ids=["sampler", "stops"])
+
+
+@both_ways
+def test_a_profile_has_a_sample_for_each_moment_of_the_time_used(measure, way):
+    measured = measure(*python(burn(0.5)), options=["--profile", "500", *way])
     profile = measured.one("profile")
     assert profile["hz"] == 500 and profile["lost"] == 0
+    assert profile["source"] in (["suspend"] if way else ["perf_event", "suspend"])
     assert 150 < sum(time_by_module(measured).values()) < 1000  # 250 and what starting took
 
 
-def test_a_profile_follows_children_and_names_their_files(measure, tmp_path):
-    text = "#include <time.h>\nint main(void) { volatile long n = 0;\n" \
-           "while (clock() < CLOCKS_PER_SEC / 3) for (long i = 0; i < 100000; i++) n += i; return 0; }\n"
+@both_ways
+def test_a_profile_follows_children_and_names_their_files(measure, tmp_path, way):
+    # It makes no calls: on a busy machine those are where a thread loses its processor, and is found by stops.
+    text = "int main(void) { volatile long n = 0; for (long i = 0; i < 150000000; i++) n += i; return 0; }\n"
     program = compiled(tmp_path, text)
-    found = time_by_module(measure("sh", "-c", f"{program} & {program} & wait", options=["--profile", "500"]))
+    found = time_by_module(measure("sh", "-c", f"{program} & {program} & wait", options=["--profile", "500", *way]))
     assert found["program"] > 0.7 * sum(found.values())
+
+
+@both_ways
+def test_a_profile_follows_threads_into_libraries(measure, way):
+    code = "import threading, zlib\nwork = lambda: [zlib.compress(b'abcd' * 250000) for _ in range(40)]\n" \
+           "threads = [threading.Thread(target=work) for _ in range(3)]\n" \
+           "for thread in threads: thread.start()\nfor thread in threads: thread.join()"
+    found = time_by_module(measure(*python(code), options=["--profile", "500", *way]))
+    libraries = sum(samples for name, samples in found.items() if "libz" in name or "zlib" in name)
+    if libraries == 0:
+        pytest.skip("this Python holds zlib in its program")
+    assert libraries > 0.5 * sum(found.values())
+
+
+# ---- calls to the system ----------------------------------------------------------------------
+
+
+CALLS = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void* work(void* count) {
+  for (long i = 0; i < (long)count; i++) {
+    void* p = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(p, 8192, MADV_DONTNEED);
+    mprotect(p, 4096, PROT_READ);
+    p = mremap(p, 8192, 4096, 0);
+    munmap(p, 4096);
+    sbrk(i % 2 ? 4096 : -4096);
+  }
+  return 0;
+}
+int main(int argc, char** argv) {
+  long count = argc > 1 ? atol(argv[1]) : 0;
+  pthread_t thread;
+  pthread_create(&thread, 0, work, (void*)count);
+  pthread_join(thread, 0);
+  if (fork() == 0) { work((void*)count); _exit(0); }
+  wait(0);
+  return 0;
+}
+"""
+
+
+def test_calls_are_counted_in_threads_and_children(measure, tmp_path):
+    program = compiled(tmp_path, CALLS, "-pthread")
+    none, some = (measure(program, str(count), options=["--count-calls"]).one("calls") for count in (0, 100))
+    more = {name: some[name] - none[name] for name in some if name != "type"}
+    assert more == {"mmap": 200, "munmap": 200, "mremap": 200, "madvise": 200, "mprotect": 200, "brk": 200}
+
+
+def test_counting_leaves_signals_and_statuses_as_they_were(measure, tmp_path):
+    assert measure("sh", "-c", "sh -c 'exit 3'; exit $?", options=["--count-calls"]).one("end")["exit"] == 3
+    script = "trap 'echo caught' USR1; kill -USR1 $$; kill -TERM $$"
+    end = measure("sh", "-c", script, options=["--count-calls", "--stdout", tmp_path / "output"]).one("end")
+    assert end["signal"] == signal.SIGTERM
+    assert (tmp_path / "output").read_text() == "caught\n"
+
+
+@pytest.mark.parametrize("options", [["--count-calls"], ["--profile", "100", "--profile-by-stops"]])
+def test_timeout_while_following(measure, options):
+    end = measure("sh", "-c", "sleep 100 & sleep 100", options=[*options, "--timeout", "0.3"]).one("end")
+    assert end["timed_out"] and "left" not in end
 
 
 # ---- what the command is given ----------------------------------------------------------------

@@ -25,6 +25,8 @@ const char kHelp[] =
     "  --sample-ms N        look at memory and time every N milliseconds (10; 0 is never)\n"
     "  --profile HZ         say in which module the time goes, by HZ samples for each second of "
     "it\n"
+    "  --profile-by-stops   stop threads to see where they are, even where the kernel has a "
+    "sampler\n"
     "  --count-calls        count the memory calls to the system; slows the command down\n"
     "  --watch NAME         tell the figures of the first process of that name, not of all\n"
     "\n"
@@ -46,6 +48,7 @@ enum Option : int {
   kTimeout,
   kSampleMs,
   kProfile,
+  kProfileByStops,
   kCountCalls,
   kWatch,
   kHelpWanted,
@@ -63,6 +66,7 @@ const option kNames[] = {
     {"timeout", required_argument, nullptr, kTimeout},
     {"sample-ms", required_argument, nullptr, kSampleMs},
     {"profile", required_argument, nullptr, kProfile},
+    {"profile-by-stops", no_argument, nullptr, kProfileByStops},
     {"count-calls", no_argument, nullptr, kCountCalls},
     {"watch", required_argument, nullptr, kWatch},
     {"help", no_argument, nullptr, kHelpWanted},
@@ -130,6 +134,9 @@ void take(Options& options, int option, const char* value) {
     break;
   case kProfile:
     options.profile_hz = whole_number("--profile", value, 1, 10'000);
+    break;
+  case kProfileByStops:
+    options.profile_by_stops = true;
     break;
   case kCountCalls:
     options.count_calls = true;

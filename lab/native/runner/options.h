@@ -16,6 +16,7 @@ struct Options {
   std::optional<double> timeout;  // seconds
   int sample_ms = 10;             // 0: no samples
   int profile_hz = 0;             // 0: no profile
+  bool profile_by_stops = false;
   bool count_calls = false;
   std::string watch;           // the name of the process whose figures are wanted
   std::vector<char*> command;  // ends with a null pointer

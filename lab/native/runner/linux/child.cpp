@@ -41,16 +41,14 @@ void remove(std::vector<std::string>& all, const std::string& name) {
   std::erase_if(all, [&](const std::string& one) { return names(one, name); });
 }
 
-std::vector<std::string> environment_for(const Options& options,
-                                         const std::vector<std::string>& more) {
+std::vector<std::string> environment_for(const Options& options) {
   std::vector<std::string> all;
   for (char** one = environ; *one; one++) all.push_back(*one);
   for (const std::string& name : options.unset) remove(all, name);
-  for (const auto* list : {&options.set, &more})
-    for (const std::string& one : *list) {
-      remove(all, one.substr(0, one.find('=')));
-      all.push_back(one);
-    }
+  for (const std::string& one : options.set) {
+    remove(all, one.substr(0, one.find('=')));
+    all.push_back(one);
+  }
   return all;
 }
 
@@ -75,12 +73,11 @@ std::int64_t own_peak_kib() {
 
 }  // namespace
 
-Child::Child(const Options& options, const std::vector<std::string>& more,
-             const Preparation& prepare) {
+Child::Child(const Options& options, const Preparation& prepare) {
   const int files[] = {open_for(options.input, O_RDONLY),
                        open_for(options.output, O_WRONLY | O_CREAT | O_TRUNC),
                        open_for(options.errors, O_WRONLY | O_CREAT | O_TRUNC)};
-  std::vector<std::string> assignments = environment_for(options, more);
+  std::vector<std::string> assignments = environment_for(options);
   std::vector<char*> environment = pointers(assignments);
   if (pipe2(go_, O_CLOEXEC) || pipe2(gone_, O_CLOEXEC)) fail("cannot make a pipe");
   void* memory =
@@ -115,7 +112,7 @@ void Child::become(const Options& options, char** environment, const Preparation
   char word;
   if (read(go_[0], &word, 1) != 1) _exit(kOwnFault);  // the runner has gone
   if (!options.directory.empty() && chdir(options.directory.c_str()) != 0) give_up("chdir");
-  if (prepare) prepare();
+  if (prepare && !prepare()) give_up("prepare");
   restore_signals();
   environ = environment;  // its PATH is where the command is looked for
   shared_->floor_kib = own_peak_kib();
@@ -143,6 +140,8 @@ void Child::confirm(const Options& options) {
   const std::string why = std::string(": ") + std::strerror(error);
   if (std::strcmp(shared_->failed, "chdir") == 0)
     throw Failure(kOwnFault, "cannot enter " + options.directory + why);
+  if (std::strcmp(shared_->failed, "prepare") == 0)
+    throw Failure(kOwnFault, "--count-calls needs seccomp" + why);
   const std::string command = options.command[0];
   if (error == ENOENT || error == ENOTDIR) throw Failure(kNotFound, "cannot find " + command + why);
   throw Failure(kCannotExecute, "cannot execute " + command + why);

@@ -17,12 +17,10 @@ namespace runner {
 
 class Child {
  public:
-  using Preparation = std::function<void()>;
+  using Preparation = std::function<bool()>;  // false: it failed, with errno
 
-  // `more` are assignments beside those of the options; `prepare` runs in the child just before the command replaces it.
-  // Throws Failure.
-  explicit Child(const Options& options, const std::vector<std::string>& more = {},
-                 const Preparation& prepare = nullptr);
+  // `prepare` runs in the child just before the command replaces it. Throws Failure.
+  explicit Child(const Options& options, const Preparation& prepare = nullptr);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

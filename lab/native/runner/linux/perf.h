@@ -5,7 +5,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "runner/lines.h"
@@ -15,8 +14,8 @@ namespace runner {
 
 class Perf {
  public:
-  // Why the kernel does not let us; empty when it does.
-  static std::string refusal(int hz);
+  // Whether the kernel lets us.
+  static bool allowed(int hz);
 
   // Begins when the process becomes another program. Throws Failure.
   Perf(pid_t process, int hz);

@@ -7,12 +7,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
+#include <memory>
+#include <optional>
 
 #include "runner/linux/child.h"
 #include "runner/linux/clock.h"
 #include "runner/linux/perf.h"
 #include "runner/linux/signals.h"
+#include "runner/linux/tracer.h"
 #include "runner/linux/tree.h"
 
 namespace runner {
@@ -31,11 +35,23 @@ constexpr std::int64_t kDrainInterval = kSecond / 10;
 constexpr std::int64_t kLate = 2 * kSecond;
 constexpr int kTickMs = 4;
 
+// Some files are kept open for each process. The command, made before, has the limit it was given.
+void allow_many_files() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 class Run {
  public:
   Run(const Options& options, Lines& lines)
-      : options_(options), lines_(lines), child_(options), tree_(child_.id(), options.watch) {
-    if (options.profile_hz > 0) perf_.emplace(child_.id(), options.profile_hz);
+      : options_(options), lines_(lines),
+        child_(options, options.count_calls ? CallCounter::install_filter : nullptr),
+        tree_(child_.id(), options.watch) {
+    allow_many_files();
+    if (options.count_calls) count_calls();
+    if (options.profile_hz > 0) begin_profile();
   }
 
   void go() {
@@ -51,24 +67,38 @@ class Run {
  private:
   std::int64_t started() const { return child_.started_ns(); }
 
+  void count_calls() {
+    counter_ = std::make_unique<CallCounter>(child_.id());
+    tracer_ = counter_.get();
+  }
+
+  void begin_profile() {
+    if (!options_.profile_by_stops && Perf::allowed(options_.profile_hz)) {
+      perf_.emplace(child_.id(), options_.profile_hz);
+      return;
+    }
+    stopper_ = std::make_unique<Stopper>(child_.id(), options_.profile_hz);
+    tracer_ = stopper_.get();
+  }
+
   void follow() {
     const std::int64_t interval = options_.sample_ms * kMillisecond;
     next_look_ = interval > 0 ? started() + interval : kNever;
     deadline_ = options_.timeout
                     ? started() + static_cast<std::int64_t>(*options_.timeout * double(kSecond))
                     : kNever;
-    next_drain_ = perf_ ? started() : kNever;
+    next_turn_ = perf_ || stopper_ ? started() : kNever;
     while (!ended_ns_) {
       wait_for_news();
       if (ended_ns_) return;
       if (now_ns() >= deadline_) time_out();
       if (now_ns() >= next_look_) look(interval);
-      if (now_ns() >= next_drain_) drain();
+      if (now_ns() >= next_turn_) take_turn();
     }
   }
 
   void wait_for_news() {
-    const std::int64_t next = std::min({next_look_, next_drain_, deadline_});
+    const std::int64_t next = std::min({next_look_, next_turn_, deadline_});
     const std::int64_t left = std::max<std::int64_t>(0, next - now_ns());
     const timespec limit{left / kSecond, left % kSecond};
     pollfd news{signals_.file(), POLLIN, 0};
@@ -84,12 +114,18 @@ class Run {
     }
   }
 
-  // Sees off whoever ended: the command, and those the runner has adopted.
+  // Sees off whoever ended: the command, and those the runner has adopted. A tracer sees every end of a thread; then only
+  // the command's is reckoned, in which are those it has waited for.
   void reap(std::int64_t now) {
     int status;
     rusage used;
-    for (pid_t ended; (ended = wait4(-1, &status, WNOHANG, &used)) > 0;) {
-      tree_.ended(ended, used);
+    for (pid_t ended; (ended = wait4(-1, &status, WNOHANG | __WALL, &used)) > 0;) {
+      if (WIFSTOPPED(status)) {
+        tracer_->stopped(ended, status);
+        continue;
+      }
+      if (tracer_) tracer_->ended(ended);
+      if (!tracer_ || ended == child_.id()) tree_.ended(ended, used);
       if (ended != child_.id()) continue;
       ended_ns_ = now;
       status_ = status;
@@ -112,9 +148,10 @@ class Run {
     next_look_ = std::max(next_look_ + interval, now_ns() + cost * kSamplerShare);
   }
 
-  void drain() {
-    perf_->drain();
-    next_drain_ = now_ns() + kDrainInterval;
+  void take_turn() {
+    if (perf_) perf_->drain();
+    if (stopper_) stopper_->tick();
+    next_turn_ = now_ns() + (stopper_ ? stopper_->interval_ns() : kDrainInterval);
   }
 
   bool waits_for_late() { return timed_out_ ? tree_.living() > 0 : tree_.waits_for_watched(); }
@@ -130,6 +167,8 @@ class Run {
 
   void finish(std::int64_t sampler_us) {
     if (perf_) lines_.profile(perf_->finish());
+    if (stopper_) lines_.profile(stopper_->finish());
+    if (counter_) tell_calls();
     End end = tree_.used();
     end.wall_us = (*ended_ns_ - started()) / 1000;
     // A peak that is no more than what the process was born with says nothing about the command.
@@ -144,13 +183,25 @@ class Run {
     lines_.end(end);
   }
 
+  void tell_calls() {
+    const auto counts = counter_->counts();
+    if (counts.empty())
+      std::fputs("reheap-runner: no count of calls: a program was built for another processor\n",
+                 stderr);
+    else
+      lines_.calls(counts);
+  }
+
   const Options& options_;
   Lines& lines_;
   Signals signals_;
   Child child_;
   Tree tree_;
   std::optional<Perf> perf_;
-  std::int64_t next_look_ = kNever, next_drain_ = kNever, deadline_ = kNever;
+  std::unique_ptr<Stopper> stopper_;
+  std::unique_ptr<CallCounter> counter_;
+  Tracer* tracer_ = nullptr;  // one of these two
+  std::int64_t next_look_ = kNever, next_turn_ = kNever, deadline_ = kNever;
   std::optional<std::int64_t> ended_ns_;
   int status_ = 0;
   bool timed_out_ = false, stopped_ = false;
@@ -159,8 +210,8 @@ class Run {
 }  // namespace
 
 void run(const Options& options, Lines& lines) {
-  prctl(PR_SET_CHILD_SUBREAPER,
-        1);  // who loses its parent becomes a child of the runner, not of init
+  // Who loses its parent becomes a child of the runner, not of init.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   Run(options, lines).go();
 }
 
