@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 import sys
+import typing
 from dataclasses import dataclass, field
 
 from reheap_lab import elf, native
@@ -60,6 +61,9 @@ class Allocator:
     name: str
     libraries: tuple[pathlib.Path, ...] = ()
     version: str | None = None
+
+    examined: typing.ClassVar[bool] = False  # no small program has to show that it serves malloc
+    counts_calls: typing.ClassVar[bool] = True  # the runner can count the command's calls to the system
 
     def launch(self, command: list[str], evidence: pathlib.Path) -> Launch:
         """`command` under this allocator, with the witness behind it, which writes to `evidence`."""

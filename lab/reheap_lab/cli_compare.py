@@ -6,7 +6,7 @@ import sys
 import click
 from rich.console import Console
 
-from reheap_lab import allocators, compare, export, terminal
+from reheap_lab import allocators, compare, export, terminal, windows
 from reheap_lab.cli import console
 from reheap_lab.errors import UsageError
 from reheap_lab.results import Comparison
@@ -95,7 +95,12 @@ def command(cmd: tuple[str, ...], exports: tuple[pathlib.Path, ...], **words) ->
     settings = settings_of(words)
     for path in exports:
         export.check_path(path)
-    chosen = allocators.choose(words["with_"], compare.command_kind(line))
+    if windows.is_program(line[0]):
+        if settings.server:
+            raise UsageError("a server for Windows cannot be measured from here: Wine stops no program gently. Leave out --load")
+        chosen = windows.choose(words["with_"], line)
+    else:
+        chosen = allocators.choose(words["with_"], compare.command_kind(line))
     with terminal.ProgressLine(Console(stderr=True)) as watch:
         comparison = compare.compare(line, chosen, settings, watch)
     tell(comparison, exports)

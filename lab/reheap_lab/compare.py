@@ -120,7 +120,8 @@ class Comparer:
             sampled = self.workload.run(allocator, Extra(profile_hz=self._profile_hz(subject.name)))
             if sampled.measured.profile:
                 extras.profile = profile.read(sampled.measured.profile, list(map(str, allocator.libraries)))
-            extras.calls = self.workload.run(allocator, Extra(count_calls=True)).measured.calls
+            if allocator.counts_calls:
+                extras.calls = self.workload.run(allocator, Extra(count_calls=True)).measured.calls
         except LabError as error:
             subject.warnings.append(f"no profile or no count of calls: {error}")
         return extras
@@ -150,7 +151,7 @@ def command_kind(command: list[str]) -> elf.Kind | None:
 def check_allocators(chosen: list[Allocator], folder: pathlib.Path) -> None:
     """Starts a small program under each: a library that does not serve malloc is found before any time is spent."""
     probe = shutil.which("true")
-    for allocator in chosen if probe else []:
+    for allocator in [one for one in chosen if not one.examined] if probe else []:
         evidence = folder / "probe-evidence"
         evidence.unlink(missing_ok=True)
         said = folder / "probe-stderr"

@@ -7,7 +7,8 @@ from typing import Any
 from reheap_lab.results import Module, Profile
 
 KINDS = ("allocator", "libc", "kernel", "program", "other")
-LIBC = re.compile(r"^(libc|libpthread|libm|librt|libdl|ld-linux[\w-]*|ld-musl[\w-]*)([-.][\w.-]+)?\.so(\.|$)")
+LIBC = re.compile(r"^(libc|libpthread|libm|librt|libdl|ld-linux[\w-]*|ld-musl[\w-]*)([-.][\w.-]+)?\.so(\.|$)|"
+                  r"^(ntdll|ucrtbase|msvcrt|msvcr\d+|vcruntime\d+)\.dll$", re.IGNORECASE)  # ntdll has Windows' heap
 
 
 def kind_of(module: str, libraries: list[str]) -> str:
@@ -16,10 +17,10 @@ def kind_of(module: str, libraries: list[str]) -> str:
         return "kernel" if module == "[kernel]" else "other"
     if os.path.realpath(module) in {os.path.realpath(library) for library in libraries}:
         return "allocator"
-    name = os.path.basename(module)
+    name = re.split(r"[/\\]", module)[-1]
     if LIBC.match(name):
         return "libc"
-    return "other" if re.search(r"\.so(\.|$)", name) else "program"
+    return "other" if re.search(r"\.so(\.|$)|\.dll$", name, re.IGNORECASE) else "program"
 
 
 def read(line: dict[str, Any], libraries: list[str]) -> Profile | None:

@@ -5,7 +5,7 @@ import pathlib
 import signal
 import subprocess
 import typing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reheap_lab import native, statistics
 from reheap_lab.errors import LabError
@@ -60,7 +60,10 @@ def _signal_name(number: int) -> str:
 
 def start(launch: Launch, ask: Ask, out: pathlib.Path) -> subprocess.Popen:
     """The runner at work; SIGTERM to it stops the command."""
-    line = [str(native.program("reheap-runner")), "--out", str(out), *_options(launch, ask), "--", *launch.argv]
+    argv = launch.argv
+    if ask.profile_hz and launch.profiled:
+        argv, ask = launch.profiled(ask.profile_hz), replace(ask, profile_hz=None)
+    line = [str(native.program("reheap-runner")), "--out", str(out), *_options(launch, ask), "--", *argv]
     return subprocess.Popen(line, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
 
 
@@ -78,7 +81,7 @@ def _options(launch: Launch, ask: Ask) -> list[str]:
     return options + ["--count-calls"] * ask.count_calls
 
 
-def finish(process: subprocess.Popen, out: pathlib.Path) -> Measured:
+def finish(process: subprocess.Popen, out: pathlib.Path, launch: Launch | None = None) -> Measured:
     try:
         _, said = process.communicate()
     except BaseException:  # the user's Ctrl-C above all: the command must not outlive us
@@ -86,23 +89,25 @@ def finish(process: subprocess.Popen, out: pathlib.Path) -> Measured:
         process.wait()
         raise
     if process.returncode == 0:
-        return read(out)
+        return read(out, launch)
     reason = said.strip().splitlines()[-1] if said.strip() else f"reheap-runner ended with status {process.returncode}"
     raise LabError(reason)
 
 
 def measure(launch: Launch, ask: Ask, out: pathlib.Path) -> Measured:
-    return finish(start(launch, ask, out), out)
+    return finish(start(launch, ask, out), out, launch)
 
 
 # ---- the runner's lines -------------------------------------------------------------------------
 
-def read(path: pathlib.Path) -> Measured:
+def read(path: pathlib.Path, launch: Launch | None = None) -> Measured:
     lines = [_line(path, number, text) for number, text in
              enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)]
-    by_type = {line["type"]: line for line in lines}
-    if "end" not in by_type:
+    if not any(line["type"] == "end" for line in lines):
         raise LabError(f"{path}: the runner's record has no end; was the runner killed?")
+    if launch and launch.amend:
+        lines = launch.amend(lines)
+    by_type = {line["type"]: line for line in lines}
     measured = _ended(by_type["end"])
     _add_samples(measured, [line for line in lines if line["type"] == "sample"])
     if "calls" in by_type:

@@ -1,0 +1,191 @@
+"""Programs for Windows, compared from Linux. What needs Wine is skipped where it, or the build for Windows
+(./dev build windows-x86_64), is absent."""
+
+import json
+import pathlib
+import struct
+
+import pytest
+
+from on_wine import BUILD, WINE, build_program, under_wine
+from reheap_lab import allocators, cli, profile, results, windows
+from reheap_lab.errors import LabError, UsageError
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory) -> pathlib.Path:
+    return build_program(tmp_path_factory.mktemp("a program"))
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """The lab uses this repository's Wine prefix and build."""
+    monkeypatch.setenv("REHEAP_WINE", f"'{WINE}' --become")
+    monkeypatch.setenv("REHEAP_LAB_WINDOWS", str(BUILD))
+
+
+def pe_file(path: pathlib.Path, machine: int) -> pathlib.Path:
+    path.write_bytes(b"MZ" + bytes(58) + struct.pack("<I", 64) + b"PE\0\0" + struct.pack("<H", machine) + bytes(200))
+    return path
+
+
+# ---- without Wine -----------------------------------------------------------------------------
+
+def test_a_program_for_windows_is_known_by_its_headers(tmp_path):
+    assert windows.is_program(str(pe_file(tmp_path / "any-name", windows.X86_64)))
+    assert windows.machine_of(pe_file(tmp_path / "old.exe", windows.X86)) == windows.X86
+    (tmp_path / "text.exe").write_text("MZ, but only in letters")
+    (tmp_path / "dos.exe").write_bytes(b"MZ" + bytes(100))
+    for other in ("text.exe", "dos.exe", "not there.exe"):
+        assert not windows.is_program(str(tmp_path / other))
+    assert not windows.is_program("/bin/sh")
+
+
+@pytest.mark.parametrize("machine, words", [(windows.X86, "32 bits"), (windows.ARM64, "ARM64"), (0x1234, "another")])
+def test_other_processors_are_refused(tmp_path, machine, words):
+    with pytest.raises(LabError, match=words):
+        windows.Program(str(pe_file(tmp_path / "program.exe", machine)))
+
+
+def test_what_is_missing_is_named(tmp_path, monkeypatch):
+    program = str(pe_file(tmp_path / "program.exe", windows.X86_64))
+    monkeypatch.setenv("REHEAP_WINE", str(tmp_path / "no-wine"))
+    with pytest.raises(LabError, match="REHEAP_WINE names .*no-wine"):
+        windows.Program(program)
+    monkeypatch.setenv("REHEAP_WINE", "/bin/true")
+    monkeypatch.setenv("REHEAP_LAB_WINDOWS", str(tmp_path))
+    with pytest.raises(LabError, match="./dev build windows-x86_64"):
+        windows.Program(program)
+
+
+@pytest.fixture
+def no_wine(tmp_path, monkeypatch) -> list[str]:
+    """A command for Windows, where an examination finds what it always finds."""
+    for part in windows.PARTS:
+        pe_file(tmp_path / part, windows.X86_64)
+    monkeypatch.setenv("REHEAP_WINE", "/bin/true")
+    monkeypatch.setenv("REHEAP_LAB_WINDOWS", str(tmp_path))
+    found = {"program": {"runtime": "ucrt 10"},
+             "report": {"overridden": True, "version": "1.2", "replaced": ["ntdll.dll at 0x1: replaced heap (14)", "x: left"]}}
+    monkeypatch.setattr(windows.Program, "examine", lambda self, library: found)
+    return [str(tmp_path / "reheap-runner.exe"), "word"]
+
+
+def test_only_reheap_goes_under_a_program(no_wine, tmp_path):
+    system, reheap = windows.choose(None, no_wine)
+    assert (system.name, system.libraries, system.version) == ("system", (), "ucrt 10")
+    assert (reheap.name, reheap.libraries, reheap.version) == ("reheap", (tmp_path / "reheap.dll",), "1.2")
+    assert reheap.left == ("x: left",)
+    assert [one.name for one in windows.choose(f"a=system,b={tmp_path}/reheap.exe", no_wine)] == ["a", "b"]
+    for wanted, words in [("mimalloc", "mimalloc: under Wine there are system and reheap"),
+                          ("system,system", "a name of its own"),
+                          (f"a={tmp_path}/nowhere.dll", "nowhere.dll is not there"),
+                          (f"a={pe_file(tmp_path / 'old.dll', windows.X86)}", "no library for Windows on x86-64")]:
+        with pytest.raises(UsageError, match=words):
+            windows.choose(wanted, no_wine)
+
+
+OUTER = [{"type": "start", "pid": 1}, {"type": "sample", "t_us": 700, "rss_kib": 9}, {"type": "sample", "t_us": 800},
+         {"type": "end", "wall_us": 9000, "user_us": 3, "timed_out": False, "exit": 232, "watched": 77}]
+
+
+def wrote(evidence: pathlib.Path, *served: int) -> None:
+    """What a run of process 8 leaves, and the statistics of others."""
+    lines = [{"type": "start", "pid": 8}, {"type": "end", "wall_us": 5, "exit": 1000}]
+    evidence.with_name(evidence.name + "-windows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for process in served:
+        evidence.with_name(f"{evidence.name}-{process}.json").write_text(json.dumps({"pid": process}))
+
+
+def test_times_are_the_programs_not_those_of_wine(no_wine, tmp_path):
+    launch = windows.choose("system", no_wine)[0].launch(no_wine, tmp_path / "run")
+    wrote(tmp_path / "run")
+    assert launch.amend(OUTER) == [
+        {"type": "start", "pid": 1}, {"type": "sample", "t_us": 0, "rss_kib": 9}, {"type": "sample", "t_us": 100},
+        {"type": "end", "wall_us": 5, "user_us": 3, "timed_out": False, "exit": 1000, "watched": 77}]
+
+
+@pytest.mark.parametrize("served, right", [([], "system"), ([7], "system"), ([8], "reheap"), ([7, 8], "reheap")])
+def test_the_proof_is_what_reheap_wrote_in_that_process(no_wine, tmp_path, served, right):
+    for allocator in windows.choose(None, no_wine):
+        launch = allocator.launch(no_wine, tmp_path / "run")
+        wrote(tmp_path / "run", *served)
+        launch.amend(OUTER)
+        objection = allocator.objection(allocators.Testimony.read(tmp_path / "run").first())
+        assert (objection is None) == (allocator.name == right), objection
+
+
+def test_figures_of_wine_are_not_the_programs(no_wine, tmp_path):
+    end = {"type": "end", "wall_us": 9000, "user_us": 3, "peak_rss_kib": 4, "minor_faults": 5, "timed_out": False, "exit": 0}
+    launch = windows.choose("system", no_wine)[0].launch(no_wine, tmp_path / "run")
+    wrote(tmp_path / "run")
+    assert launch.amend([end]) == [{"type": "end", "wall_us": 5, "timed_out": False, "exit": 1000}]
+
+
+def test_an_earlier_run_proves_nothing(no_wine, tmp_path):
+    wrote(tmp_path / "run", 8)
+    reheap = windows.choose("reheap", no_wine)[0]
+    launch = reheap.launch(no_wine, tmp_path / "run")
+    wrote(tmp_path / "run")
+    launch.amend(OUTER)
+    assert "nothing proves" in reheap.objection(allocators.Testimony.read(tmp_path / "run").first())
+
+
+def test_a_program_that_did_not_start(no_wine, tmp_path):
+    reheap = windows.choose("reheap", no_wine)[0]
+    with pytest.raises(LabError, match="not started: its launcher ended with 125"):
+        reheap.launch(no_wine, tmp_path / "run").amend([{"type": "end", "exit": 125}])
+    assert "nothing proves" in reheap.objection(allocators.Testimony.read(tmp_path / "run").first())
+
+
+# ---- allocators under a program ---------------------------------------------------------------
+
+@under_wine
+def test_each_allocator_is_found_out(program, here):
+    system, reheap = windows.choose(None, [str(program)])
+    assert "msvcrt" in system.version
+    assert reheap.libraries == (BUILD / "bin" / "reheap.dll",) and not reheap.left
+
+
+def reheap(capsys, *words) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as end:
+        cli.main([str(word) for word in words])
+    said = capsys.readouterr()
+    return end.value.code, said.out + said.err
+
+
+@under_wine
+def test_compare_under_wine(program, here, tmp_path, capsys):
+    """From the command line to the record: both allocators, each proven, with all the figures that there are."""
+    record = tmp_path / "record.json"
+    status, said = reheap(capsys, "compare", "--runs", 2, "--warmup", 0, "--ignore-status", "--export", record, "--",
+                          program, "word")
+    assert status == 0, said
+    made = results.load_file(record)
+    library = str(BUILD / "bin" / "reheap.dll")
+    assert {subject.name: subject.proof["malloc"] for subject in made.subjects} == {"system": windows.WINES, "reheap": library}
+    for name in ("system", "reheap"):
+        runs = made.measured(name)
+        assert len(runs) == 2
+        for run in runs:
+            assert 0.25 < run.figures["wall_s"] and run.figures["cpu_s"] > 0
+            assert {"peak_rss_kib", "peak_commit_kib", "minor_faults", "voluntary_switches"} <= run.figures.keys()
+            assert run.series.t_s[0] == 0
+    # On a busy machine a short program may use no hundredth of a second that could be seen.
+    for extras in made.extras.values():
+        assert extras.calls is None and extras.profile.source == "suspend"
+    assert made.summaries["wall_s"].keys() == made.summaries["peak_commit_kib"].keys() == {"system", "reheap"}
+
+
+@under_wine
+def test_compare_refuses_what_wine_cannot_do(program, here, capsys):
+    for words, message in [(["--load", "true"], "a server for Windows"), (["--with", "mimalloc"], "under Wine there are")]:
+        status, said = reheap(capsys, "compare", *words, "--", program)
+        assert status == 2 and message in said
+
+
+@pytest.mark.parametrize("module, kind", [
+    ("/x/reheap.dll", "allocator"), (r"C:\windows\system32\ntdll.dll", "libc"), (r"C:\windows\system32\UCRTBASE.dll", "libc"),
+    (r"C:\windows\system32\kernel32.dll", "other"), ("/x/work.exe", "program"), ("[kernel]", "kernel")])
+def test_modules_of_windows_have_their_kinds(module, kind):
+    assert profile.kind_of(module, ["/x/reheap.dll"]) == kind
