@@ -3,6 +3,7 @@
 #include "completion.h"
 #include "doctor.h"
 #include "frame.h"
+#include "lab.h"
 #include "message.h"
 #include "plain/run.h"
 
@@ -22,6 +23,8 @@ struct Command {
 
   Command() {
     set_up(app, "CMD", "docs/command.md");
+    app.footer(app.get_footer() +
+               "\nreheap compare, record, replay, trace: the lab's, docs/lab.md");
     add_run();
     add_doctor();
     auto* completion = app.add_subcommand("completion", "Print a completion script for a shell");
@@ -110,6 +113,7 @@ int act(Command& command, const CommandLine& line) {
 
 int command_main(int count, char** words) {
   return ended([&] {
+    if (count > 1 && is_lab_command(words[1])) become_lab(words);
     const CommandLine line = split(count, words);
     const bool runs = count > 1 && std::strcmp(words[1], "run") == 0;
     Command command;
