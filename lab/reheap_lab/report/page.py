@@ -51,7 +51,7 @@ def render(template: str, **values) -> str:
 def _environment() -> jinja2.Environment:
     made = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True,
                               undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"percent": units.percent, "sense": sense, "sign": lambda verdict: _SIGN[sense(verdict)],
+    made.filters |= {"percent": units.percent, "sense": sense, "moment": _moment, "sign": lambda verdict: _SIGN[sense(verdict)],
                      "interval": units.interval, "lead": _lead, "sentence": lambda text: text[:1].upper() + text[1:],
                      "svg": lambda picture: Markup(picture.svg), "figure": lambda name: figures.ALL[name].label}
     made.globals |= {"light": Markup(palette.variables("light")), "dark": Markup(palette.variables("dark")),
@@ -103,6 +103,11 @@ def _pictures(comparison: Comparison, looks: dict[str, Look]) -> dict:
         "cores": cores,
         "shares": plots.shares(comparison, looks),
     }
+
+
+def _moment(iso: str) -> str:
+    """2026-03-01T12:00:00+00:00 as people write it."""
+    return iso.replace("T", " ", 1).replace("+00:00", " UTC").replace("Z", " UTC")
 
 
 def _base(comparison: Comparison) -> str:

@@ -16,6 +16,7 @@ MOST_SINGLES = 12  # runs drawn one by one
 MOST_POINTS = 160  # of one run
 LITTLE = 0.05  # of the most that lived
 GRID = 240  # points of a median
+STRETCHES = 60  # that busy cores are averaged over
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Timeline:
 
 def timeline(comparison: Comparison, key: str, title: str, unit: str, looks: dict[str, Look]) -> Timeline | None:
     """The series named `key` of every allocator that has it; `over_live` is resident over live memory."""
-    points = _over_live if key == "over_live" else lambda run: _points(run, key)
+    points = {"over_live": _over_live, "busy_cores": _busy}.get(key, lambda run: _points(run, key))
     raw = {s: [points(run) for run in comparison.measured(s)] for s in looks}
     raw = {s: [points for points in runs if points is not None] for s, runs in raw.items()}
     raw = {s: runs for s, runs in raw.items() if runs}
@@ -56,7 +57,7 @@ def timeline(comparison: Comparison, key: str, title: str, unit: str, looks: dic
     apart = [_small(course, courses, top, end, idle, title, scale.unit, clock.unit) for course in courses]
     columns = [clock.text(end * clock.size * tenth / 10) for tenth in range(1, 11)]
     rows = [(c.subject, [_value_at(c, end * tenth / 10, scale) for tenth in range(1, 11)]) for c in courses]
-    return Timeline(_together(courses, top, end, y_label, clock.unit), apart, rows, columns)
+    return Timeline(_together(courses, end, y_label, clock.unit), apart, rows, columns)
 
 
 def _points(run: Run, key: str) -> tuple[np.ndarray, np.ndarray] | None:
@@ -75,6 +76,18 @@ def _over_live(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
     if enough.sum() < 2:
         return None
     return resident[0][enough], resident[1][enough] / live[1][enough]
+
+
+def _busy(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
+    """The mean of each stretch: between two samples a core is busy or not, which says little."""
+    points = _points(run, "busy_cores")
+    if points is None or len(points[0]) <= STRETCHES:
+        return points
+    time, busy = points
+    spent = np.concatenate(([0.0], np.cumsum(busy[1:] * np.diff(time))))
+    ends = np.linspace(time[0], time[-1], STRETCHES + 1)
+    means = np.diff(np.interp(ends, time, spent)) / np.diff(ends)
+    return (ends[1:] + ends[:-1]) / 2, means
 
 
 def _course(subject: str, look: Look, runs: list, second: float, size: float) -> Course:
@@ -124,10 +137,10 @@ def _frame(axes: Axes, top: float, end: float, ticks: int) -> None:
         axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
 
 
-def _together(courses: list[Course], top: float, end: float, y_label: str, clock: str) -> Picture:
+def _together(courses: list[Course], end: float, y_label: str, clock: str) -> Picture:
     made = svg.figure(WIDE, 300)
     axes = made.add_axes((0.06, 0.16, 0.92, 0.8))
-    _frame(axes, top, end, 10)
+    _frame(axes, max(float(c.median.max()) for c in courses) * 1.06 or 1.0, end, 10)
     for course in courses:
         axes.plot(course.time, course.median, color=course.look.colour, linestyle=course.look.dash, linewidth=2,
                   gid=course.look.group)

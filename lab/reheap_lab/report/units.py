@@ -27,8 +27,12 @@ class Scale:
 
 
 def of_figure(name: str, values: Iterable[float]) -> Scale:
-    unit = figures.ALL[name].unit if name in figures.ALL else ""
-    return of_unit(unit, values)
+    values = list(values)
+    known = figures.ALL.get(name)
+    if known and known.unit == "":  # a count, whose median may lie between two
+        middle = sorted(values)[len(values) // 2] if values else 0
+        return Scale("", 1.0, 0 if middle >= 100 or all(v == int(v) for v in values) else 1)
+    return of_unit(known.unit if known else "", values)
 
 
 def of_unit(unit: str, values: Iterable[float]) -> Scale:
