@@ -1,5 +1,6 @@
 """Which allocators there are, how a command is put on one, and the proof that it was served by it."""
 
+import dataclasses
 import glob
 import os
 import pathlib
@@ -129,12 +130,20 @@ def installed(folders: list[pathlib.Path] | None = None, kind: elf.Kind | None =
     for name, file in OWN.items():
         path = _own_library(name, file, places)
         if path:
-            found[name] = Allocator(name, (path,), _own_version(path) or _version(path))
+            found[name] = Allocator(name, (path,))
     for name, patterns in KNOWN.items():
         path = _first(places, patterns, kind or elf.own())
         if path:
-            found[name] = Allocator(name, (path,), _version(path))
+            found[name] = Allocator(name, (path,))
     return found
+
+
+def with_version(allocator: Allocator) -> Allocator:
+    """Asking for it takes time: only those that are used are asked."""
+    if allocator.version or not allocator.libraries:
+        return allocator
+    path = allocator.libraries[0]
+    return dataclasses.replace(allocator, version=_own_version(path) if allocator.name in OWN else _version(path))
 
 
 def system() -> Allocator:
@@ -207,8 +216,8 @@ def choose(wanted: str | None, kind: elf.Kind | None = None, folders: list[pathl
     """`wanted` as in --with: names and name=path, by commas; without it, everything that is installed."""
     here = installed(folders, kind)
     if not wanted:
-        return list(here.values())
-    chosen = [_chosen(word.strip(), here, kind) for word in wanted.split(",") if word.strip()]
+        return [with_version(allocator) for allocator in here.values()]
+    chosen = [with_version(_chosen(word.strip(), here, kind)) for word in wanted.split(",") if word.strip()]
     names = [allocator.name for allocator in chosen]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
@@ -235,4 +244,4 @@ def _chosen(word: str, here: dict[str, Allocator], kind: elf.Kind | None) -> All
     elf.check_library(name, path, kind)
     if re.search(r"[:\s]", str(path)):
         raise UsageError(f"{name}: the loader cannot preload a path with a colon or a blank ({path}). Link it elsewhere")
-    return Allocator(name, (path,), _version(path))
+    return Allocator(name, (path,))

@@ -128,3 +128,7 @@ def console() -> Console:
     """Results on standard output; a wide line where there is no terminal to say how wide."""
     terminal = Console()
     return terminal if terminal.is_terminal else Console(width=200)
+
+
+if __name__ == "__main__":
+    main()

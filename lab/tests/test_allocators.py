@@ -21,7 +21,8 @@ def test_those_in_the_loaders_folders_are_found_and_the_first_name_counts(fake, 
         (folder / name).write_bytes(fakes.elf_bytes())
     found = allocators.installed([near, far], HERE)
     assert list(found) == ["system", "jemalloc", "tcmalloc"]
-    assert found["jemalloc"].libraries == (near / "libjemalloc.so.2",) and found["jemalloc"].version == "2"
+    assert found["jemalloc"].libraries == (near / "libjemalloc.so.2",)
+    assert allocators.with_version(found["jemalloc"]).version == "2"
     assert found["tcmalloc"].libraries[0].name == "libtcmalloc_minimal.so.4.5"
 
 

@@ -1,0 +1,156 @@
+"""The command line: what it prints, writes and returns, and whom it hands things to."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from reheap_lab import cli, native, results, runner, settings
+from reheap_lab.cli_compare import AllocatorList
+from reheap_lab.errors import LabError
+
+
+def call(*words: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        cli.main(list(words))
+    return end.value.code
+
+
+def test_compare_tells_and_writes(fake, capsys, tmp_path):
+    fake.plan(a={"wall_us": 80_000})
+    files = [tmp_path / f"x.{ending}" for ending in ("json", "csv", "md")]
+    exports = [word for file in files for word in ("--export", str(file))]
+    status = call("compare", "--with", f"system,a={fake.library('a')}", "--runs", "3", "--no-extras", *exports, "--",
+                  "true", "--help")
+    out = capsys.readouterr().out
+    assert status == 0 and "a is faster than system, by 20.0 %" in out
+    assert all(file.stat().st_size for file in files)
+    made = results.load_file(files[0])
+    assert made.command == ["true", "--help"] and made.settings["runs"] == 3
+
+
+def test_report_shows_and_converts(fake, capsys, tmp_path):
+    fake.plan()
+    json_file, markdown = tmp_path / "x.json", tmp_path / "x.md"
+    call("compare", "--with", "system", "--runs", "2", "--no-extras", "--export", str(json_file), "--", "true")
+    assert call("report", str(json_file)) == 0 and "100 ms" in capsys.readouterr().out
+    assert call("report", str(json_file), str(markdown)) == 0 and "| wall time |" in markdown.read_text()
+
+
+@pytest.mark.parametrize("text, said", [("{", "not JSON"), ("{}", "its schema is None"), ('{"schema":"reheap-lab/compare/1"}',
+                                                                                     "command is missing")])
+def test_a_damaged_file_is_named(capsys, tmp_path, text, said):
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    assert call("report", str(path)) == 2
+    error = capsys.readouterr().err
+    assert "bad.json" in error and said in error and "--export" in error
+
+
+@pytest.mark.parametrize("words, said", [
+    (["compare"], "Missing argument"),
+    (["compare", "--", "/nowhere/prog"], "there is no program /nowhere/prog"),
+    (["compare", "--", "prog with blanks"], "leave out the quotes"),
+    (["compare", "--", "/"], "/ is a folder"),
+    (["compare", "--runs", "0", "--", "true"], "--runs"),
+    (["compare", "--runs", "2", "--time", "5s", "--", "true"], "exclude each other"),
+    (["compare", "--time", "soon", "--", "true"], "is no length of time"),
+    (["compare", "--margin", "much", "--", "true"], "is no share"),
+    (["compare", "--margin", "200%", "--", "true"], "--margin"),
+    (["compare", "--idle", "3s", "--", "true"], "--idle is for servers"),
+    (["compare", "--export", "x.pdf", "--", "true"], "the file's ending"),
+    (["compare", "--input", "/nowhere", "--", "true"], "does not exist"),
+    (["compare", "--with", "nonsense", "--", "true"], "no allocator is called nonsense"),
+    (["report", "/nowhere.json"], "does not exist"),
+    (["nonsense"], "No such command"),
+])
+def test_a_wrong_call_is_named_and_nothing_is_run(fake, capsys, words, said):
+    assert call(*words) == 2
+    assert said in capsys.readouterr().err and fake.calls == []
+
+
+def test_a_file_that_is_no_program(fake, capsys, tmp_path):
+    (tmp_path / "data").write_text("x")
+    assert call("compare", "--", str(tmp_path / "data")) == 2
+    assert "cannot be executed. Allow it: chmod +x" in capsys.readouterr().err
+
+
+def test_when_nothing_could_be_measured_the_status_is_1(fake, capsys):
+    fake.plan(system={"cannot": "no way"})
+    assert call("compare", "--with", "system", "--", "true") == 1
+    assert "nothing could be measured of true" in capsys.readouterr().err
+
+
+def test_lengths_of_time_and_shares():
+    assert [settings.seconds(t) for t in ("90", "250ms", "1.5m", "2h", " 3 s ")] == [90, 0.25, 90, 7200, 3]
+    assert [settings.share(t) for t in ("0.02", "2%", "0.5 %")] == pytest.approx([0.02, 0.02, 0.005])
+
+
+def test_interrupted_after_a_round_tells_what_is_known(fake, capsys, monkeypatch):
+    fake.plan()
+    start, count = runner.start, iter(range(100))
+
+    def interrupted(*words):
+        if next(count) == 9:
+            raise KeyboardInterrupt
+        return start(*words)
+    monkeypatch.setattr(runner, "start", interrupted)
+    assert call("compare", "--with", f"system,a={fake.library('a')}", "--no-extras", "--", "true") == 0
+    out = capsys.readouterr().out
+    assert "stopped by the user" in out and "100 ms" in out
+
+
+# ---- handing on ---------------------------------------------------------------------------------
+
+def script(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_run_becomes_the_native_command(tmp_path):
+    folder = tmp_path / "native" / "bin"
+    folder.mkdir(parents=True)
+    script(folder / "reheap", '#!/bin/sh\nfor word; do echo "[$word]"; done\nexit 7\n')
+    lab = os.path.dirname(os.path.dirname(native.__file__))
+    done = subprocess.run([sys.executable, "-m", "reheap_lab.cli", "run", "--stats=x", "--", "prog", "--help"],
+                          capture_output=True, text=True, env=os.environ | {native.VARIABLE: str(tmp_path / "native"),
+                                                                           "PYTHONPATH": lab})
+    assert (done.returncode, done.stdout) == (7, "[run]\n[--stats=x]\n[--]\n[prog]\n[--help]\n")
+
+
+def test_our_own_script_is_not_taken_for_the_native_command(tmp_path, monkeypatch):
+    monkeypatch.setenv(native.VARIABLE, str(tmp_path))
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for folder in (ours, theirs):
+        folder.mkdir()
+    script(ours / "reheap", "#!/usr/bin/python3\n")
+    monkeypatch.setenv("PATH", f"{ours}:{theirs}")
+    with pytest.raises(LabError, match="native reheap command is not installed. Build it"):
+        native.reheap_command()
+    script(theirs / "reheap", "\x7fELF")
+    assert native.reheap_command() == str(theirs / "reheap")
+
+
+def test_a_missing_part_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv(native.VARIABLE, str(tmp_path))
+    with pytest.raises(LabError, match="bin/reheap-runner is missing. Install the lab again"):
+        native.program("reheap-runner")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(capsys, shell):
+    assert call("completion", shell) == 0
+    assert "COMPLETE=" in capsys.readouterr().out
+
+
+def test_completion_of_allocators(fake):
+    offered = [item.value for item in AllocatorList().shell_complete(None, None, "system,je")]
+    assert offered == ["system,jemalloc"]
+
+
+def test_help_lists_every_command(capsys):
+    assert call("--help") == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in (*cli.PARTS, *cli.HANDED_ON))

@@ -1,0 +1,103 @@
+"""The lab with its real native parts, on commands that take no time: what is proven, counted and told."""
+
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from reheap_lab import allocators, compare, native
+from reheap_lab.errors import UsageError
+from reheap_lab.settings import Server, Settings
+
+REHEAP = native.find_library("libreheap.so")
+pytestmark = pytest.mark.skipif(not (native.folder() / "bin" / "reheap-runner").is_file() or REHEAP is None,
+                                reason="the native parts are not here (test_package.py fails then)")
+
+
+def run(command: list[str], wanted: str = "system,reheap", **settings):
+    chosen = allocators.choose(wanted, compare.command_kind(command), [])
+    return compare.compare(command, chosen, Settings(**({"runs": 2, "warmups": 1, "extras": False} | settings)))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Compiles C text into a library or a program."""
+    folder, compiler = tmp_path_factory.mktemp("built"), shutil.which("cc") or shutil.which("gcc")
+
+    def build(name: str, text: str, *flags: str) -> pathlib.Path:
+        source = folder / f"{name}.c"
+        source.write_text(text)
+        subprocess.run([compiler, "-o", folder / name, source, *flags], check=True, capture_output=True)
+        return folder / name
+    return build
+
+
+def test_who_served_it_is_proven_in_each_run():
+    made = run(["sh", "-c", "echo hello"])
+    system, reheap = made.subjects
+    assert pathlib.Path(reheap.proof["malloc"]).resolve() == REHEAP.resolve()
+    assert "libc" in system.proof["malloc"] and set(reheap.proof) >= {"malloc", "free", "calloc", "realloc"}
+    assert [run.failed for run in made.runs] == [None] * 6 and not reheap.warnings
+    figures = made.measured("reheap")[0].figures
+    assert figures["wall_s"] > 0 and figures["peak_rss_kib"] > 100
+
+
+def test_the_further_runs_count_and_profile():
+    busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"
+    made = run(["sh", "-c", busy], "system", runs=1, warmups=0, extras=True)
+    extras = made.extras["system"]
+    assert extras.calls["mmap"] > 0 and extras.calls["brk"] > 0
+    assert extras.profile is None or sum(extras.profile.shares.values()) == pytest.approx(1)
+    assert not any("no profile or no count" in warning for warning in made.subjects[0].warnings)
+
+
+@pytest.mark.parametrize("script, settings, said", [
+    ("echo broken >&2; exit 3", {}, "exit status was 3; it said: broken"),
+    ("kill -SEGV $$", {}, "signal 11 (SIGSEGV)"),
+    ("sleep 20", {"timeout": 0.3}, "longer than 0.3 s"),
+])
+def test_failures_under_one_allocator(script, settings, said):
+    made = run(["sh", "-c", f'case "$LD_PRELOAD" in *libreheap.so*) {script};; esac'], **settings)
+    assert said in made.subjects[1].failed and made.subjects[0].failed is None
+
+
+def test_other_output_under_one_allocator():
+    made = run(["sh", "-c", "echo $LD_PRELOAD"], output="check")
+    assert "prints something else than under system" in made.subjects[1].failed
+
+
+def test_a_library_that_does_not_serve_malloc(built):
+    library = built("libnothing.so", "int nothing(void) { return 0; }", "-shared", "-fPIC")
+    with pytest.raises(UsageError, match="x: .*libnothing.so does not serve a program's malloc"):
+        run(["true"], f"system,x={library}")
+
+
+def test_a_library_whose_own_libraries_are_missing(built):
+    needed = built("libneeded.so", "int needed(void) { return 0; }", "-shared", "-fPIC", "-Wl,-soname,libnowhere.so")
+    text = "int needed(void); void* malloc(unsigned long n) { return (void*)(n + needed()); }"
+    library = built("libneedy.so", text, "-shared", "-fPIC", "-fno-builtin", "-Wl,--no-as-needed", str(needed))
+    with pytest.raises(UsageError, match="libneedy.so does not serve .* The loader said: .*libnowhere.so"):
+        run(["true"], f"system,x={library}")
+
+
+def test_a_library_that_serves_but_half(built):
+    text = "#define _GNU_SOURCE\n#include <dlfcn.h>\nextern void* __libc_calloc(unsigned long, unsigned long);\n" \
+           "void* calloc(unsigned long a, unsigned long b) { return __libc_calloc(a, b); }"
+    library = built("libhalf.so", text, "-shared", "-fPIC", "-fno-builtin")
+    with pytest.raises(UsageError, match="its malloc was served by"):
+        run(["true"], f"x={library}")
+
+
+def test_a_program_that_cannot_be_reached(built):
+    program = built("still", "int main(void) { return 0; }", "-static")
+    with pytest.raises(compare.LabError, match="statically linked"):
+        run([str(program)])
+
+
+def test_a_server():
+    server = Server(load="sleep 0.2", idle=0.2)
+    made = run(["sh", "-c", "while :; do sleep 0.05; done"], runs=1, warmups=0, server=server)
+    assert [subject.failed for subject in made.subjects] == [None, None]
+    figures = made.measured("reheap")[0].figures
+    assert figures["wall_s"] >= 0.2 and figures["idle_rss_kib"] > 100
