@@ -64,6 +64,7 @@ class Header:
     lost: int
     stopped: int
     ended: bool
+    threads: int
 
     @property
     def tick_seconds(self) -> float:
@@ -99,11 +100,11 @@ def read_header(data: bytes) -> tuple[Header, int, int]:
     if struct.unpack_from("<I", data, 3948)[0] != crc32c(data[:3948]):
         raise Damaged("the header's checksum is wrong")
     process, parent, _, ticks, nanoseconds, fork_ticks = struct.unpack_from("<6Q", data, 40)
-    late_ticks, late_nanoseconds, chunks, lost, stopped, ended = struct.unpack_from("<4Q2I", data, 3952)
+    late_ticks, late_nanoseconds, chunks, lost, stopped, ended, threads = struct.unpack_from("<4Q3I", data, 3952)
     command = data[120:120 + command_bytes].decode(errors="replace").split("\0")[:-1]
     header = Header(pointer, page, bool(flags & 1), clock, process, parent, (ticks, nanoseconds), fork_ticks,
                     data[88:104].rstrip(b"\0").decode(), command, (late_ticks, late_nanoseconds),
-                    chunks, lost, stopped, bool(ended))
+                    chunks, lost, stopped, bool(ended), threads)
     return header, header_bytes, chunk_bytes
 
 

@@ -44,8 +44,9 @@ struct Progress {
   uint64_t chunks;   // claimed so far
   uint64_t lost;     // events that could not be written
   uint32_t stopped;  // Stopped
-  uint32_t
-      ended;  // 1: the process ran to its end; 0: it still runs, was killed or replaced itself (exec)
+  uint32_t ended;    // 1: the process ran to its end; 0: it runs, was killed, or replaced itself
+  uint32_t threads;  // that recorded anything so far
+  uint32_t unused;
 };
 
 struct FileHeader {

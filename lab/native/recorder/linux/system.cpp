@@ -74,7 +74,10 @@ void thread_round(void* slot) {
     thread_ended();
 }
 
-__attribute__((constructor)) void prepare() { pthread_atfork(before_fork, nullptr, nullptr); }
+__attribute__((constructor)) void prepare() {
+  pthread_atfork(before_fork, nullptr, nullptr);
+  process_started();
+}
 
 __attribute__((destructor)) void finish() { process_ended(); }
 

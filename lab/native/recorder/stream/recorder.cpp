@@ -246,7 +246,10 @@ void put_as_stranger(const Event& event) {
   if (!stream) return count_lost();
   if (slot.generation != g_process_generation)
     slot = {&g_no_stream, g_process_generation, 0, false};
-  if (slot.number == 0) slot.number = ++g_threads;
+  if (slot.number == 0) {
+    slot.number = ++g_threads;
+    g_header->progress.threads = g_threads;
+  }
   start_thread(*stream, slot.number, beginning(event));
   put_event(*stream, event);
   if (slot.ended) return end_thread(*stream);
@@ -284,6 +287,11 @@ void record_pending(Stream& stream) {
   uint32_t count = stream.pending_count;
   stream.pending_count = 0;
   for (uint32_t i = 0; i != count; ++i) put_event(stream, stream.pending[i]);
+}
+
+void process_started() {
+  system::Quiet quiet;
+  begun();
 }
 
 void thread_ended() {

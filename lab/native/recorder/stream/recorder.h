@@ -3,6 +3,9 @@
 
 namespace recorder {
 
+// The process is ready to be recorded: its file is made, before any child's.
+void process_started();
+
 // This thread makes no more than a few last calls.
 void thread_ended();
 

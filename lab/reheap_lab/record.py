@@ -1,0 +1,223 @@
+"""`reheap record`: runs a command with the recorder before its allocator, and says what was written."""
+
+import os
+import pathlib
+import re
+import resource
+import signal
+import struct
+import sys
+from dataclasses import dataclass
+
+import click
+
+from reheap_lab import allocators, native
+from reheap_lab.errors import LabError, UsageError
+
+RECORDER = "libreheap-record.so"
+MAGIC = b"REHEAPTR"
+SUFFIX = ".rht"
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+STOPPED = {1: "reached the size limit", 2: "filled the disk", 3: "could not go on writing"}
+
+# docs/trace-format.md
+CHUNK_HEADER = struct.Struct("<4s7I")
+PROGRESS = struct.Struct("<4Q3I")
+PROGRESS_OFFSET = 3952
+
+
+def size(text: str) -> int:
+    """Bytes: 500M, 2G, 1.5GiB, 1048576."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:iB|B)?", text.strip(), re.IGNORECASE)
+    count = float(match.group(1)) * UNITS[match.group(2).upper()] if match else 0
+    if count < 1:
+        raise UsageError(f"'{text}' is no size: write it like 500M or 2G")
+    return int(count)
+
+
+@click.command("record", context_settings={"allow_interspersed_args": False})
+@click.option("-o", "--output", type=click.Path(path_type=pathlib.Path, dir_okay=False), default="trace.rht",
+              show_default=True, metavar="FILE", help="The trace; other processes' files are named FILE's stem.PID.rht")
+@click.option("--with", "with_", metavar="ALLOCATOR", help="Record on this allocator: its name, or a library's path")
+@click.option("--children/--no-children", default=True, show_default=True, help="Record child processes too")
+@click.option("--limit", metavar="SIZE", help="A trace that reaches SIZE (500M, 2G) ends there; the command goes on")
+@click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(output: pathlib.Path, with_: str | None, children: bool, limit: str | None, cmd: tuple[str, ...]) -> None:
+    """Write a trace of every allocation call that CMD makes.
+
+    The exit status is CMD's, also where it is killed by a signal; 125 when there is nothing recorded, 126 and 127 when CMD
+    cannot be executed or is not found.
+    """
+    output = pathlib.Path(os.path.abspath(output))
+    remove_earlier(output)
+    status = run(list(cmd), environment(output, with_, children, size(limit) if limit else None))
+    files = traces(output)
+    if files:
+        say(summary(files, output))
+    elif status not in (126, 127):
+        say("nothing was recorded: the command is statically linked, runs with other rights (setuid), or clears LD_PRELOAD")
+    if status < 0:
+        end_by(-status)
+    sys.exit(status if files or status else 125)
+
+
+def say(text: str) -> None:
+    click.echo(f"reheap record: {text}", err=True)
+
+
+# ---- before -------------------------------------------------------------------------------------
+
+def remove_earlier(output: pathlib.Path) -> None:
+    """Traces of an earlier recording under this name. What is not a trace is not ours to remove."""
+    if not output.parent.is_dir():
+        raise UsageError(f"{output.parent} is no folder: make it first, or name another file with -o")
+    for path in traces(output):
+        path.unlink()
+    if os.path.lexists(output):
+        raise UsageError(f"{output} exists and is no trace: remove it, or name another file with -o")
+    if not os.access(output.parent, os.W_OK | os.X_OK):
+        raise LabError(f"{output.parent} cannot be written to: name another file with -o")
+
+
+def traces(output: pathlib.Path) -> list[pathlib.Path]:
+    """The files of one recording, the first process's first."""
+    stem = output.name.removesuffix(SUFFIX)
+    suffix = SUFFIX if output.name.endswith(SUFFIX) else ""
+    name = re.compile(re.escape(stem) + r"\.\d+(\.\d+)?" + re.escape(suffix))
+    others = sorted(path for path in output.parent.iterdir() if name.fullmatch(path.name))
+    return [path for path in [output, *others] if is_trace(path)]
+
+
+def is_trace(path: pathlib.Path) -> bool:
+    if not path.is_file() or path.is_symlink():
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def environment(output: pathlib.Path, with_: str | None, children: bool, limit: int | None) -> dict[str, str]:
+    libraries = [native.library(RECORDER)]
+    if with_:
+        libraries += allocators.choose(with_)[0].libraries
+    theirs = os.environ.get("LD_PRELOAD")
+    settings = dict(os.environ, REHEAP_RECORD=str(output), REHEAP_RECORD_CHILDREN="1" if children else "0",
+                    LD_PRELOAD=":".join([*map(str, libraries), *([theirs] if theirs else [])]))
+    settings.pop("REHEAP_RECORD_LIMIT", None)
+    if limit:
+        settings["REHEAP_RECORD_LIMIT"] = str(limit)
+    return settings
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+def run(cmd: list[str], settings: dict[str, str]) -> int:
+    """Its exit status, or minus the signal that ended it."""
+    try:
+        child = os.posix_spawnp(cmd[0], cmd, settings, setsigdef=IGNORED_BY_PYTHON)
+    except FileNotFoundError:
+        say(f"{cmd[0]}: not found")
+        return 127
+    except OSError as error:
+        say(f"{cmd[0]}: {error.strerror}")
+        return 126
+    # The terminal sends its signals to both; who kills only this process means the command.
+    forwarded = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+    before = {number: signal.signal(number, lambda got, _: os.kill(child, got)) for number in forwarded}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        _, status = os.waitpid(child, 0)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return os.waitstatus_to_exitcode(status)
+
+
+def end_by(number: int) -> None:
+    """As the command ended, but without a memory image of this process."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+# ---- after --------------------------------------------------------------------------------------
+
+@dataclass
+class Written:
+    """What all files hold together."""
+
+    files: int = 0
+    chunks: int = 0
+    events: int = 0  # of sealed chunks
+    event_bytes: int = 0  # of these
+    open_bytes: int = 0  # of the others
+    threads: int = 0
+    lost: int = 0
+    size: int = 0
+    stopped: list[str] = None
+
+    @property
+    def bytes_per_event(self) -> float | None:
+        return self.event_bytes / self.events if self.events else None
+
+    @property
+    def all_events(self) -> int:
+        """Open chunks are not counted one by one: they are as the others, or as is usual."""
+        return self.events + round(self.open_bytes / (self.bytes_per_event or 5))
+
+
+def survey(files: list[pathlib.Path]) -> Written:
+    """Reads headers alone, so that a long trace is surveyed at once."""
+    sum_ = Written(stopped=[])
+    for path in files:
+        survey_file(path, sum_)
+    return sum_
+
+
+def survey_file(path: pathlib.Path, sum_: Written) -> None:
+    with open(path, "rb") as file:
+        header = file.read(4096)
+        if len(header) < 4096:
+            return
+        header_bytes, chunk_bytes = struct.unpack_from("<2I", header, 12)
+        *_, lost, stopped, _, threads = PROGRESS.unpack_from(header, PROGRESS_OFFSET)
+        sum_.files += 1
+        sum_.size += path.stat().st_size
+        sum_.lost += lost
+        sum_.threads += threads
+        if stopped:
+            sum_.stopped.append(f"{path.name} {STOPPED.get(stopped, 'ended early')}")
+        for offset in range(header_bytes, path.stat().st_size, chunk_bytes):
+            file.seek(offset)
+            head = file.read(CHUNK_HEADER.size)
+            if len(head) == CHUNK_HEADER.size:
+                survey_chunk(head, sum_)
+
+
+def survey_chunk(head: bytes, sum_: Written) -> None:
+    magic, state, _, _, _, used, events, _ = CHUNK_HEADER.unpack(head)
+    if magic != b"RHCK" or state == 0:
+        return
+    sum_.chunks += 1
+    if state == 2:
+        sum_.events += events
+        sum_.event_bytes += used
+    else:
+        sum_.open_bytes += used
+
+
+def summary(files: list[pathlib.Path], output: pathlib.Path) -> str:
+    found = survey(files)
+    exact = found.open_bytes == 0
+    parts = [f"{'' if exact else 'about '}{found.all_events:,} events"]
+    if found.bytes_per_event:
+        parts.append(f"{found.bytes_per_event:.2f} bytes each")
+    parts.append(f"{plural(found.threads, 'thread')}, {plural(found.files, 'file')}, {found.size / 2**20:.1f} MiB: {output}")
+    if found.lost:
+        parts.append(f"{found.lost:,} events could not be written")
+    return ", ".join(parts + found.stopped)
+
+
+def plural(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
