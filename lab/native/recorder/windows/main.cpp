@@ -1,0 +1,63 @@
+// reheap-record.dll: from the moment it is attached, every call of a C runtime's allocation functions is written down.
+// `reheap.exe run --dll` brings it in, before any C runtime has begun; the programs that this one starts get it too.
+#include <windows.h>
+
+#include "base/text.h"
+#include "inject/windows/children/children.h"
+#include "inject/windows/redirect/modules.h"
+#include "settings.h"
+#include "stream/recorder.h"
+#include "thread_slot.h"
+
+namespace {
+
+using rh::redirect::Module;
+
+void say(rh::Text& line) {
+  line << '\n';
+  DWORD written = 0;
+  WriteFile(GetStdHandle(STD_ERROR_HANDLE), line.data(), static_cast<DWORD>(line.length()),
+            &written, nullptr);
+}
+
+void came(const Module& module) {
+  if (!rh::redirect::is_new_runtime(module) || rh::redirect::replace(module)) return;
+  rh::Text line;
+  line << "reheap record: not recorded: ";
+  rh::redirect::describe(line, module.base);
+  say(line);
+}
+
+void attach(HINSTANCE self) {
+  recorder::read_settings();
+  if (recorder::settings().path[0] != 0 && recorder::begin_thread_slots()) {
+    rh::redirect::watch_modules({came, rh::redirect::forget});
+    rh::redirect::for_each_module(came);
+  }
+  rh::inject::Settings given;
+  if (!rh::inject::receive(given)) return;
+  if (!recorder::settings().children) given.follow_children = 0;
+  rh::children::begin(self, given);
+}
+
+}  // namespace
+
+extern "C" {
+
+// The launcher makes programs import ordinal 1.
+__declspec(dllexport) void record_here();
+void record_here() {}
+
+BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, void*);
+
+BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, void*) {
+  if (reason == DLL_PROCESS_ATTACH) attach(self);
+  if (recorder::g_slot_offset == 0) return TRUE;
+  if (reason == DLL_THREAD_DETACH && recorder::existing_thread_slot() != nullptr) {
+    recorder::thread_ended();
+    recorder::forget_thread_slot();
+  }
+  if (reason == DLL_PROCESS_DETACH) recorder::process_ended();
+  return TRUE;
+}
+}

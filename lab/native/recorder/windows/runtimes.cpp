@@ -1,0 +1,241 @@
+// A C runtime's allocation functions, each passed on to what it did before, and told of: in the place of hosts.cpp of
+// reheap.dll. A function that does its work by another that is replaced too is told of once, by the call the program made.
+#include <cstring>
+
+#include "inject/windows/heaps/layer.h"
+#include "inject/windows/redirect/hosts.h"
+#include "stream/stream.h"
+
+namespace rh::heaps {
+
+// Asked about runtimes that look into the system's heap by themselves: nothing that they see there is another's here.
+bool is_replaced() { return true; }
+
+}  // namespace rh::heaps
+
+namespace rh::redirect {
+namespace {
+
+using recorder::ticks_now;
+using trace::Kind;
+
+struct Slot {
+  crt::Host host;
+  Originals originals;
+};
+
+constinit Slot g_slots[kSlots] = {};
+
+template <typename Function>
+const void* address_of(Function* function) {
+  return reinterpret_cast<const void*>(function);
+}
+
+// A call under way in this thread.
+class Call {
+ public:
+  Call() : slot_(recorder::thread_slot()), outermost_(!slot_.inside) { slot_.inside = true; }
+  ~Call() {
+    if (outermost_) slot_.inside = false;
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  bool is_outermost() const { return outermost_; }
+
+ private:
+  recorder::ThreadSlot& slot_;
+  bool outermost_;
+};
+
+bool is_inside() { return recorder::thread_slot().inside; }
+
+void tell(Kind kind, const void* block, size_t size) {
+  if (block != nullptr)
+    recorder::allocated(kind, block, size);
+  else
+    recorder::failed(kind, size);
+}
+
+void tell_aligned(const void* block, size_t size, size_t alignment) {
+  if (block != nullptr)
+    recorder::allocated_aligned(block, size, alignment);
+  else
+    recorder::failed(Kind::kAligned, size);
+}
+
+// Of realloc and its relatives.
+void tell_moved(uint64_t begin, const void* before, const void* block, size_t size) {
+  if (before == nullptr)
+    tell(Kind::kMalloc, block, size);
+  else if (block != nullptr)
+    recorder::reallocated(begin, before, block, size);
+  else if (size == 0)
+    recorder::freed(before, begin);
+  else
+    recorder::failed(Kind::kRealloc, size);
+}
+
+size_t product(size_t count, size_t size) {
+  size_t bytes = 0;
+  return __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes;
+}
+
+template <unsigned kSlot>
+struct Functions {
+  template <typename Result, typename... Arguments>
+  static Result original(Role role, Arguments... arguments) {
+    using Function = Result(Arguments...);
+    return reinterpret_cast<Function*>(const_cast<void*>(g_slots[kSlot].originals[role]))(
+        arguments...);
+  }
+
+  template <typename... Arguments>
+  static void* allocate(Role role, Kind kind, size_t size, Arguments... arguments) {
+    Call call;
+    void* block = original<void*>(role, arguments...);
+    if (call.is_outermost()) tell(kind, block, size);
+    return block;
+  }
+
+  template <typename... Arguments>
+  static void* allocate_aligned(Role role, size_t size, size_t alignment, Arguments... arguments) {
+    Call call;
+    void* block = original<void*>(role, arguments...);
+    if (call.is_outermost()) tell_aligned(block, size, alignment);
+    return block;
+  }
+
+  template <typename... Arguments>
+  static void* move(Role role, size_t size, void* before, Arguments... arguments) {
+    Call call;
+    const uint64_t begin = ticks_now();
+    void* block = original<void*>(role, before, arguments...);
+    if (call.is_outermost()) tell_moved(begin, before, block, size);
+    return block;
+  }
+
+  // Told of before it is done: another thread may have the block a moment later.
+  static void give_back(Role role, void* block) {
+    if (block != nullptr && !is_inside()) recorder::freed(block, ticks_now());
+    Call call;
+    original<void>(role, block);
+  }
+
+  static void* malloc(size_t size) { return allocate(Role::malloc, Kind::kMalloc, size, size); }
+  static void* calloc(size_t count, size_t size) {
+    return allocate(Role::calloc, Kind::kCalloc, product(count, size), count, size);
+  }
+  static void* realloc(void* block, size_t size) { return move(Role::realloc, size, block, size); }
+  static void free(void* block) { give_back(Role::free, block); }
+  static void* recalloc(void* block, size_t count, size_t size) {
+    return move(Role::recalloc, product(count, size), block, count, size);
+  }
+  static size_t msize(void* block) { return original<size_t>(Role::msize, block); }
+  static void* expand(void* block, size_t size) {
+    Call call;
+    const uint64_t begin = ticks_now();
+    void* same = original<void*>(Role::expand, block, size);
+    if (call.is_outermost() && same != nullptr) recorder::reallocated(begin, block, same, size);
+    return same;
+  }
+
+  static void* aligned_malloc(size_t size, size_t alignment) {
+    return allocate_aligned(Role::aligned_malloc, size, alignment, size, alignment);
+  }
+  static void* aligned_offset_malloc(size_t size, size_t alignment, size_t offset) {
+    return allocate_aligned(Role::aligned_offset_malloc, size, alignment, size, alignment, offset);
+  }
+  static void* aligned_realloc(void* block, size_t size, size_t alignment) {
+    return move(Role::aligned_realloc, size, block, size, alignment);
+  }
+  static void* aligned_recalloc(void* block, size_t count, size_t size, size_t alignment) {
+    return move(Role::aligned_recalloc, product(count, size), block, count, size, alignment);
+  }
+  static void* aligned_offset_realloc(void* block, size_t size, size_t alignment, size_t offset) {
+    return move(Role::aligned_offset_realloc, size, block, size, alignment, offset);
+  }
+  static void* aligned_offset_recalloc(void* block, size_t count, size_t size, size_t alignment,
+                                       size_t offset) {
+    return move(Role::aligned_offset_recalloc, product(count, size), block, count, size, alignment,
+                offset);
+  }
+  static void aligned_free(void* block) { give_back(Role::aligned_free, block); }
+  static size_t aligned_msize(void* block, size_t alignment, size_t offset) {
+    return original<size_t>(Role::aligned_msize, block, alignment, offset);
+  }
+
+  static int heapmin() { return original<int>(Role::heapmin); }
+
+  static void* operator_new(size_t size) {
+    return allocate(Role::operator_new, Kind::kMalloc, size, size);
+  }
+  static void* operator_new_nothrow(size_t size, const void* tag) {
+    return allocate(Role::operator_new_nothrow, Kind::kMalloc, size, size, tag);
+  }
+  static void operator_delete(void* block) { give_back(Role::operator_delete, block); }
+
+  static const void* of(Role role) {
+    switch (role) {
+    case Role::malloc:
+      return address_of(malloc);
+    case Role::calloc:
+      return address_of(calloc);
+    case Role::realloc:
+      return address_of(realloc);
+    case Role::free:
+      return address_of(free);
+    case Role::recalloc:
+      return address_of(recalloc);
+    case Role::msize:
+      return address_of(msize);
+    case Role::expand:
+      return address_of(expand);
+    case Role::aligned_malloc:
+      return address_of(aligned_malloc);
+    case Role::aligned_free:
+      return address_of(aligned_free);
+    case Role::aligned_realloc:
+      return address_of(aligned_realloc);
+    case Role::aligned_recalloc:
+      return address_of(aligned_recalloc);
+    case Role::aligned_msize:
+      return address_of(aligned_msize);
+    case Role::aligned_offset_malloc:
+      return address_of(aligned_offset_malloc);
+    case Role::aligned_offset_realloc:
+      return address_of(aligned_offset_realloc);
+    case Role::aligned_offset_recalloc:
+      return address_of(aligned_offset_recalloc);
+    case Role::heapmin:
+      return address_of(heapmin);
+    case Role::operator_new:
+      return address_of(operator_new);
+    case Role::operator_new_nothrow:
+      return address_of(operator_new_nothrow);
+    case Role::operator_delete:
+      return address_of(operator_delete);
+    default:  // the debug runtimes' own, which name a file and a line as well
+      return nullptr;
+    }
+  }
+};
+
+using Of = const void* (*)(Role role);
+constexpr Of kOf[kSlots] = {
+    Functions<0>::of,  Functions<1>::of,  Functions<2>::of,  Functions<3>::of,
+    Functions<4>::of,  Functions<5>::of,  Functions<6>::of,  Functions<7>::of,
+    Functions<8>::of,  Functions<9>::of,  Functions<10>::of, Functions<11>::of,
+    Functions<12>::of, Functions<13>::of, Functions<14>::of, Functions<15>::of};
+
+}  // namespace
+
+const void* replacement(unsigned slot, Role role) { return kOf[slot](role); }
+
+void set_host(unsigned slot, const Image&, const Originals& originals, bool) {
+  g_slots[slot].originals = originals;
+}
+
+void clear_host(unsigned slot) { g_slots[slot] = {}; }
+const crt::Host& host_of(unsigned slot) { return g_slots[slot].host; }
+
+}  // namespace rh::redirect
