@@ -75,11 +75,10 @@ bool Process::look() {
 
 // The scheduler's own reckoning of all threads: finer than the ticks of `stat`.
 void Process::look_at_clock() {
-  clockid_t clock;
+  const clockid_t clock =
+      (~id) * 8 | 2;  // as clock_getcpuclockid has it, which asks the kernel each time
   timespec time;
-  own_us = clock_getcpuclockid(id, &clock) == 0 && clock_gettime(clock, &time) == 0
-               ? nanoseconds(time) / 1000
-               : -1;
+  own_us = clock_gettime(clock, &time) == 0 ? nanoseconds(time) / 1000 : -1;
 }
 
 bool Process::look_at_stat() {
