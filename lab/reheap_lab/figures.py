@@ -10,7 +10,7 @@ UNDECIDED = "undecided"
 class Figure:
     name: str
     label: str
-    unit: str  # s, KiB, cores, or "" for a count
+    unit: str  # s, KiB, cores, x for a ratio, or "" for a count
     less: str
     more: str
     judged: bool = True  # gets a verdict
@@ -38,6 +38,13 @@ ALL = {figure.name: figure for figure in (
     _memory("mean_rss_kib", "mean resident"),
     _memory("idle_rss_kib", "resident when idle"),
     _memory("peak_commit_kib", "peak commit"),
+    # Of a replay.
+    Figure("resident_over_live", "resident over live", "x", "less memory", "more memory"),
+    Figure("peak_resident_over_live", "peak resident over peak live", "x", "less memory", "more memory"),
+    Figure("peak_live_kib", "peak live", "KiB", "less live", "more live", judged=False),
+    Figure("handoff_wait_s", "waits for other threads' blocks", "s", "less", "more", judged=False),
+    Figure("epoch_wait_s", "waits for slower threads", "s", "less", "more", judged=False),
+    _count("ordering_errors", "ordering errors"),
     _count("minor_faults", "minor faults"),
     _count("major_faults", "major faults"),
     _count("voluntary_switches", "voluntary switches"),
@@ -58,6 +65,8 @@ def describe(name: str, value: float) -> str:
         return seconds(value)
     if unit == "KiB":
         return memory(value)
+    if unit == "x":
+        return f"{value:.3f}"
     if unit == "cores":
         return f"{value:.2f}"
     return f"{value:,.0f}"

@@ -122,12 +122,12 @@ class TraceWriter:
             for sequence, (begin, last, events, payload) in enumerate(stream.chunks):
                 rows.append((begin, number_of, sequence, stream.thread, last, events, payload))
         rows.sort()
-        body = b""
+        body = []
         for begin, number_of, sequence, thread, last, events, payload in rows:
             def chunk(checksum: int) -> bytes:
                 return struct.pack("<8I2QQQ", 0x4B434852, 2, number_of, sequence, thread, len(payload), events,
                                    checksum, begin, begin, last, 0)
-            body += (chunk(crc32c(payload, crc32c(chunk(0)))) + payload).ljust(CHUNK, b"\0")
+            body.append((chunk(crc32c(payload, crc32c(chunk(0)))) + payload).ljust(CHUNK, b"\0"))
         latest = max((row[4] for row in rows), default=self.begin)
-        path.write_bytes(self.header(len(rows), latest) + body)
+        path.write_bytes(self.header(len(rows), latest) + b"".join(body))
         return path

@@ -199,10 +199,11 @@ void start(Copy& copy, std::uint64_t thread) {
   running = {.workload = &copy.workload, .thread = thread, .window = nullptr, .handle = {}};
   running.window = static_cast<std::uint8_t*>(sys::map(compiled::kChunkBytes));
   copy.workload.ledger->own_bytes += kThreadOwnBytes;
+  copy.workload.started.fetch_add(
+      1);  // before it can move on: `next` of the one behind it counts from now
   if (!sys::start(running.handle, run_thread, &running))
     fail(kExitFailed, "thread %llu of the trace could not be started",
          static_cast<unsigned long long>(thread));
-  copy.workload.started.fetch_add(1);
 }
 
 // Starts each thread when its first epoch is near, and gives back what ended ones had.
@@ -211,6 +212,7 @@ void run_copy(void* argument) {
   Workload& workload = copy.workload;
   const std::uint64_t threads = workload.header->threads;
   std::uint64_t oldest = 0;
+  workload.advance();  // to the first epoch there is
   for (std::uint64_t i = 0; i < threads; ++i) {
     workload.await_due(static_cast<std::uint32_t>(workload.threads[i].first_epoch));
     for (std::uint64_t old = oldest; old < i; ++old) {

@@ -45,6 +45,8 @@ class Worker {
   }
 
  private:
+  static constexpr std::uint64_t kAlignmentBits = 63;
+
   bool next(Operation& operation) {
     if (!stream_.next(operation)) {
       std::fprintf(stderr, "reheap-replay: the compiled trace changed while it was replayed\n");
@@ -118,14 +120,14 @@ class Worker {
   }
 
   void allocate(Slot& slot, const Operation& operation) {
-    const bool aligned = operation.kind == Kind::kAligned;
+    const bool aligned = operation.kind == Kind::kAligned && operation.alignment_log2 != 0;
     const std::size_t alignment =
         aligned ? std::size_t{1} << operation.alignment_log2 : natural_alignment(operation.size);
     void* block = aligned ? sys::allocate_aligned(operation.size, alignment)
                   : operation.kind == Kind::kCalloc ? std::calloc(1, operation.size)
                                                     : std::malloc(operation.size);
     slot.block = block;
-    slot.seed = next_seed(aligned);
+    slot.seed = next_seed(operation);
     changed(static_cast<std::int64_t>(operation.size));
     if (block) {
       if (reinterpret_cast<std::uintptr_t>(block) % alignment != 0) ++ledger_.alignment_errors;
@@ -136,10 +138,11 @@ class Worker {
     publish(slot, 1);
   }
 
-  // No two blocks of a thread have the same; its lowest bit says by what the block must be freed.
-  std::uint64_t next_seed(bool aligned) {
-    next_seed_ += 2;
-    return (next_seed_ & ~std::uint64_t{1}) | (aligned ? 1 : 0);
+  // No two blocks of a thread have the same; its lowest bits are the logarithm of the alignment asked for, if any.
+  std::uint64_t next_seed(const Operation& operation) {
+    next_seed_ += kAlignmentBits + 1;
+    return (next_seed_ & ~kAlignmentBits) |
+           (operation.kind == Kind::kAligned ? operation.alignment_log2 & kAlignmentBits : 0);
   }
 
   void first_use(Slot& slot, const Operation& operation) {
@@ -158,7 +161,7 @@ class Worker {
   void release(Slot& slot, const Operation& operation) {
     void* block = slot.block;
     if (block) verify(slot, used_of(operation.size, operation.touched));
-    if (slot.seed & 1)
+    if (slot.seed & kAlignmentBits)
       sys::free_aligned(block);
     else
       std::free(block);
@@ -170,8 +173,9 @@ class Worker {
   void resize(Slot& slot, const Operation& operation) {
     const std::uint64_t old_used = used_of(operation.old_size, operation.old_touched);
     if (slot.block) verify(slot, old_used);
-    void* block = slot.seed & 1 ? sys::reallocate_aligned(slot.block, operation.size, 16)
-                                : std::realloc(slot.block, operation.size);
+    const std::uint64_t log2 = slot.seed & kAlignmentBits;
+    void* block = log2 ? sys::reallocate_aligned(slot.block, operation.size, std::size_t{1} << log2)
+                       : std::realloc(slot.block, operation.size);
     if (block) {
       slot.block = block;
       grown(slot, old_used, operation);

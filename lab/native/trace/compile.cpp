@@ -350,8 +350,9 @@ class Compiler {
       table.push_back(threads_[i].entry);
       header_.epochs = std::max(header_.epochs, threads_[i].entry.last_epoch + 1);
     }
-    std::stable_sort(table.begin(), table.end(),
-                     [](const auto& a, const auto& b) { return a.first_epoch < b.first_epoch; });
+    std::sort(table.begin(), table.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.first_epoch, a.first_chunk) < std::pair(b.first_epoch, b.first_chunk);
+    });
     header_.most_threads = most_threads(table);
     header_.slots = slots_.count();
     header_.peak_live_bytes = peak_.bytes;

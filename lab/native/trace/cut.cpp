@@ -97,7 +97,8 @@ class Cutter {
   void begin(uint64_t time) {
     begun_ = true;
     before_ = live_.size();
-    if (range_.cuts_off_the_start()) writer_.begin_at(time);
+    if (range_.cuts_off_the_start())
+      writer_.begin_at(--time);  // before whatever frees them at once
     live_.each([&](uint64_t address, const Block& block) {
       Event event{};
       event.kind = block.kind;

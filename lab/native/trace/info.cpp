@@ -300,8 +300,8 @@ class Info {
     std::printf("\"sizes\":[");
     for (size_t i = 0; i < used.size(); ++i) print_class(used[i], i ? "," : "");
     constexpr size_t kMostHot = 16;
-    std::stable_sort(used.begin(), used.end(), [&](size_t a, size_t b) {
-      return classes_[a].all.blocks > classes_[b].all.blocks;
+    std::sort(used.begin(), used.end(), [&](size_t a, size_t b) {
+      return std::pair(classes_[b].all.blocks, a) < std::pair(classes_[a].all.blocks, b);
     });
     used.resize(std::min(used.size(), kMostHot));
     std::printf("],\n\"hot_classes\":[");
@@ -328,8 +328,8 @@ class Info {
     constexpr size_t kMostShown = 256;
     std::vector<uint32_t> order;
     for (uint32_t i = 0; i < threads_.size(); ++i) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-      return threads_[a].events > threads_[b].events;
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      return std::pair(threads_[b].events, a) < std::pair(threads_[a].events, b);
     });
     order.resize(std::min(order.size(), kMostShown));
     std::printf("\"threads\":[");

@@ -1,0 +1,183 @@
+"""`reheap replay`: plays recorded traces back under each allocator, and judges as `reheap compare` does.
+
+The figures are those of the replay itself: the replayer's own tables, and the time before it begins, are taken out of
+them. What the runner sees from outside stays only where that makes no difference.
+"""
+
+import json
+import pathlib
+import shlex
+import tempfile
+from dataclasses import dataclass
+
+import click
+from rich.console import Console
+
+from reheap_lab import allocators, cli_compare, compare, export, native, terminal, trace
+from reheap_lab.errors import LabError
+from reheap_lab.results import Comparison, Series
+from reheap_lab.workload import CommandWorkload, Outcome
+
+COMPILED_MAGIC = b"REHEAPOP"
+NEAR = 0.01  # of the recorded peak of live memory
+
+
+@dataclass
+class How:
+    """What of the replay can be chosen."""
+
+    pace: str = "full"
+    touch: str = "recorded"
+    threads: int = 1
+
+    def words(self) -> list[str]:
+        return ["--pace", self.pace, "--touch", self.touch, "--threads", str(self.threads)]
+
+
+class ReplayWorkload(CommandWorkload):
+    kind = "replay"
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.notes: list[str] = []
+        self.last: dict = {}  # what the last replay said
+
+    def argv(self, allocator):
+        self.path("replay.json").unlink(missing_ok=True)
+        sampling = ["--sample-ms", str(self.settings.sample_ms)] if self.settings.sample_ms else []
+        return [*self.command, *sampling, "--out", str(self.path("replay.json"))]
+
+    def complete(self, outcome: Outcome) -> None:
+        try:
+            said = json.loads(self.path("replay.json").read_text())
+        except (OSError, ValueError):
+            outcome.failed = outcome.failed or "the replay left no results"
+            return
+        self.last = said
+        outcome.measured.figures = figures_of(said, outcome.measured.figures)
+        outcome.measured.series = series_of(said)
+        self._check_peak(said)
+
+    def _check_peak(self, said: dict) -> None:
+        wanted = said["recorded"]["peak_live_bytes"] * said["copies"]
+        off = abs(said["peak_live_bytes"] / wanted - 1) if wanted else 0
+        if said["copies"] == 1 and off > NEAR:
+            note = f"a replay's peak of live memory was {off:.1%} off the recorded one"
+            if note not in self.notes:
+                self.notes.append(note)
+
+
+def figures_of(said: dict, outside: dict[str, float]) -> dict[str, float]:
+    """Of one replay; of what was measured from outside only counts stay."""
+    kept = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
+    wall, cpu = said["wall_us"] / 1e6, said["cpu_us"] / 1e6
+    figures = {name: outside[name] for name in kept if name in outside}
+    figures |= {"wall_s": wall, "cpu_s": cpu, "peak_live_kib": said["peak_live_bytes"] / 1024,
+                "handoff_wait_s": said["waits"]["handoff_us"] / 1e6, "epoch_wait_s": said["waits"]["epoch_us"] / 1e6,
+                "ordering_errors": said["errors"]["ordering"]}
+    if wall:
+        figures["utilisation"] = cpu / wall
+    for name, key in (("peak_rss_kib", "peak_heap_bytes"), ("mean_rss_kib", "mean_heap_bytes")):
+        if key in said:
+            figures[name] = said[key] / 1024
+    for name in ("resident_over_live", "peak_resident_over_live"):
+        if name in said:
+            figures[name] = said[name]
+    return figures
+
+
+def series_of(said: dict) -> Series:
+    rows = said["series"]
+    times = [t / 1e6 for t in rows["t_us"]]
+    series = Series(t_s=times, live_kib=[b / 1024 for b in rows["live_bytes"]])
+    series.rss_kib = [b / 1024 for b in rows.get("heap_bytes", [])]
+    series.commit_kib = [b / 1024 for b in rows.get("commit_bytes", [])]
+    cpu = [0, *rows["cpu_us"]]
+    series.busy_cores = [max(0.0, (b - a) / 1e6 / (t - s)) if t > s else 0.0
+                         for a, b, s, t in zip(cpu, cpu[1:], [0, *times], times)]
+    return series
+
+
+# ---- the command ------------------------------------------------------------------------------
+
+def compile_traces(traces: list[pathlib.Path], folder: pathlib.Path) -> tuple[pathlib.Path, list[str]]:
+    """The compiled form, and warnings about what of the traces could not be used."""
+    if len(traces) == 1 and traces[0].open("rb").read(len(COMPILED_MAGIC)) == COMPILED_MAGIC:
+        return traces[0], []
+    compiled = folder / "trace.compiled"
+    status, printed = trace.run(["compile", *map(str, traces), "-o", str(compiled)], quiet=True)
+    said = json.loads(printed)
+    if said["operations"] == 0:
+        raise LabError(f"{traces[0]} holds no allocation that could be replayed")
+    damage = said["damage"]["told"]
+    warnings = ["the trace is damaged, and only what could be read is replayed: " + "; ".join(damage)] * bool(damage)
+    return compiled, warnings + [f"{said[key]:,} {text}" for key, text in (
+        ("frees_of_unknown", "frees were of blocks that the trace does not know: they are left out"),
+        ("frees_missed", "blocks were handed out again without a free between: a free was put in")) if said[key]]
+
+
+def replay(traces: list[pathlib.Path], how: How, chosen, settings, watch=None, reproduce: str = "") -> Comparison:
+    settings.output = "discard"
+    made: list[ReplayWorkload] = []
+
+    def workload(*arguments) -> ReplayWorkload:
+        made.append(ReplayWorkload(*arguments))
+        return made[0]
+
+    with tempfile.TemporaryDirectory(prefix="reheap-lab-replay-") as folder:
+        compiled, warnings = compile_traces(traces, pathlib.Path(folder))
+        line = [str(native.program("reheap-replay")), str(compiled), *how.words()]
+        comparison = compare.compare(line, chosen, settings, watch, workload, reproduce)
+    comparison.command = ["reheap-replay", *map(str, traces), *how.words()]
+    comparison.warnings += warnings + made[0].notes
+    comparison.settings |= {"pace": how.pace, "touch": how.touch, "copies": how.threads}
+    own = made[0].last.get("own")
+    if own:
+        comparison.settings["replayer"] = {
+            "excluded_tables_kib": own["tables_bytes"] / 1024, "excluded_at_start_kib": own["at_start_bytes"] / 1024,
+            "excluded_per_thread_kib": own["per_thread_bytes"] / 1024, "reading_s": own["reading_us"] / 1e6}
+    return comparison
+
+
+def tell_replayer(comparison: Comparison) -> None:
+    own = comparison.settings.get("replayer")
+    if own:
+        click.echo(f"The replayer's own memory is left out of all figures: {own['excluded_tables_kib']:,.0f} KiB of tables, "
+                   f"{own['excluded_per_thread_kib']:,.0f} KiB for each running thread, and "
+                   f"{own['excluded_at_start_kib']:,.0f} KiB that were resident when it began. Reading the operations alone "
+                   f"takes {own['reading_s']:.3f} s of CPU time, which is part of the time shown.")
+
+
+@click.command()
+@cli_compare.options(cli_compare.MEASURING)
+@click.option("--pace", type=click.Choice(["full", "recorded"]), default="full", show_default=True,
+              help="As fast as possible, or at the times recorded")
+@click.option("--touch", type=click.Choice(["recorded", "whole", "ends"]), default="recorded", show_default=True,
+              help="How much of each block is written")
+@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, metavar="N",
+              help="Run the recorded program N times at once")
+@click.argument("traces", nargs=-1, required=True, type=trace.EXISTING)
+def command(traces: tuple[pathlib.Path, ...], pace: str, touch: str, threads: int,
+            exports: tuple[pathlib.Path, ...], **words) -> None:
+    """Play TRACES back under each allocator in interleaved rounds, and judge.
+
+    Several files are those of one program's processes: they are played in one process, in the order of their times.
+    """
+    settings = cli_compare.settings_of(words)
+    for path in exports:
+        export.check_path(path)
+    chosen = allocators.choose(words["with_"], compare.command_kind([str(native.program("reheap-replay"))]))
+    how = How(pace, touch, threads)
+    with terminal.ProgressLine(Console(stderr=True)) as watch:
+        comparison = replay(list(traces), how, chosen, settings, watch, reproduction(traces, how, words))
+    cli_compare.tell(comparison, exports)
+    tell_replayer(comparison)
+
+
+def reproduction(traces, how: How, words: dict) -> str:
+    line = ["reheap", "replay", *how.words()]
+    for option, name in (("--with", "with_"), ("--runs", "runs"), ("--time", "time"), ("--seed", "seed"),
+                         ("--warmup", "warmup"), ("--margin", "margin"), ("--confidence", "confidence")):
+        if words.get(name) is not None:
+            line += [option, str(words[name])]
+    return shlex.join([*line, *map(str, traces)])

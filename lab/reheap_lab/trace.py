@@ -1,0 +1,140 @@
+"""`reheap trace`: looks into a trace, cuts, merges or exports it. The work is done by the native reheap-trace."""
+
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from reheap_lab import native
+from reheap_lab.cli import console
+from reheap_lab.errors import LabError, UsageError
+
+DAMAGED = 3  # what reheap-trace answers when it used what could be read
+FILE = click.Path(path_type=pathlib.Path, dir_okay=False)
+EXISTING = click.Path(path_type=pathlib.Path, dir_okay=False, exists=True)
+
+
+def run(words: list[str], quiet: bool = False) -> tuple[int, str]:
+    """Its status, 0 or DAMAGED, and what it printed; says on standard error what could not be read unless `quiet`."""
+    done = subprocess.run([str(native.program("reheap-trace")), *words], capture_output=True, text=True, errors="replace")
+    if done.returncode not in (0, DAMAGED):
+        said = done.stderr.strip().removeprefix("reheap-trace: ")
+        raise (UsageError if done.returncode == 2 else LabError)(said or f"reheap-trace ended with {done.returncode}")
+    if done.stderr and not quiet:
+        sys.stderr.write(done.stderr)
+    return done.returncode, done.stdout
+
+
+def read_info(traces: list[pathlib.Path], quiet: bool = False) -> tuple[int, dict]:
+    status, printed = run(["info", *map(str, traces)], quiet)
+    return status, json.loads(printed)
+
+
+@click.group(help=__doc__.split(".")[0] + ".")
+def command() -> None:
+    pass
+
+
+@command.command("info")
+@click.argument("traces", nargs=-1, required=True, type=EXISTING)
+@click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON")
+@click.option("--html", type=FILE, metavar="FILE", help="Write a page with plots of sizes, lifetimes and live memory")
+@click.pass_context
+def info_command(context: click.Context, traces: tuple[pathlib.Path, ...], as_json: bool, html: pathlib.Path | None) -> None:
+    """Say what was allocated: sizes, lifetimes, who frees what, the most that lived.
+
+    Several files are read as one, in the order of time. The exit status is 3 when one is damaged and the rest was used.
+    """
+    status, found = read_info(list(traces))
+    if as_json:
+        click.echo(json.dumps(found))
+    else:
+        show(found, console())
+    if html:
+        from reheap_lab.report import trace_plots
+        trace_plots.write_html(found, html)
+        click.echo(f"wrote {html}", err=True)
+    context.exit(status)
+
+
+def _native_command(name: str, text: str) -> None:
+    @command.command(name, help=text, context_settings={"ignore_unknown_options": True}, add_help_option=True)
+    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    @click.pass_context
+    def hand_on(context: click.Context, words: tuple[str, ...]) -> None:
+        program = str(native.program("reheap-trace"))
+        context.exit(subprocess.run([program, name, *words]).returncode)
+
+
+_native_command("cut", "Write a part: FILE -o OUT [--from-time S] [--to-time S] [--from-event N] [--to-event N]. "
+                "What is alive where it begins is allocated first.")
+_native_command("merge", "Write the traces of several processes as one: FILE FILE... -o OUT")
+_native_command("export", "Print every event in the order of time: FILE... [--format csv|jsonl] [-o OUT]")
+_native_command("compile", "Write the form that reheap-replay runs: FILE... -o OUT")
+
+
+# ---- on the terminal --------------------------------------------------------------------------
+
+def size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"
+        count /= 1024
+    return f"{count:.2f} GiB"
+
+
+def time(ns: float) -> str:
+    for unit in ("ns", "µs", "ms"):
+        if ns < 1000:
+            return f"{ns:.3g} {unit}"
+        ns /= 1000
+    return f"{ns:.3g} s"
+
+
+def show(found: dict, to: Console) -> None:
+    for file in found["files"]:
+        lost = f", {file['lost']:,} events lost" if file["lost"] else ""
+        end = "" if file["ended"] else ", did not run to its end"
+        to.print(f"process {file['process']}: {shlex.join(file['command'])}{end}{lost}", highlight=False)
+    facts = Table(box=None, show_header=False)
+    for name, value in _facts(found):
+        facts.add_row(name, value)
+    to.print(facts)
+    rows = _shares(found["hot_classes"], found["allocated"]["blocks"])
+    to.print(_table("sizes asked for most", ("bytes", "blocks", "share", "together", "peak live"),
+                    [(f"{r['from']}–{r['to']}", f"{r['blocks']:,}", s, size(r["bytes"]), size(r["peak_live_bytes"]))
+                     for r, s in rows]))
+    rows = _shares(found["lifetimes"], found["frees"]["blocks"])
+    to.print(_table("how long they lived", ("up to", "blocks", "share", "together"),
+                    [(time(r["to_ns"]), f"{r['blocks']:,}", s, size(r["bytes"])) for r, s in rows]))
+
+
+def _facts(found: dict) -> list[tuple[str, str]]:
+    peak, never, crossed, fragments = (found[k] for k in ("peak", "never_freed", "cross_thread", "fragmentation"))
+    facts = [("events", f"{found['events']:,} in {time(found['duration_us'] * 1000)}, {found['thread_count']} threads"),
+             ("kinds", ", ".join(f"{n:,} {k.replace('_', ' ')}" for k, n in found["kinds"].items() if n)),
+             ("peak live", f"{size(peak['live_bytes'])} (most blocks: {peak['live_blocks']:,})"),
+             ("allocated", f"{size(found['allocated']['bytes'])} in {found['allocated']['blocks']:,} blocks"),
+             ("never freed", f"{size(never['bytes'])} in {never['blocks']:,} blocks"),
+             ("freed by another thread", f"{crossed['share']:.1%} of blocks, {crossed['bytes_share']:.1%} of bytes"),
+             ("fragmentation potential", f"{fragments['potential']:.1%}")]
+    unknown = found["frees"]["of_unknown"]
+    return facts + ([("frees of blocks not recorded", f"{unknown:,}")] if unknown else [])
+
+
+def _shares(rows: list[dict], whole: int) -> list[tuple[dict, str]]:
+    return [(row, f"{row['blocks'] / max(whole, 1):.1%}") for row in rows]
+
+
+def _table(title: str, heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+    table = Table(title=title, title_justify="left", box=None)
+    for head in heads:
+        table.add_column(head, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -1,0 +1,235 @@
+"""The replayer: live memory as recorded, order kept, contents checked; and `reheap replay` above it."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+import trace_writing
+from test_trace import made_at_random
+
+from reheap_lab import allocators, compare, native, replay, trace
+from reheap_lab.errors import LabError
+from reheap_lab.settings import Settings
+
+NEAR = replay.NEAR
+
+
+def compiled(path: pathlib.Path) -> pathlib.Path:
+    status, _ = trace.run(["compile", str(path), "-o", f"{path}.compiled"])
+    assert status == 0
+    return pathlib.Path(f"{path}.compiled")
+
+
+def play(path: pathlib.Path, *words: str, preload: pathlib.Path | None = None) -> tuple[int, dict, str]:
+    out = path.with_suffix(".json")
+    env = dict(os.environ) | ({"LD_PRELOAD": str(preload)} if preload else {})
+    done = subprocess.run([str(native.program("reheap-replay")), str(path), "--out", str(out), *words], env=env,
+                          capture_output=True, text=True, timeout=120)
+    return done.returncode, json.loads(out.read_text()) if out.exists() else {}, done.stderr
+
+
+@pytest.fixture(scope="module")
+def crossing(tmp_path_factory) -> tuple[pathlib.Path, int]:
+    """Eight threads that free each other's blocks, compiled; and the most that lived."""
+    path = tmp_path_factory.mktemp("crossing") / "t"
+    peak = made_at_random(path, threads=8, events=12_000)
+    return compiled(path), peak
+
+
+@pytest.mark.parametrize("touch", ["recorded", "whole", "ends"])
+def test_live_memory_is_as_recorded_and_nothing_comes_out_of_order(crossing, touch):
+    path, peak = crossing
+    status, said, stderr = play(path, "--touch", touch)
+    assert status == 0, stderr
+    assert said["operations"] == 12_000
+    assert said["remote_operations"] > 3000
+    assert said["errors"] == {"ordering": 0, "contents": 0, "alignment": 0, "failed_allocations": 0}
+    assert said["peak_live_bytes"] == pytest.approx(peak, rel=NEAR)
+    assert said["recorded"]["peak_live_bytes"] == peak
+
+
+def test_a_replay_of_one_thread_has_the_very_same_peak(tmp_path):
+    peak = made_at_random(tmp_path / "t", threads=1, events=3000)
+    status, said, _ = play(compiled(tmp_path / "t"))
+    assert status == 0 and said["waits"]["handoffs"] == 0
+    # Live memory is told in steps of half an epoch.
+    assert said["peak_live_bytes"] == pytest.approx(peak, rel=0.003)
+
+
+def test_a_hand_off_through_one_address_keeps_its_order(tmp_path):
+    """Producer and consumer on a single block at a time: nothing can be done early, whatever the threads' pace."""
+    writer = trace_writing.TraceWriter()
+    for i in range(2000):
+        writer.malloc(1, i * 100, 0x1000, 64)
+        writer.realloc(2, i * 100 + 20, i * 100 + 30, 0x1000, 0x2000, 128)
+        writer.free(3, i * 100 + 50, 0x2000)
+    writer.write(tmp_path / "t")
+    status, said, _ = play(compiled(tmp_path / "t"))
+    assert status == 0 and said["errors"]["ordering"] == 0
+    assert said["remote_operations"] == 4000
+
+
+def test_slots_follow_live_blocks_and_not_events(tmp_path):
+    writer = trace_writing.TraceWriter()
+    for i in range(20_000):  # a queue of 20 blocks between two threads
+        writer.malloc(1, i * 10, 0x10000 + 64 * (i % 1000), 64)
+        if i >= 20:
+            writer.free(2, i * 10 + 5, 0x10000 + 64 * ((i - 20) % 1000))
+    writer.write(tmp_path / "t")
+    _, said, _ = play(compiled(tmp_path / "t"))
+    assert said["slots"] < 200
+
+
+def test_short_threads_come_and_go(tmp_path):
+    writer = trace_writing.TraceWriter()
+    for i in range(60):
+        at = i * 100_000
+        writer.malloc(i, at, 0x100000 + i * 0x1000, 2000)
+        writer.malloc(i, at + 10, 0x5000, 3000)
+        writer.free(i, at + 20, 0x5000)
+        writer.thread_end(i, at + 30)
+    writer.write(tmp_path / "t")
+    status, said, _ = play(compiled(tmp_path / "t"))
+    assert status == 0 and said["threads"] == 60
+    assert said["most_threads"] < 10
+
+
+def test_copies_multiply_the_work(crossing):
+    path, peak = crossing
+    status, said, _ = play(path, "--threads", "2", "--touch", "ends")
+    assert status == 0
+    assert said["operations"] == 24_000
+    assert peak < said["peak_live_bytes"] <= 2 * peak * (1 + NEAR)
+
+
+def test_the_recorded_pace_takes_as_long_as_recorded(tmp_path):
+    writer = trace_writing.TraceWriter()
+    for i in range(5):
+        writer.malloc(1, i * 100_000_000, 0x1000 + 64 * i, 64)
+    writer.write(tmp_path / "t")
+    path = compiled(tmp_path / "t")
+    assert play(path, "--pace", "recorded")[1]["wall_us"] >= 399_000
+    assert play(path)[1]["recorded"]["duration_us"] == 400_000
+
+
+def test_only_resident_pages_of_a_large_block_are_touched(tmp_path):
+    size = 64 << 20
+    writer = trace_writing.TraceWriter()
+    writer.malloc(1, 0, 0x10000000, size)
+    writer.free(1, 300_000_000, 0x10000000, resident_kib=1024)
+    writer.write(tmp_path / "t")
+    path = compiled(tmp_path / "t")
+    _, recorded, _ = play(path, "--pace", "recorded", "--sample-ms", "5")
+    _, whole, _ = play(path, "--pace", "recorded", "--sample-ms", "5", "--touch", "whole")
+    assert recorded["peak_live_bytes"] == whole["peak_live_bytes"] == size
+    assert recorded["peak_heap_bytes"] < size / 8
+    assert whole["peak_heap_bytes"] > size * 0.9
+
+
+# ---- errors are found -------------------------------------------------------------------------
+
+BROKEN = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <pthread.h>
+static __thread int count;
+void* malloc(size_t size) {
+  static void* (*real)(size_t);
+  if (!real) real = dlsym(RTLD_NEXT, "malloc");
+  %s
+  return real(size);
+}
+"""
+
+FLAWS = {
+    "contents": "static void* twice; if (size == 5000 && ++count % 10 == 0) { if (!twice) twice = real(5000); return twice; }",
+    "alignment": "if (size == 1000) { return (char*)real(size + 4096) + 8; }",
+    "failed_allocations": "if (size == 5000 && ++count % 10 == 0) return 0;",
+}
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+@pytest.mark.parametrize("kind", FLAWS)
+def test_a_broken_allocator_is_found_out(tmp_path, kind):
+    (tmp_path / "broken.c").write_text(BROKEN % FLAWS[kind] + "void free(void* block) {}\n")
+    library = tmp_path / "libbroken.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "broken.c"), "-ldl"], check=True)
+    writer = trace_writing.TraceWriter()
+    for i in range(100):
+        writer.malloc(1, i * 10, 0x100000 + 0x2000 * i, 5000)
+        writer.malloc(1, i * 10 + 1, 0x900000 + 0x2000 * i, 1000)
+    for i in range(100):
+        writer.free(1, 5000 + i * 10, 0x100000 + 0x2000 * i)
+    writer.write(tmp_path / "t")
+    status, said, stderr = play(compiled(tmp_path / "t"), preload=library)
+    assert status == 1
+    assert said["errors"][kind] > 0
+    assert [k for k, n in said["errors"].items() if n] == [kind]
+    assert "reheap-replay:" in stderr
+
+
+def test_a_damaged_compiled_trace_is_refused_before_it_begins(crossing, tmp_path):
+    data = bytearray(crossing[0].read_bytes())
+    for place, words in ((5000, "damaged at offset"), (100, "damaged or cut short"), (0, "is no compiled trace")):
+        changed = bytearray(data)
+        changed[place] ^= 0x55
+        (tmp_path / "t").write_bytes(changed)
+        status, said, stderr = play(tmp_path / "t")
+        assert status == 125 and not said and words in stderr
+    (tmp_path / "t").write_bytes(data[:len(data) // 2])
+    assert play(tmp_path / "t")[0] == 125
+
+
+@pytest.mark.parametrize("words", [[], ["--touch", "some"], ["--pace", "slow"], ["--threads", "0"], ["--sample-ms", "x"]])
+def test_wrong_arguments_are_usage_errors(words, tmp_path):
+    line = [str(native.program("reheap-replay")), *words, *(["x", "--out", str(tmp_path / "o")] if words else [])]
+    assert subprocess.run(line, capture_output=True).returncode == 2
+
+
+# ---- reheap replay ----------------------------------------------------------------------------
+
+def test_replay_goes_through_the_comparison(tmp_path):
+    peak = made_at_random(tmp_path / "t", threads=2, events=2000)
+    chosen = allocators.choose("system", compare.command_kind([sys.executable]))
+    settings = Settings(allocators="system", runs=2, warmups=0, extras=False, sample_ms=1)
+    found = replay.replay([tmp_path / "t"], replay.How(touch="ends"), chosen, settings, reproduce="again")
+    assert found.kind == "replay" and found.reproduce == "again"
+    assert found.command[:2] == ["reheap-replay", str(tmp_path / "t")]
+    runs = found.measured("system")
+    assert len(runs) == 2
+    for run in runs:
+        assert run.figures["ordering_errors"] == 0
+        assert run.figures["peak_live_kib"] == pytest.approx(peak / 1024, rel=NEAR)
+        assert "user_s" not in run.figures  # of the whole process, the replayer's preparations too
+        assert len(run.series.live_kib) == len(run.series.rss_kib) == len(run.series.t_s) > 1
+    assert found.settings["replayer"]["excluded_tables_kib"] > 0
+
+
+def test_a_trace_without_allocations_is_refused(tmp_path):
+    trace_writing.TraceWriter().write(tmp_path / "t")
+    with pytest.raises(LabError, match="no allocation"):
+        replay.compile_traces([tmp_path / "t"], tmp_path)
+
+
+def test_damage_becomes_a_warning(tmp_path):
+    made_at_random(tmp_path / "t", threads=1, events=20_000)
+    data = (tmp_path / "t").read_bytes()
+    (tmp_path / "t").write_bytes(data[:4096 + 65536 + 1000])
+    path, warnings = replay.compile_traces([tmp_path / "t"], tmp_path)
+    assert path.exists() and "damaged" in warnings[0]
+
+
+def test_frees_of_unknown_blocks_become_a_warning(tmp_path):
+    writer = trace_writing.TraceWriter()
+    writer.malloc(1, 0, 0x1000, 10)
+    writer.free(1, 10, 0x7000)
+    writer.write(tmp_path / "t")
+    _, warnings = replay.compile_traces([tmp_path / "t"], tmp_path)
+    assert len(warnings) == 1 and warnings[0].startswith("1 frees were of blocks")

@@ -1,0 +1,255 @@
+"""reheap-trace, on traces made up here: what it counts, what it cuts, and what it says of damaged files."""
+
+import csv
+import json
+import random
+import subprocess
+
+import pytest
+import trace_writing
+from click.testing import CliRunner
+
+from reheap_lab import native, trace
+from reheap_lab.errors import LabError, UsageError
+
+DAMAGED = trace.DAMAGED
+
+
+def tool(*words) -> subprocess.CompletedProcess:
+    return subprocess.run([str(native.program("reheap-trace")), *map(str, words)], capture_output=True, text=True)
+
+
+def info(*paths) -> dict:
+    return trace.read_info(list(paths))[1]
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Two threads; the second frees what the first made."""
+    writer = trace_writing.TraceWriter()
+    writer.malloc(1, 100, 0x1000, 40)
+    writer.malloc(1, 200, 0x2000, 1000, trace_writing.CALLOC)
+    writer.aligned(1, 300, 0x4000, 500, 6)
+    writer.free(2, 5_000, 0x1000)
+    writer.realloc(1, 6_000, 6_500, 0x2000, 0x8000, 3000)
+    writer.malloc(2, 7_000, 0x1000, 24)
+    writer.free(1, 9_000, 0x8000)
+    writer.malloc(1, 9_500, 0x100000, 200_000)
+    writer.free(1, 9_900, 0x100000, resident_kib=12)
+    return writer.write(tmp_path / "small.rht")
+
+
+def test_info_counts_what_happened(small):
+    found = info(small)
+    assert found["events"] == 9
+    assert {k: n for k, n in found["kinds"].items() if n} == {
+        "malloc": 3, "calloc": 1, "aligned": 1, "free": 2, "free_measured": 1, "realloc": 1}
+    assert found["peak"]["live_bytes"] == 500 + 24 + 200_000
+    assert found["peak"]["live_blocks"] == 3
+    assert found["allocated"] == {"blocks": 6, "bytes": 40 + 1000 + 500 + 3000 + 24 + 200_000}
+    assert found["never_freed"] == {"blocks": 2, "bytes": 524}
+    assert found["cross_thread"]["blocks"] == 1
+    assert found["cross_thread"]["share"] == pytest.approx(1 / 4)
+    assert found["thread_count"] == 2
+    assert found["files"][0]["command"] == ["made-up", "--by", "hand"]
+    assert found["frees"]["of_unknown"] == found["frees"]["missed"] == found["damage"]["count"] == 0
+    assert {(r["from"], r["to"]): r["blocks"] for r in found["sizes"]}[(33, 48)] == 1
+    first = found["lifetimes"][0]
+    assert (first["from_ns"], first["to_ns"], first["blocks"]) == (256, 512, 1)  # of the large block
+
+
+def test_fragmentation_potential_is_what_the_simplest_allocator_would_hold(tmp_path):
+    writer = trace_writing.TraceWriter()
+    for i in range(64 * 10):  # 64 bytes each: ten pages
+        writer.malloc(1, i, 0x10000 + 64 * i, 64)
+    for i in range(64 * 10):
+        if i % 64:  # one survivor holds each page
+            writer.free(1, 1000 + i, 0x10000 + 64 * i)
+    for i in range(64 * 10):  # of another size: no page can be used again
+        writer.malloc(1, 3000 + i, 0x900000 + 128 * i, 128)
+    fragments = info(writer.write(tmp_path / "t"))["fragmentation"]
+    held, live = (10 + 20) * 4096, 10 * 64 + 640 * 128
+    assert fragments["held_peak_bytes"] == held
+    assert fragments["potential"] == pytest.approx(1 - live / held, abs=1e-6)
+    assert fragments["class_peaks_bytes"] == 640 * 64 + 640 * 128
+
+
+def made_at_random(path, threads: int, events: int, seed: int = 1, process: int = 100, begin: int = 10**9):
+    """Writes a trace in which any thread frees any block; returns the most that lived."""
+    chance, writer = random.Random(seed), trace_writing.TraceWriter(process, begin)
+    live, gone, time, fresh, now, peak = [], [], 0, 0x10000, 0, 0
+    for _ in range(events):
+        time += chance.randrange(50, 500)
+        thread = chance.randrange(threads)
+        if live and chance.random() < (0.5 if len(live) > 300 else 0.1):
+            at = chance.randrange(len(live))
+            live[at], live[-1] = live[-1], live[at]
+            address, size = live.pop()
+            now -= size
+            gone.append(address)
+            if chance.random() < 0.2:
+                fresh, size = fresh + 0x100000, chance.choice([10, 100, 3000, 200_000])
+                writer.realloc(thread, time, time + 20, address, fresh, size)
+                time += 20
+                live.append((fresh, size))
+                now += size
+            else:
+                writer.free(thread, time, address, chance.choice([0, 60, size // 1024]) if size >= 131072 else None)
+        else:
+            if gone and chance.random() < 0.7:
+                address = gone.pop()
+            else:
+                address = fresh = fresh + 0x100000
+            size = chance.choice([0, 1, 8, 16, 24, 100, 400, 1000, 5000, 40_000])
+            kind = chance.random()
+            if kind < 0.1:
+                writer.aligned(thread, time, address, size, chance.choice([3, 6, 12]))
+            else:
+                writer.malloc(thread, time, address, size, trace_writing.CALLOC if kind < 0.3 else trace_writing.MALLOC)
+            live.append((address, size))
+            now += size
+        peak = max(peak, now)
+    writer.write(path)
+    return peak
+
+
+def test_many_chunks_and_threads_are_read_in_the_order_of_time(tmp_path):
+    peak = made_at_random(tmp_path / "t", threads=5, events=30_000)
+    found = info(tmp_path / "t")
+    assert found["files"][0]["chunks"] >= 5
+    assert found["peak"]["live_bytes"] == peak
+    assert found["frees"]["of_unknown"] == found["frees"]["missed"] == 0
+    tool("export", tmp_path / "t", "-o", tmp_path / "csv")
+    times = [int(row["time_ns"]) for row in csv.DictReader(open(tmp_path / "csv"))]
+    assert len(times) == 30_000 and times == sorted(times)
+
+
+def test_a_cut_allocates_first_what_is_alive_where_it_begins(small, tmp_path):
+    done = tool("cut", small, "-o", tmp_path / "part", "--from-time", "0.000004", "--to-event", "7")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["alive_before"] == 3
+    lines = [json.loads(line) for line in tool("export", "--format", "jsonl", tmp_path / "part").stdout.splitlines()]
+    assert sorted(line["size"] for line in lines[:3]) == [40, 500, 1000]
+    assert [line["kind"] for line in lines[3:]] == ["free", "realloc", "malloc", "free"]
+    assert info(tmp_path / "part")["frees"]["of_unknown"] == 0
+
+
+def test_a_cut_in_the_middle_of_a_realloc_stays_replayable(small, tmp_path):
+    assert tool("cut", small, "-o", tmp_path / "part", "--from-time", "0.0000062").returncode == 0
+    found = info(tmp_path / "part")
+    assert found["frees"]["of_unknown"] == found["frees"]["missed"] == 0
+    assert found["kinds"]["realloc"] == 0
+
+
+def test_merged_processes_keep_their_blocks_apart(tmp_path):
+    first = made_at_random(tmp_path / "a", threads=2, events=2000, process=100)
+    second = made_at_random(tmp_path / "b", threads=2, events=2000, seed=2, process=200, begin=2 * 10**9)
+    assert tool("merge", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "both").returncode == 0
+    found = info(tmp_path / "both")
+    assert found["events"] == 4000 and found["thread_count"] == 4
+    assert found["frees"]["of_unknown"] == found["frees"]["missed"] == 0
+    assert max(first, second) <= found["peak"]["live_bytes"] <= first + second
+    together = info(tmp_path / "a", tmp_path / "b")
+    assert together["peak"] == found["peak"]
+
+
+def test_export_writes_every_field(small):
+    rows = list(csv.DictReader(tool("export", small).stdout.splitlines()))
+    moved = rows[4]
+    assert (moved["kind"], moved["time_ns"], moved["begin_ns"]) == ("realloc", "6500", "6000")
+    assert (moved["address"], moved["old_address"], moved["size"]) == ("0x8000", "0x2000", "3000")
+    assert rows[2]["alignment"] == "64"
+    assert rows[8]["resident_kib"] == "12"
+
+
+# ---- bad input --------------------------------------------------------------------------------
+
+def test_a_chunk_with_a_wrong_byte_is_left_out_and_named(tmp_path):
+    made_at_random(tmp_path / "t", threads=2, events=30_000)
+    data = bytearray((tmp_path / "t").read_bytes())
+    offset = 4096 + 65536
+    data[offset + 1000] ^= 4
+    (tmp_path / "t").write_bytes(data)
+    done = tool("info", tmp_path / "t")
+    assert done.returncode == DAMAGED
+    assert f"the chunk at offset {offset} does not match its checksum" in done.stderr
+    found = json.loads(done.stdout)
+    assert found["damage"]["count"] == 1
+    assert 15_000 < found["events"] < 30_000
+    assert tool("compile", tmp_path / "t", "-o", tmp_path / "c").returncode == DAMAGED
+
+
+def test_a_truncated_file_is_read_as_far_as_it_goes(tmp_path):
+    made_at_random(tmp_path / "t", threads=1, events=30_000)
+    data = (tmp_path / "t").read_bytes()
+    (tmp_path / "t").write_bytes(data[:4096 + 65536 + 30_000])
+    done = tool("info", tmp_path / "t")
+    assert done.returncode == DAMAGED
+    assert "ends" in done.stderr
+    assert 0 < json.loads(done.stdout)["events"] < 30_000
+
+
+def test_a_chunk_still_open_is_read_without_a_checksum(small):
+    data = bytearray(small.read_bytes())
+    data[4096 + 4] = 1  # open
+    data[4096 + 28:4096 + 32] = bytes(4)
+    small.write_bytes(data)
+    assert tool("info", small).returncode == 0
+    assert info(small)["events"] == 9
+
+
+def test_a_header_that_was_changed_is_told(small):
+    data = bytearray(small.read_bytes())
+    data[60] ^= 1
+    small.write_bytes(data)
+    done = tool("info", small)
+    assert done.returncode == DAMAGED and "header" in done.stderr
+    assert json.loads(done.stdout)["events"] == 9
+
+
+@pytest.mark.parametrize("content, says", [
+    (b"", "is no trace"),
+    (b"hello\n" * 1000, "is no trace"),
+    (b"REHEAPTR" + (9).to_bytes(4, "little") + bytes(5000), "version 9"),
+    (b"REHEAPTR" + (1).to_bytes(4, "little"), "ends within its header"),
+])
+def test_what_is_no_trace_is_refused(tmp_path, content, says):
+    (tmp_path / "t").write_bytes(content)
+    done = tool("info", tmp_path / "t")
+    assert done.returncode == 125 and says in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize("words", [["info"], ["cut", "x"], ["sing"], ["export", "x", "--format", "xml"],
+                                   ["cut", "x", "-o", "y", "--from-time", "soon"], ["info", "--loud", "x"],
+                                   ["merge", "x", "-o", "y"]])
+def test_wrong_arguments_are_usage_errors(words):
+    assert tool(*words).returncode == 2
+
+
+def test_garbage_never_breaks_the_reader(small, tmp_path):
+    """Open chunks have no checksum: whatever stands there, the tool ends by itself."""
+    whole, chance = small.read_bytes(), random.Random(3)
+    for _ in range(20):
+        data = bytearray(whole)
+        data[4096 + 4] = 1
+        for _ in range(8):
+            data[4096 + 64 + chance.randrange(100)] = chance.randrange(256)
+        (tmp_path / "t").write_bytes(data)
+        for words in (["info"], ["compile", "-o", tmp_path / "c"]):
+            assert tool(words[0], tmp_path / "t", *words[1:]).returncode in (0, DAMAGED)
+
+
+# ---- the command line -------------------------------------------------------------------------
+
+def test_reheap_trace_info_tells_people(small):
+    done = CliRunner().invoke(trace.command, ["info", str(small)])
+    assert done.exit_code == 0, done.output
+    assert "made-up --by hand" in done.output and "fragmentation potential" in done.output
+
+
+def test_errors_of_the_native_tool_become_the_labs(tmp_path):
+    (tmp_path / "t").write_bytes(b"nothing")
+    with pytest.raises(LabError, match="is no trace"):
+        trace.read_info([tmp_path / "t"])
+    with pytest.raises(UsageError):
+        trace.run(["cut", str(tmp_path / "t")])
