@@ -16,10 +16,12 @@ _TEMPLATES = pathlib.Path(__file__).parent / "templates"
 
 TABLES = (
     ("Time", ("wall_s", "cpu_s", "user_s", "system_s", "utilisation")),
-    ("Memory", ("peak_rss_kib", "mean_rss_kib", "idle_rss_kib", "peak_commit_kib")),
+    ("Memory", ("peak_rss_kib", "mean_rss_kib", "idle_rss_kib", "peak_commit_kib", "resident_over_live",
+                "peak_resident_over_live", "peak_live_kib")),
     ("Faults and switches", ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")),
 )
-HEADLINES = ("wall_s", "cpu_s", "peak_rss_kib", "mean_rss_kib", "idle_rss_kib", "peak_commit_kib")
+HEADLINES = ("wall_s", "cpu_s", "peak_rss_kib", "mean_rss_kib", "idle_rss_kib", "peak_commit_kib",
+             "resident_over_live")
 
 _SENSE = {figures.SAME: "same", figures.UNDECIDED: "open"}
 _SIGN = {"better": "▼", "worse": "▲", "same": "=", "open": "?"}
@@ -53,7 +55,7 @@ def _environment() -> jinja2.Environment:
                               undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {"percent": units.percent, "sense": sense, "moment": _moment, "sign": lambda verdict: _SIGN[sense(verdict)],
                      "interval": units.interval, "lead": _lead, "sentence": lambda text: text[:1].upper() + text[1:],
-                     "svg": lambda picture: Markup(picture.svg), "figure": lambda name: figures.ALL[name].label}
+                     "svg": lambda picture: Markup(picture.svg), "figure": units.name_of}
     made.globals |= {"light": Markup(palette.variables("light")), "dark": Markup(palette.variables("dark")),
                      "part": lambda name: Markup((_TEMPLATES / name).read_text(encoding="utf-8")), "shape": shape}
     return made
@@ -116,7 +118,7 @@ def _base(comparison: Comparison) -> str:
 
 def _lead(verdict: Verdict) -> str:
     """The sentence, without the figure's name: it stands under a heading that says it."""
-    text = verdict.text.removeprefix(figures.ALL[verdict.figure].label + ": ")
+    text = verdict.text.removeprefix(units.name_of(verdict.figure) + ": ").replace(" %", "\u00a0%")
     return text[:1].upper() + text[1:] if not text.startswith(verdict.subject) else text
 
 
@@ -144,12 +146,8 @@ def _tables(comparison: Comparison) -> list[dict]:
         rows = [(subject, cells) for subject, cells in rows if any(cells)]
         if rows:
             made.append({"caption": caption, "rows": rows,
-                         "columns": [(_label(n), scales[n].unit) for n in names]})
+                         "columns": [(units.name_of(n), scales[n].unit) for n in names]})
     return made
-
-
-def _label(figure: str) -> str:
-    return figures.ALL[figure].label if figure in figures.ALL else figure.replace("_", " ")
 
 
 def _cell(comparison: Comparison, figure: str, subject: str, scale: units.Scale) -> dict | None:

@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from .. import figures
 from ..results import Comparison, Run
 from . import svg, units
 from .palette import KINDS, Look, role
@@ -55,7 +54,7 @@ def forest(comparison: Comparison, figure: str, looks: dict[str, Look]) -> Pictu
     axes.margins(x=0.08)
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(scale.tick))
-    name = figures.ALL[figure].label
+    name = units.name_of(figure)
     base = verdicts[0].base
     axes.set_xlabel(f"{name}, against {svg.label(base)}")
     spoken = "; ".join(f"{v.subject} {units.percent(v.ratio)} ({units.percent(v.low)} to {units.percent(v.high)})"
@@ -87,7 +86,7 @@ def distribution(comparison: Comparison, figure: str, looks: dict[str, Look]) ->
             values[subject] = runs
     if not values:
         return None
-    name = figures.ALL[figure].label
+    name = units.name_of(figure)
     scale = units.of_figure(figure, [run.figures[figure] for runs in values.values() for run in runs])
     made, axes = lanes(WIDTH, list(values))
     for lane, (subject, runs) in enumerate(values.items()):
@@ -155,7 +154,7 @@ def in_order(comparison: Comparison, figure: str, looks: dict[str, Look]) -> Pic
             axes.xaxis.set_major_locator(NullLocator())
     axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
     axes.set_xlabel("run, in the order they were made")
-    name = figures.ALL[figure].label
+    name = units.name_of(figure)
     alt = f"{name} of each run against its allocator's median, in the order of {len(comparison.runs)} runs"
     return Picture(svg.render(made, alt), name)
 

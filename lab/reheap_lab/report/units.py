@@ -26,6 +26,11 @@ class Scale:
         return f"{self.number(value)} {self.unit}".rstrip()
 
 
+def name_of(figure: str) -> str:
+    """What a figure is called, also one that this version does not know."""
+    return figures.ALL[figure].label if figure in figures.ALL else figure.replace("_", " ")
+
+
 def of_figure(name: str, values: Iterable[float]) -> Scale:
     values = list(values)
     known = figures.ALL.get(name)
