@@ -8,7 +8,7 @@ from rich.console import Console
 
 from reheap_lab import allocators, compare, export, terminal, windows
 from reheap_lab.cli import console
-from reheap_lab.errors import UsageError
+from reheap_lab.errors import LabError, UsageError
 from reheap_lab.results import Comparison
 from reheap_lab.settings import Server, Settings, seconds, share
 
@@ -124,9 +124,19 @@ def _server(words: dict) -> Server | None:
 
 def tell(comparison: Comparison, exports: tuple[pathlib.Path, ...]) -> None:
     terminal.show(comparison, console())
-    for path in exports:
-        export.write(comparison, path)
-        click.echo(f"wrote {path}", err=True)
+    lost = [error for path in exports if (error := _write(comparison, path))]
     if any(subject.failed for subject in comparison.subjects):
         failed = ", ".join(subject.name for subject in comparison.subjects if subject.failed)
         print(f"reheap: no verdict on {failed}", file=sys.stderr)
+    if lost:
+        raise LabError("\n".join(lost))
+
+
+def _write(comparison: Comparison, path: pathlib.Path) -> str | None:
+    """A file that cannot be written must not cost the others."""
+    try:
+        export.write(comparison, path)
+    except LabError as error:
+        return str(error)
+    click.echo(f"wrote {path}", err=True)
+    return None

@@ -1,5 +1,6 @@
 """One comparison from beginning to end: prove, warm up, measure in rounds, look closer once, judge."""
 
+import contextlib
 import datetime
 import os
 import pathlib
@@ -7,7 +8,7 @@ import shlex
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import reheap_lab
 from reheap_lab import elf, machine, profile, verdicts
@@ -35,22 +36,32 @@ class Comparer:
         self.printed: dict[str, Counter[str]] = {name: Counter() for name in self.allocators}
         self.comparison = _blank(workload, chosen)
         self.book = Book(list(self.allocators), stop_of(self.settings))
+        self.stopped = False
 
     def compare(self) -> Comparison:
         shell(self.settings.setup, "--setup")
-        try:
+        with self._stoppable():
             run_rounds(self.book, self._run, self.settings.warmups, self.settings.seed, self.watch)
-        except KeyboardInterrupt:  # what was measured so far is worth telling
-            self.comparison.warnings.append("stopped by the user before it was finished")
-            if self.book.rounds == 0:
-                raise
         self.comparison.runs = self.book.runs
         for subject in self.comparison.subjects:
             subject.failed = self.book.given_up.get(subject.name)
         self._compare_outputs()
-        self._look_closer()
+        if self.settings.extras and not self.stopped:
+            with self._stoppable():
+                self._look_closer()
         verdicts.judge(self.comparison)
         return self.comparison
+
+    @contextlib.contextmanager
+    def _stoppable(self) -> Iterator[None]:
+        """Ctrl-C ends a step; what was measured so far is worth telling, once there is a whole round."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self.book.rounds == 0:
+                raise
+            self.stopped = True
+            self.comparison.warnings.append("stopped by the user before it was finished")
 
     # ---- one run ----
 
@@ -106,8 +117,7 @@ class Comparer:
 
     def _look_closer(self) -> None:
         """One run for the profile and one for the calls, which disturb: no timed figure comes from them."""
-        if not self.settings.extras:
-            return
+        self.book.timing = False
         for subject in self.comparison.subjects:
             if subject.failed is None and self.comparison.measured(subject.name):
                 extras = self._extras(subject)
@@ -115,6 +125,7 @@ class Comparer:
                     self.comparison.extras[subject.name] = extras
 
     def _extras(self, subject: Subject) -> Extras:
+        self.watch.running(subject.name, self.book)
         allocator, extras = self.allocators[subject.name], Extras()
         try:
             sampled = self.workload.run(allocator, Extra(profile_hz=self._profile_hz(subject.name)))

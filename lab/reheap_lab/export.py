@@ -130,4 +130,4 @@ def write(comparison: Comparison, path: pathlib.Path) -> None:
     try:
         WRITERS[path.suffix.lower()](comparison, path)
     except OSError as error:
-        raise LabError(f"{path} cannot be written: {error.strerror}. Nothing else is lost") from None
+        raise LabError(f"{path} cannot be written: {error.strerror}") from None

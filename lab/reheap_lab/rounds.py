@@ -44,6 +44,7 @@ class Book:
         self.runs: list[Run] = []
         self.given_up: dict[str, str] = {}
         self.rounds = 0  # finished, not counting warm-up
+        self.timing = True  # until the further runs, which no timed figure comes from
         self.stop = stop
         self._clock = clock
         self._began = clock()
@@ -58,6 +59,9 @@ class Book:
 
     def begin_measuring(self) -> None:
         self._measuring = self._clock()
+
+    def measuring(self) -> bool:
+        return self._measuring is not None
 
     def elapsed(self) -> float:
         return self._clock() - self._began

@@ -32,12 +32,17 @@ class ProgressLine:
         self._progress.stop()
 
     def running(self, subject: str, book: Book) -> None:
-        phase = f"round {book.rounds + 1}" if book.per_round() is not None or book.rounds else "warming up"
-        self._progress.update(self._task, description=f"{phase}: {subject}", left=left(book), **_share(book))
+        self._progress.update(self._task, description=f"{phase(book)}: {subject}", left=left(book), **_share(book))
 
     def ran(self, run: Run, book: Book) -> None:
         if run.failed:
             self._progress.console.print(Text(f"{run.subject}: {run.failed}", style="red"))
+
+
+def phase(book: Book) -> str:
+    if not book.timing:
+        return "looking closer"
+    return f"round {book.rounds + 1}" if book.measuring() else "warming up"
 
 
 def _share(book: Book) -> dict[str, float]:
@@ -46,7 +51,7 @@ def _share(book: Book) -> dict[str, float]:
 
 
 def left(book: Book) -> str:
-    seconds = book.seconds_left()
+    seconds = book.seconds_left() if book.timing else None
     if seconds is None:
         return ""
     if seconds < 60:

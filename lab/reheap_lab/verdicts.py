@@ -136,11 +136,19 @@ def _percent(share: float) -> str:
 # ---- what to be wary of -------------------------------------------------------------------------
 
 def _wary(comparison: Comparison) -> list[str]:
-    warnings = []
+    warnings = _too_few(comparison)
     for subject in _names(comparison):
         walls = _values(comparison, subject, "wall_s")
         warnings += _too_short(comparison, subject) + _drifting(subject, walls) + _outlying(comparison, subject)
     return warnings
+
+
+def _too_few(comparison: Comparison) -> list[str]:
+    rounds = len({run.round for run in comparison.runs if not run.warmup})
+    if rounds >= statistics.FEWEST or len(_names(comparison)) < 2:
+        return []
+    return [f"{rounds} {'round gives' if rounds == 1 else 'rounds give'} no verdict: it takes at least {statistics.FEWEST}, "
+            "and ten say much more"]
 
 
 def _too_short(comparison: Comparison, subject: str) -> list[str]:

@@ -101,6 +101,16 @@ def test_interrupted_after_a_round_tells_what_is_known(fake, capsys, monkeypatch
     assert "stopped by the user" in out and "100 ms" in out
 
 
+def test_a_file_that_cannot_be_written_costs_no_other(fake, capsys, tmp_path):
+    fake.plan()
+    bad, good = tmp_path / "full.json", tmp_path / "good.csv"
+    bad.symlink_to("/nowhere/else.json")
+    status = call("compare", "--with", "system", "--runs", "1", "--no-extras", "--export", str(bad), "--export", str(good), "--",
+                  "true")
+    assert status == 1 and good.stat().st_size
+    assert "full.json cannot be written: No such file" in capsys.readouterr().err
+
+
 # ---- handing on ---------------------------------------------------------------------------------
 
 def script(path, text):

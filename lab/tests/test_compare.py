@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from reheap_lab import compare, export, results
+from reheap_lab import compare, export, results, rounds, runner, terminal
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.settings import Server, Settings
 
@@ -167,3 +167,47 @@ def test_the_result_survives_json_and_can_be_repeated(fake):
     assert results.load(results.dump(made)) == made
     assert f"--with system,a={fake.folder}/liba.so --seed 0 --runs 4 --timeout 5" in made.reproduce
     assert "--prepare 'sync; true'" in made.reproduce and made.reproduce.endswith("-- true x")
+
+
+def test_stopped_while_looking_closer_loses_nothing(fake, monkeypatch):
+    fake.plan()
+    start = runner.start
+
+    def interrupted(launch, ask, out):
+        if ask.profile_hz:
+            raise KeyboardInterrupt
+        return start(launch, ask, out)
+    monkeypatch.setattr(runner, "start", interrupted)
+    made = run(fake, "system", "a", extras=True)
+    assert made.verdict("wall_s", "a") and made.extras == {} and "stopped by the user" in made.warnings[-1] + made.warnings[0]
+
+
+def test_two_rounds_give_no_verdict_and_say_so(fake):
+    fake.plan()
+    made = run(fake, "system", "a", runs=2)
+    assert not made.verdicts and any("2 rounds give no verdict" in text for text in made.warnings)
+
+
+def test_progress_names_the_phase_and_the_time_left(fake):
+    now = iter(range(100))
+    book = rounds.Book(["system"], rounds.Fixed(10), clock=lambda: next(now))
+    assert terminal.phase(book) == "warming up" and terminal.left(book) == ""
+    book.begin_measuring()
+    book.rounds = 4
+    assert terminal.phase(book) == "round 5" and terminal.left(book).endswith("s left")
+    book.timing = False
+    assert terminal.phase(book) == "looking closer" and terminal.left(book) == ""
+
+
+def test_a_budget_ends_before_it_is_overdrawn(fake):
+    now = iter(range(0, 10000, 1))
+    book = rounds.Book(["a"], rounds.Budget(60), clock=lambda: next(now))
+    rounds.run_rounds(book, lambda *words: results.Run(*words[:3]), 0, 0, rounds.Quiet())
+    assert 3 < book.rounds < 60
+
+
+def test_until_precise_gives_up_at_its_bounds(fake):
+    stop = rounds.Precise(0.01, 0.99, 0, most_runs=12, most_time=1e9)
+    book, walls = rounds.Book(["a", "b"], stop), iter([1.0, 2.0, 3.0, 1.5, 2.2] * 100)
+    rounds.run_rounds(book, lambda *words: results.Run(*words[:3], figures={"wall_s": next(walls)}), 0, 0, rounds.Quiet())
+    assert book.rounds == 12
