@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import click
 
-from reheap_lab import allocators, native
+from reheap_lab import allocators, native, windows
 from reheap_lab.errors import LabError, UsageError
 
 RECORDER = "libreheap-record.so"
@@ -51,7 +51,12 @@ def command(output: pathlib.Path, with_: str | None, children: bool, limit: str 
     """
     output = pathlib.Path(os.path.abspath(output))
     remove_earlier(output)
-    status = run(list(cmd), environment(output, with_, children, size(limit) if limit else None))
+    line, settings = list(cmd), environment(output, with_, children, size(limit) if limit else None)
+    if windows.is_program(cmd[0]):
+        if with_:
+            raise UsageError("--with is for programs of this system: under Wine the program's own C runtime is recorded")
+        line, settings = windows.recording(line, output, without_preload(settings))
+    status = run(line, settings)
     files = traces(output)
     if files:
         say(summary(files, output))
@@ -107,6 +112,12 @@ def environment(output: pathlib.Path, with_: str | None, children: bool, limit: 
     if limit:
         settings["REHEAP_RECORD_LIMIT"] = str(limit)
     return settings
+
+
+def without_preload(settings: dict[str, str]) -> dict[str, str]:
+    """Wine's own calls are not the program's."""
+    theirs = {name: os.environ[name] for name in ("LD_PRELOAD",) if name in os.environ}
+    return {name: value for name, value in settings.items() if name != "LD_PRELOAD"} | theirs
 
 
 # ---- the command --------------------------------------------------------------------------------

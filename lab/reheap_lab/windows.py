@@ -27,6 +27,7 @@ X86, X86_64, ARM64 = 0x14C, 0x8664, 0xAA64
 PROCESSORS = {X86: "x86 (32 bits)", ARM64: "ARM64"}
 SYSTEM, REHEAP = "system", "reheap"
 PARTS = ("reheap.exe", "reheap.dll", "reheap-runner.exe")
+RECORDER = "reheap-record.dll"
 EXAMINATION_SECONDS = 120
 MOST_HZ = 200  # Wine tells the time that a thread has used to a hundredth of a second
 
@@ -191,6 +192,16 @@ class Allocator:
         if self.library:
             return list(self.left)
         return ["its heap is Wine's, not Windows': a difference to it says nothing about Windows"]
+
+
+def recording(command: list[str], output: pathlib.Path, settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """What `reheap record` starts for a program for Windows, and with which environment."""
+    program = Program(command[0])
+    recorder = program.parts / RECORDER
+    if not recorder.is_file():
+        raise LabError(f"{recorder} is not there: build it (./dev build windows-x86_64 in reheap's sources)")
+    line = [*program.wine, *program.launcher(recorder, "run", "--require"), windows_path(program.path), *command[1:]]
+    return line, {**settings, **quiet_wine(), "REHEAP_RECORD": windows_path(output)}
 
 
 WINES = "Wine's C runtime and heap"

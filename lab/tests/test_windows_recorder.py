@@ -9,6 +9,7 @@ import pytest
 
 import trace_reader
 from on_wine import BUILD, COMPILER, WINE, under_wine
+from reheap_lab import cli
 
 RECORDER = BUILD / "bin" / "reheap-record.dll"
 PROGRAM = r"""
@@ -86,3 +87,17 @@ def test_programs_that_are_started_have_traces_of_their_own(program, tmp_path):
     assert record(pathlib.PureWindowsPath(r"C:\windows\system32\cmd.exe"), tmp_path / "c.rht", "/c", f"Z:{program}".replace("/", "\\")) == 7
     others = [path for path in tmp_path.glob("c.*.rht")]
     assert [calls(path)["realloc", 2222] for path in others] == [300]
+
+
+@under_wine
+@recorded
+def test_reheap_record(program, tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("REHEAP_WINE", f"'{WINE}' --become")
+    monkeypatch.setenv("REHEAP_LAB_WINDOWS", str(BUILD))
+    trace = tmp_path / "d.rht"
+    with pytest.raises(SystemExit) as end:
+        cli.main(["record", "-o", str(trace), "--", str(program)])
+    assert end.value.code == 7 and str(trace) in capfd.readouterr().err
+    made = calls(trace)
+    assert {key: made[key] for key in EXPECTED} == EXPECTED
+    assert trace_reader.read(trace).header.system == "windows"
