@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import corpus
 import fast_path
 import idle
+import lab
 import peers
 import run_link
 import startup
@@ -26,6 +27,7 @@ MEASURING = {
     "link": (run_link.main, "a ThinLTO link of a real C++ library (what ./dev run shows)"),
 }
 ELSEWHERE = {
+    "lab": (lab.main, "the lab itself, on what is known beforehand (docs/lab-calibration.md)"),
     "windows": (windows.main, "Windows programs under Wine, on allocators of its own list"),
 }
 PREPARING = {
@@ -41,7 +43,7 @@ def usage() -> str:
             "usage: ./dev bench COMMAND [OPTIONS]",
             "",
             *lines,
-            f"  {'all':<12}every measurement but windows, one after another",
+            f"  {'all':<12}every measurement but windows and lab, one after another",
             "",
             "options of the measurements: --with NAME,... --rounds N --export FILE --without-reheap",
             "./dev bench COMMAND --help says more.",
