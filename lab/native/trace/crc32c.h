@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace trace {
 
 namespace crc_detail {
@@ -33,12 +37,35 @@ inline uint32_t eight_bytes(uint32_t crc, uint64_t word) {
   return result;
 }
 
+#if defined(__x86_64__)
+// The processor has an instruction for just this: a tenth of the work.
+inline bool has_instruction() {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & 1u << 20);
+}
+inline const bool g_instruction = has_instruction();
+
+__attribute__((target("sse4.2"))) inline uint32_t by_instruction(const unsigned char*& at,
+                                                                 size_t& bytes, uint32_t crc) {
+  uint64_t wide = crc;
+  for (; bytes >= 8; at += 8, bytes -= 8) {
+    uint64_t word;
+    std::memcpy(&word, at, 8);
+    wide = __builtin_ia32_crc32di(wide, word);
+  }
+  return static_cast<uint32_t>(wide);
+}
+#endif
+
 }  // namespace crc_detail
 
 // Continues `before`, the checksum of the bytes that come first.
 inline uint32_t crc32c(const void* data, size_t bytes, uint32_t before = 0) {
   auto* at = static_cast<const unsigned char*>(data);
   uint32_t crc = ~before;
+#if defined(__x86_64__)
+  if (crc_detail::g_instruction) crc = crc_detail::by_instruction(at, bytes, crc);
+#endif
   for (; bytes >= 8; at += 8, bytes -= 8) {
     uint64_t word;
     std::memcpy(&word, at, 8);

@@ -7,12 +7,13 @@
 #include <cstdint>
 
 namespace recorder {
+
+alignas(64) constinit unsigned char g_early[kEarlyBytes];
+
 namespace {
 
 // ---- memory for dlsym itself ------------------------------------------------------------------
 
-constexpr size_t kEarlyBytes = 32768;
-alignas(64) constinit unsigned char g_early[kEarlyBytes];
 constinit std::atomic<size_t> g_early_used = 0;
 
 // Each block has its size before it. Zeroed, since it is used once.
@@ -104,10 +105,6 @@ void* first_pvalloc(size_t size) {
 constinit Next g_next = {
     first_malloc,         first_calloc,   first_realloc, first_free,    first_aligned_alloc,
     first_posix_memalign, first_memalign, first_valloc,  first_pvalloc, nullptr};
-
-bool is_early(const void* block) {
-  return reinterpret_cast<uintptr_t>(block) - reinterpret_cast<uintptr_t>(g_early) < kEarlyBytes;
-}
 
 size_t early_size(const void* block) {
   size_t size;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace recorder {
 
@@ -19,10 +20,15 @@ struct Next {
 };
 
 // Until the first call has found the others, each of these does that first.
-extern constinit Next g_next;
+extern constinit Next g_next __attribute__((visibility("hidden")));
 
 // While they are being found, memory comes from here; it is never given back.
-bool is_early(const void* block);
+inline constexpr size_t kEarlyBytes = 32768;
+extern constinit unsigned char g_early[kEarlyBytes] __attribute__((visibility("hidden")));
+
+inline bool is_early(const void* block) {
+  return reinterpret_cast<uintptr_t>(block) - reinterpret_cast<uintptr_t>(g_early) < kEarlyBytes;
+}
 size_t early_size(const void* block);
 
 }  // namespace recorder
