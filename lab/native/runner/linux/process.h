@@ -61,7 +61,8 @@ class Process {
   bool look_at_stat();
   bool look_at_statm();
   void look_at_clock();
-  bool borrows_memory();
+  bool borrows_memory(const char* statm);
+  bool is_memory_of(pid_t other, const char* statm) const;
 
   ProcFile stat_, statm_, children_;
   bool has_memory_ = false;  // its memory is known to be its own
