@@ -1,6 +1,7 @@
 """reheap-record.dll under Wine. Skipped where Wine, or the build for Windows (./dev build windows-x86_64), is absent."""
 
 import collections
+import json
 import os
 import pathlib
 import subprocess
@@ -101,3 +102,19 @@ def test_reheap_record(program, tmp_path, monkeypatch, capfd):
     made = calls(trace)
     assert {key: made[key] for key in EXPECTED} == EXPECTED
     assert trace_reader.read(trace).header.system == "windows"
+
+
+@under_wine
+@recorded
+def test_a_trace_is_replayed_under_wine(program, tmp_path):
+    """By the tools that are built for Windows, on the C runtime and on reheap."""
+    def run(tool: str, *words: object, before: tuple = ()) -> None:
+        subprocess.run([WINE, *before, BUILD / "bin" / tool, *map(str, words)], check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+    assert record(program, tmp_path / "e.rht") == 7
+    run("reheap-trace.exe", "compile", f"Z:{tmp_path}/e.rht", "-o", f"Z:{tmp_path}/e.compiled")
+    for before in ((), (BUILD / "bin" / "reheap.exe", "run", "--require", "--")):
+        run("reheap-replay.exe", f"Z:{tmp_path}/e.compiled", "--out", f"Z:{tmp_path}/e.json", before=before)
+        told = json.loads((tmp_path / "e.json").read_text())
+        assert told["errors"] == dict.fromkeys(told["errors"], 0)
+        assert told["peak_live_bytes"] == pytest.approx(told["recorded"]["peak_live_bytes"], rel=0.01)
