@@ -51,7 +51,8 @@ def page_of(info: dict, tmp_path) -> tuple[Page, str]:
 
 def test_it_says_what_info_found(tmp_path):
     page, text = page_of(made_up(), tmp_path)
-    for said in ("ld.lld -o 'out file'", "48,120,411", "9.1%", "340.0 MiB", "23.1%", "10,233 blocks", "link.rht"):
+    for said in ("ld.lld -o 'out file'", "48,120,411", "cross-thread 9.1% of the frees", "peak live 340.0 MiB after",
+                 "potential 23.1% of", "10,233 blocks", "link.rht"):
         assert said in page.text, said
     assert page.tags.count("svg") == 6 and all(page.alts)
     assert all(address.startswith("#") for address in page.loads)
