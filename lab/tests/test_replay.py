@@ -233,3 +233,33 @@ def test_frees_of_unknown_blocks_become_a_warning(tmp_path):
     writer.write(tmp_path / "t")
     _, warnings = replay.compile_traces([tmp_path / "t"], tmp_path)
     assert len(warnings) == 1 and warnings[0].startswith("1 frees were of blocks")
+
+
+PROGRAM = """
+import json, queue, threading
+bag = queue.Queue(50)
+def make():
+    for i in range(3000):
+        bag.put(json.dumps([i] * (i % 90)))
+    bag.put(None)
+makers = [threading.Thread(target=make) for _ in range(3)]
+for maker in makers: maker.start()
+left = 3
+while left:
+    item = bag.get()
+    left -= item is None
+"""
+
+
+def test_what_the_recorder_writes_is_replayed(tmp_path):
+    path = tmp_path / "real.rht"
+    words = ["record", "-o", str(path), "--", sys.executable, "-c", PROGRAM]
+    subprocess.run([sys.executable, "-c", "from reheap_lab.cli import main; main()", *words], check=True,
+                   env=dict(os.environ, PYTHONMALLOC="malloc"), capture_output=True, timeout=60)
+    found = trace.read_info([path])[1]
+    assert found["frees"]["of_unknown"] == found["frees"]["missed"] == found["damage"]["count"] == 0
+    assert found["thread_count"] == 4 and found["cross_thread"]["blocks"] > 100
+    status, said, stderr = play(compiled(path), "--touch", "whole")
+    assert status == 0, stderr
+    assert said["errors"]["ordering"] == 0
+    assert said["peak_live_bytes"] == pytest.approx(found["peak"]["live_bytes"], rel=NEAR)

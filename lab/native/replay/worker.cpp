@@ -97,7 +97,8 @@ class Worker {
       const std::uint32_t seen = slot.generation.load(std::memory_order_acquire);
       const auto behind = static_cast<std::int32_t>(generation - seen);
       if (behind < 0) ++ledger_.ordering_errors;
-      if (behind <= 0) break;
+      // After one error others follow, and what is waited for may never come.
+      if (behind <= 0 || ledger_.ordering_errors.load(std::memory_order_relaxed) != 0) break;
       if (spins != 0) {
         --spins;
         sys::pause();
