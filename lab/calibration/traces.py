@@ -158,6 +158,8 @@ def disagreement(real: dict, replayed: dict, figure: str, names: list[str]) -> s
     """The pairs that both decided, and decided differently: each subject against the base."""
     base = real["subjects"][0]["name"]
     words = [{v["subject"]: v["word"] for v in c["verdicts"] if v["figure"] == figure} for c in (real, replayed)]
+    if not words[0] or not words[1]:
+        return "There were too few runs for verdicts."
     different = [f"{name} against {base}: {words[0][name]} in the program, {words[1][name]} in the replay"
                  for name in names if name in words[0] and words[0][name] != words[1].get(name)]
     return "; ".join(different) + "." if different else "Every verdict against the base is the same in both."
