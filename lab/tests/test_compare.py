@@ -135,7 +135,7 @@ def test_a_setup_that_fails_is_named(fake):
 
 
 def test_a_server_is_started_loaded_left_idle_and_stopped(fake):
-    fake.plan(system={"serves": True}, a={"serves": True})
+    fake.plan(system={"serves": True}, a={"serves": True, "wall_us": 9_000_000})
     server = Server(load="sleep 0.05", ready="true", idle=0.1)
     made = run(fake, "system", "a", runs=3, warmups=0, server=server)
     assert made.kind == "server"
@@ -211,3 +211,10 @@ def test_until_precise_gives_up_at_its_bounds(fake):
     book, walls = rounds.Book(["a", "b"], stop), iter([1.0, 2.0, 3.0, 1.5, 2.2] * 100)
     rounds.run_rounds(book, lambda *words: results.Run(*words[:3], figures={"wall_s": next(walls)}), 0, 0, rounds.Quiet())
     assert book.rounds == 12
+
+
+def test_only_rounds_in_which_both_have_a_figure_make_pairs():
+    made = [results.Run("a", n, 0, figures={"wall_s": n + 1.0}) for n in range(4)]
+    made += [results.Run("b", 0, 1, figures={"wall_s": 5.0}), results.Run("b", 1, 1, failed="no", figures={"wall_s": 6.0}),
+             results.Run("b", 3, 1, figures={"wall_s": 8.0}), results.Run("b", 2, 1, True, figures={"wall_s": 7.0})]
+    assert rounds.pairs(made, "wall_s", "b", "a") == ([5.0, 8.0], [1.0, 4.0])

@@ -159,3 +159,9 @@ def test_modules_are_sorted_by_whose_they_are(tmp_path):
              "/usr/lib/libcrypto.so.3": "other"}
     assert {module: profile.kind_of(module, [str(library)]) for module in kinds} == kinds
     assert profile.read({"modules": []}, []) is None
+
+
+def test_a_few_samples_make_no_mean(tmp_path):
+    sample = '{"type":"sample","t_us":1000,"rss_kib":100,"cpu_us":0}\n'
+    measured = runner.read(record(tmp_path, sample * 4 + '{"type":"end","wall_us":700000,"exit":0}\n'))
+    assert "mean_rss_kib" not in measured.figures and measured.series.rss_kib == [100] * 4
