@@ -104,10 +104,8 @@ def main_group() -> None:
 
 def main(words: list[str] | None = None) -> None:
     try:
-        main_group.main(words, prog_name=_name(), standalone_mode=False)
-        status = 0
-    except click.exceptions.Exit as end:
-        status = end.exit_code
+        # What a command left by context.exit is what comes back.
+        status = main_group.main(words, prog_name=_name(), standalone_mode=False) or 0
     except click.ClickException as error:
         error.show()
         status = error.exit_code

@@ -164,3 +164,8 @@ def test_help_lists_every_command(capsys):
     assert call("--help") == 0
     out = capsys.readouterr().out
     assert all(name in out for name in (*cli.PARTS, *cli.HANDED_ON))
+
+
+def test_what_a_part_ends_with_is_the_commands_status(monkeypatch):
+    monkeypatch.setattr("reheap_lab.trace.read_info", lambda traces: (3, {}))
+    assert call("trace", "info", "--json", __file__) == 3
