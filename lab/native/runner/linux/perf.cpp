@@ -150,7 +150,8 @@ void Perf::read(Ring& ring) {
     copy(&header, sizeof header);
     std::vector<char> bytes(header.size);
     copy(bytes.data(), bytes.size());
-    pending_.push_back({time_of(header, bytes), std::move(bytes)});
+    const auto time = time_of(header, bytes);
+    pending_.emplace(time, std::move(bytes));
     at += header.size;
   }
   __atomic_store_n(&ring.head->data_tail, at, __ATOMIC_RELEASE);
@@ -158,20 +159,18 @@ void Perf::read(Ring& ring) {
 
 // The rings of several processors are merged by time: an address means something between two maps only.
 void Perf::account_until(std::uint64_t time) {
-  std::stable_sort(pending_.begin(), pending_.end(),
-                   [](const Record& one, const Record& other) { return one.time < other.time; });
-  auto at = pending_.begin();
-  for (; at != pending_.end() && at->time < time; ++at) account(*at);
-  pending_.erase(pending_.begin(), at);
+  const auto end = pending_.lower_bound(time);
+  for (auto at = pending_.begin(); at != end; ++at) account(at->second);
+  pending_.erase(pending_.begin(), end);
 }
 
-void Perf::account(const Record& record) {
+void Perf::account(const std::vector<char>& record) {
   perf_event_header header;
-  std::memcpy(&header, record.bytes.data(), sizeof header);
-  const auto process = static_cast<pid_t>(body_of<TaskBody>(record.bytes).process);
+  std::memcpy(&header, record.data(), sizeof header);
+  const auto process = static_cast<pid_t>(body_of<TaskBody>(record).process);
   switch (header.type) {
   case PERF_RECORD_SAMPLE: {
-    const auto sample = body_of<SampleBody>(record.bytes);
+    const auto sample = body_of<SampleBody>(record);
     if ((header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
       modules_.count_kernel();
     else
@@ -179,23 +178,23 @@ void Perf::account(const Record& record) {
     break;
   }
   case PERF_RECORD_MMAP2: {
-    const auto map = body_of<MapBody>(record.bytes);
+    const auto map = body_of<MapBody>(record);
     modules_.map(process, map.address, map.length,
-                 record.bytes.data() + sizeof(perf_event_header) + sizeof(MapBody));
+                 record.data() + sizeof(perf_event_header) + sizeof(MapBody));
     break;
   }
   case PERF_RECORD_FORK:
-    modules_.fork(process, static_cast<pid_t>(body_of<TaskBody>(record.bytes).parent));
+    modules_.fork(process, static_cast<pid_t>(body_of<TaskBody>(record).parent));
     break;
   case PERF_RECORD_COMM:
     if (header.misc & PERF_RECORD_MISC_COMM_EXEC) modules_.forget(process);
     break;
   case PERF_RECORD_EXIT:
-    if (body_of<TaskBody>(record.bytes).thread == static_cast<std::uint32_t>(process))
+    if (body_of<TaskBody>(record).thread == static_cast<std::uint32_t>(process))
       modules_.forget(process);
     break;
   case PERF_RECORD_LOST:
-    lost_ += static_cast<std::int64_t>(body_of<LostBody>(record.bytes).lost);
+    lost_ += static_cast<std::int64_t>(body_of<LostBody>(record).lost);
     break;
   default:
     break;

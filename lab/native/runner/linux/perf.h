@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "runner/lines.h"
@@ -35,19 +36,15 @@ class Perf {
     perf_event_mmap_page* head;
     std::size_t size;  // of the data, which follow the first page
   };
-  struct Record {
-    std::uint64_t time;
-    std::vector<char> bytes;  // with its header
-  };
 
   bool add_ring(pid_t process, int processor);
   void read(Ring& ring);
   void account_until(std::uint64_t time);
-  void account(const Record& record);
+  void account(const std::vector<char>& record);
 
   const int hz_;
   std::vector<Ring> rings_;
-  std::vector<Record> pending_;
+  std::multimap<std::uint64_t, std::vector<char>> pending_;  // records, headers and all, by time
   std::int64_t lost_ = 0;
   Modules modules_;
 };
