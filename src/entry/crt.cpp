@@ -74,7 +74,7 @@ void* move(const Host& host, void* old, size_t present, void* fresh, size_t size
 }
 
 void* reallocate_own(const Host& host, void* block, size_t size) {
-  size_t present = requested_size(block, "realloc");
+  size_t present = at_least_one(requested_size(block, "realloc"));
   if (void* resized = resize_in_place(block, size)) return resized;
   if (void* moved = resize_by_moving(block, size)) return moved;
   return move(host, block, present, malloc(host, size), size);

@@ -59,14 +59,15 @@ void check_overflow(const Twins& twins, size_t count, size_t size, const char* n
 void recalloc_step(const Twins& twins, Step step) {
   leave_dirty(twins, step.to);
   void* block = twins.malloc(step.from);
-  // A runtime may serve no bytes as one: that one holds something as well, so that nothing depends on what lay there.
-  fill(block, exact_size(twins, block), 2);
+  size_t before =
+      exact_size(twins, block);  // no bytes may be served as one, which is then the program's
+  fill(block, before, 2);
   Line line("%s_recalloc%s(%Iu to %Iu)", twins.prefix, twins.suffix, step.from, step.to);
   void* result = twins.recalloc(block, 1, step.to);
-  if (result != nullptr && step.to > step.from) {
-    line.say(all_zero(result, step.from, step.to) ? " zero" : " STALE");
+  if (result != nullptr && step.to > before) {
+    line.say(all_zero(result, before, step.to) ? " zero" : " STALE");
   }
-  tell_resized(line, twins, result, step.to, smaller(step.from, step.to), 2);
+  tell_resized(line, twins, result, step.to, smaller(before, step.to), 2);
   if (result != nullptr) twins.free(result);
 }
 
@@ -115,8 +116,24 @@ void check_recalloc_limits(const Twins& twins) {
   }
 }
 
+// Whether a block can grow where it is depends on what lies behind it: only what holds either way is told.
+void grow_step(const Twins& twins, Step step) {
+  void* block = twins.malloc(step.from);
+  size_t before = exact_size(twins, block);
+  fill(block, before, 2);
+  Line line("%s_expand%s(%Iu to %Iu)", twins.prefix, twins.suffix, step.from, step.to);
+  void* result = twins.expand(block, step.to);
+  if (result == nullptr) forget_side_effects();
+  bool grown = result == block && exact_size(twins, block) == step.to;
+  bool refused = result == nullptr && exact_size(twins, block) == before;
+  line.say(grown || refused ? " grown or refused" : " WRONG");
+  line.say(holds(block, before, 2) ? " kept" : " LOST");
+  fill(block, exact_size(twins, block), 3);
+  twins.free(block);
+}
+
 // Another block of the size is likely to stand behind it.
-void expand_step(const Twins& twins, Step step) {
+void shrink_step(const Twins& twins, Step step) {
   void* block = twins.malloc(step.from);
   void* neighbour = twins.malloc(step.from);
   fill(block, step.from, 2);
@@ -124,7 +141,7 @@ void expand_step(const Twins& twins, Step step) {
   void* result = twins.expand(block, step.to);
   line.say(result == block ? " same" : result == nullptr ? " null" : " MOVED");
   line.say(" msize=%Iu", exact_size(twins, block));
-  line.say(holds(block, smaller(step.from, step.to), 2) ? " kept" : " LOST");
+  line.say(holds(block, step.to, 2) ? " kept" : " LOST");
   fill(block, exact_size(twins, block), 3);
   twins.free(block);
   twins.free(neighbour);
@@ -181,10 +198,11 @@ void check_realloc(const Twins& twins) {
   }
   for (Step step : kSteps) {
     void* block = twins.malloc(step.from);
-    fill(block, step.from, 2);
+    size_t before = exact_size(twins, block);
+    fill(block, before, 2);
     Line line("%srealloc%s(%Iu to %Iu)", twins.prefix, twins.suffix, step.from, step.to);
     void* result = twins.realloc(block, step.to);
-    tell_resized(line, twins, result, step.to, smaller(step.from, step.to), 2);
+    tell_resized(line, twins, result, step.to, smaller(before, step.to), 2);
     if (result != nullptr) twins.free(result);
   }
   void* block = twins.malloc(100);
@@ -215,9 +233,10 @@ void check_recalloc(const Twins& twins) {
 void check_expand(const Twins& twins) {
   if (twins.expand == nullptr) return;
   for (Step step : kSteps) {
-    bool by_chance =
-        step.from > 32 * kKiB && step.to > step.from;  // whether there is room behind it
-    if (!by_chance) expand_step(twins, step);
+    if (step.to > step.from)
+      grow_step(twins, step);
+    else
+      shrink_step(twins, step);
   }
   void* block = twins.malloc(100);
   fill(block, 100, 2);
