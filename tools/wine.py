@@ -31,6 +31,7 @@ import time
 import fetch_windows
 
 IDLE_SECONDS = 900
+SOCKETS = "/tmp"  # where servers have their folders: as TMPDIR says, so that it has to say the same each time
 SETUP_SECONDS = 300
 TIMED_OUT = 124
 CANNOT_RUN = 125
@@ -68,7 +69,8 @@ class Prefix:
         overrides = ["explorer.exe=", *filter(None, [os.environ.get("WINEDLLOVERRIDES")])]
         environment = {"WINEDEBUG": "-all", "HOME": str(self.folder.parent), **os.environ,
                        "WINEDLLOVERRIDES": ";".join(overrides),
-                       "WINEPREFIX": str(self.folder), "WINELOADER": self.loader, "WINESERVER": self.server}
+                       "WINEPREFIX": str(self.folder), "WINELOADER": self.loader, "WINESERVER": self.server,
+                       "TMPDIR": SOCKETS}
         if self.machine == X86:
             environment["WINEDLLPATH"] = str(fetch_windows.fetch("wine-i386"))
         return environment
@@ -126,10 +128,10 @@ class Prefix:
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
 
     def is_served(self) -> bool:
-        """A server holds a lock on a file of its own folder in /tmp. Debian's notes that folder's name in the prefix."""
+        """A server holds a lock on a file of its own folder. Debian's notes that folder's name in the prefix."""
         there, note = self.folder.stat(), self.folder / "wineserver"
         parent = note.read_text().strip() if note.exists() else f".wine-{os.getuid()}"
-        lock = pathlib.Path("/tmp", parent, f"server-{there.st_dev:x}-{there.st_ino:x}", "lock")
+        lock = pathlib.Path(SOCKETS, parent, f"server-{there.st_dev:x}-{there.st_ino:x}", "lock")
         layout = "hhqqi4x"  # struct flock
         try:
             with lock.open("r+b") as file:
