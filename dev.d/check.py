@@ -22,12 +22,15 @@ BUILT_ONLY = {"windows-arm64-msvc", "windows-arm64ec"}
 INSTALLED = {"release", "windows-x86_64"}
 INSTALLED_ONLY = "^(programs|integrations|command|tools)$"
 
+TOLD_LINES = 60  # of what a failed test wrote, said again at the end: the log before it is long
+
 
 @dataclasses.dataclass
 class Outcome:
     step: str
     passed: int = 0
     failed: list[str] = dataclasses.field(default_factory=list)
+    told: dict[str, str] = dataclasses.field(default_factory=dict)  # by those that failed
     skipped: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
 
@@ -78,6 +81,7 @@ def read_record(name: str, record: pathlib.Path) -> Outcome:
             outcome.skipped.append(title)
         else:  # failed, or could not be run at all
             outcome.failed.append(f"{title} ({reason})" if reason else title)
+            outcome.told[outcome.failed[-1]] = "\n".join(part.text or "" for part in case)
     return outcome
 
 
@@ -142,6 +146,9 @@ def summary(outcomes: list[Outcome]) -> int:
         if titles:
             print(f"\n{word}:")
             print("\n".join(f"  {title}" for title in titles))
+    for outcome in outcomes:
+        for title, told in outcome.told.items():
+            print(f"\n{title}:\n" + "\n".join(told.strip().splitlines()[-TOLD_LINES:]))
     passed = sum(outcome.passed for outcome in outcomes)
     failed = sum(len(outcome.failed) for outcome in outcomes)
     print(f"\n{passed} passed, {failed} failed")
