@@ -1,4 +1,4 @@
-#include "hosts.h"
+#include "replacements.h"
 
 #include "entry/crt_fast.h"
 #include "entry/windows/copies.h"
@@ -18,11 +18,6 @@ constinit Slot g_slots[kSlots] = {};
 template <typename Function>
 Function* as(const void* code) {
   return reinterpret_cast<Function*>(const_cast<void*>(code));
-}
-
-template <typename Function>
-const void* address_of(Function* function) {
-  return reinterpret_cast<const void*>(function);
 }
 
 // A debug runtime's block types: what malloc makes, and the one that stands for whatever the block has.
@@ -185,37 +180,8 @@ struct Functions {
 
   static const void* of(Role role) {
     switch (role) {
-    case Role::malloc:
-      return address_of(malloc);
-    case Role::calloc:
-      return address_of(calloc);
-    case Role::realloc:
-      return address_of(realloc);
-    case Role::free:
-      return address_of(free);
-    case Role::recalloc:
-      return address_of(recalloc);
-    case Role::msize:
-      return address_of(msize);
-    case Role::expand:
-      return address_of(expand);
-    case Role::aligned_malloc:
-      return address_of(aligned_malloc);
-    case Role::aligned_free:
-      return address_of(aligned_free);
-    case Role::aligned_realloc:
-      return address_of(aligned_realloc);
-    case Role::aligned_recalloc:
-      return address_of(aligned_recalloc);
-    case Role::aligned_msize:
     case Role::aligned_msize_dbg:
       return address_of(aligned_msize);
-    case Role::aligned_offset_malloc:
-      return address_of(aligned_offset_malloc);
-    case Role::aligned_offset_realloc:
-      return address_of(aligned_offset_realloc);
-    case Role::aligned_offset_recalloc:
-      return address_of(aligned_offset_recalloc);
     case Role::malloc_dbg:
       return address_of(malloc_dbg);
     case Role::calloc_dbg:
@@ -246,20 +212,11 @@ struct Functions {
       return address_of(aligned_offset_recalloc_dbg);
     case Role::is_valid_heap_pointer:
       return address_of(is_valid_heap_pointer);
-    case Role::heapmin:
-      return address_of(heapmin);
-    case Role::operator_new:
-      return address_of(operator_new);
-    case Role::operator_new_nothrow:
-      return address_of(operator_new_nothrow);
     case Role::operator_new_debug:
       return address_of(operator_new_debug);
-    case Role::operator_delete:
-      return address_of(operator_delete);
-    case Role::count:
-      break;
+    default:
+      return plain_replacement<Functions>(role);
     }
-    return nullptr;
   }
 
   // The plain functions of such a runtime call its debug ones, which are ours now: only these can be the end of the way.
@@ -311,19 +268,6 @@ struct Functions {
   }
 };
 
-struct SlotFunctions {
-  const void* (*of)(Role role);
-  void (*complete)(crt::Host& host, bool debug_heap);
-};
-
-template <unsigned... kNumbers>
-struct All {
-  static constexpr SlotFunctions kTable[] = {
-      {Functions<kNumbers>::of, Functions<kNumbers>::complete}...};
-};
-using Table = All<0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15>;
-static_assert(sizeof(Table::kTable) / sizeof(Table::kTable[0]) == kSlots);
-
 template <typename Function>
 void set(Function*& field, const void* code) {
   field = as<Function>(code);
@@ -331,7 +275,7 @@ void set(Function*& field, const void* code) {
 
 }  // namespace
 
-const void* replacement(unsigned slot, Role role) { return Table::kTable[slot].of(role); }
+const void* replacement(unsigned slot, Role role) { return replacement_of<Functions>(slot, role); }
 
 void set_host(unsigned slot, const Image& runtime, const Originals& originals, bool debug_heap) {
   Slot& entry = g_slots[slot];
@@ -358,7 +302,7 @@ void set_host(unsigned slot, const Image& runtime, const Originals& originals, b
   }
   set(host.callnewh, runtime.function("_callnewh"));
   set(host.invalid_parameter, runtime.function("_invalid_parameter_noinfo"));
-  Table::kTable[slot].complete(host, debug_heap);
+  with_functions<Functions>(slot, [&](auto functions) { functions.complete(host, debug_heap); });
 }
 
 void clear_host(unsigned slot) { g_slots[slot] = {}; }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "inject/windows/redirect/hosts.h"
+#include "inject/windows/redirect/replacements.h"
 #include "peer.h"
 
 namespace rh::redirect {
@@ -17,11 +17,6 @@ struct Slot {
 };
 
 constinit Slot g_slots[kSlots] = {};
-
-template <typename Function>
-const void* address_of(Function* function) {
-  return reinterpret_cast<const void*>(function);
-}
 
 template <unsigned kSlot>
 struct Functions {
@@ -128,62 +123,12 @@ struct Functions {
     original<void(void*)>(Role::operator_delete)(block);
   }
 
-  static const void* of(Role role) {
-    switch (role) {
-    case Role::malloc:
-      return address_of(malloc);
-    case Role::calloc:
-      return address_of(calloc);
-    case Role::realloc:
-      return address_of(realloc);
-    case Role::free:
-      return address_of(free);
-    case Role::recalloc:
-      return address_of(recalloc);
-    case Role::msize:
-      return address_of(msize);
-    case Role::expand:
-      return address_of(expand);
-    case Role::aligned_malloc:
-      return address_of(aligned_malloc);
-    case Role::aligned_free:
-      return address_of(aligned_free);
-    case Role::aligned_realloc:
-      return address_of(aligned_realloc);
-    case Role::aligned_recalloc:
-      return address_of(aligned_recalloc);
-    case Role::aligned_msize:
-      return address_of(aligned_msize);
-    case Role::aligned_offset_malloc:
-      return address_of(aligned_offset_malloc);
-    case Role::aligned_offset_realloc:
-      return address_of(aligned_offset_realloc);
-    case Role::aligned_offset_recalloc:
-      return address_of(aligned_offset_recalloc);
-    case Role::heapmin:
-      return address_of(heapmin);
-    case Role::operator_new:
-      return address_of(operator_new);
-    case Role::operator_new_nothrow:
-      return address_of(operator_new_nothrow);
-    case Role::operator_delete:
-      return address_of(operator_delete);
-    default:  // debug runtimes: no program that is measured brings one
-      return nullptr;
-    }
-  }
+  static const void* of(Role role) { return plain_replacement<Functions>(role); }
 };
-
-using Of = const void* (*)(Role role);
-constexpr Of kOf[kSlots] = {
-    Functions<0>::of,  Functions<1>::of,  Functions<2>::of,  Functions<3>::of,
-    Functions<4>::of,  Functions<5>::of,  Functions<6>::of,  Functions<7>::of,
-    Functions<8>::of,  Functions<9>::of,  Functions<10>::of, Functions<11>::of,
-    Functions<12>::of, Functions<13>::of, Functions<14>::of, Functions<15>::of};
 
 }  // namespace
 
-const void* replacement(unsigned slot, Role role) { return kOf[slot](role); }
+const void* replacement(unsigned slot, Role role) { return replacement_of<Functions>(slot, role); }
 
 void set_host(unsigned slot, const Image& runtime, const Originals& originals, bool) {
   g_slots[slot].originals = originals;
