@@ -29,7 +29,8 @@ COMMIT = Metric(
     lambda sample: None if sample.commit_kib is None else sample.commit_kib / 1024,
     1,
 )
-SHOWN = [WALL, CPU, COMMIT, PEAK]
+SYSTEM = Metric("system_s", "system's share, s", lambda sample: sample.system_s, 2)
+SHOWN = [WALL, CPU, SYSTEM, COMMIT, PEAK]
 METRICS = [*SHOWN, FAULTS]
 DEFAULT = ("reheap", "reheap-heap", "mimalloc", "rpmalloc", "wine")
 EVERY = 3  # of the link's files, so that a run takes seconds

@@ -94,6 +94,7 @@ SUBJECTS = {
 @dataclass(frozen=True)
 class WindowsSample(Sample):
     commit_kib: int | None = None
+    system_s: float | None = None  # the system's share of cpu_s: Linux', below Wine
 
 
 # ---- building ---------------------------------------------------------------------------------
@@ -327,4 +328,5 @@ def sample(report: dict, costs: dict, output: str) -> WindowsSample:
         faults=costs.get("minor_faults"),
         output=output,
         commit_kib=costs.get("commit_kib"),
+        system_s=None if system is None else system / 1e6,
     )

@@ -84,9 +84,10 @@ class Served(unittest.TestCase):
 class Figures(unittest.TestCase):
     def test_what_was_not_measured_is_a_dash(self):
         sample = runs.sample(report(), {"found": False}, "")
-        self.assertEqual((sample.wall_s, sample.cpu_s, sample.peak_kib, sample.commit_kib), (2.0, None, None, None))
+        self.assertEqual((sample.wall_s, sample.cpu_s, sample.system_s, sample.peak_kib, sample.commit_kib),
+                         (2.0, None, None, None, None))
         measured = windows.Measured(windows.maltest(), [PLAIN], [[sample]])
-        self.assertEqual(windows.rows_of(measured), [["maltest", "wine", "2.00", "", *["-", ""] * 3]])
+        self.assertEqual(windows.rows_of(measured), [["maltest", "wine", "2.00", "", *["-", ""] * 4]])
 
     def measured(self, **digests: str) -> windows.Measured:
         subjects = [REDIRECTED, PEER, PLAIN]
