@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""What recording costs: instructions for each event, counted by callgrind, and bytes for each event.
+"""What recording costs: instructions for each event, counted by callgrind, bytes for each event, and time.
 
-Usage: recorder_cost.py LIBREHEAP-RECORD.SO. Counts do not move with the machine's load, as times would."""
+Usage: recorder_cost.py LIBREHEAP-RECORD.SO. Counts do not move with the machine's load; the time is that of pairs of runs,
+one behind the other, and wants a machine with nothing else to do."""
 
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 PROGRAM = """
 #include <stdlib.h>
@@ -25,12 +28,19 @@ int main(int count, char **words) {
 }
 """
 FEW, MANY = 50000, 150000
+PAIRS, TIMED = 11, 5_000_000
 
 
 def instructions(program: pathlib.Path, rounds: int, settings: dict[str, str]) -> int:
     line = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(program), str(rounds)]
     told = subprocess.run(line, env={**os.environ, **settings}, capture_output=True, text=True, check=True).stderr
     return int(re.search(r"Collected : (\d+)", told).group(1))
+
+
+def seconds(program: pathlib.Path, settings: dict[str, str]) -> float:
+    began = time.monotonic()
+    subprocess.run([program, str(TIMED)], env={**os.environ, **settings}, check=True, capture_output=True)
+    return time.monotonic() - began
 
 
 def main() -> int:
@@ -51,8 +61,17 @@ def main() -> int:
             cost[kind] = (counts[1] - counts[0]) / (2 * (MANY - FEW))
         # The recorder also sits in valgrind's own launcher, so the program's trace is the largest.
         sizes = [max(path.stat().st_size for path in folder.glob(f"{rounds}*.rht")) for rounds in (FEW, MANY)]
+        recorded = {"LD_PRELOAD": str(pathlib.Path(sys.argv[1]).resolve()), "REHEAP_RECORD": str(folder / "timed.rht")}
+        ratios = []
+        for _ in range(PAIRS):
+            plain = seconds(folder / "mix", {})
+            ratios.append(seconds(folder / "mix", recorded) / plain)
+            for path in folder.glob("timed*.rht"):
+                path.unlink()
     print(f"instructions for each event: {cost['without']:.1f} without the recorder, {cost['with']:.1f} with it: "
           f"{cost['with'] / cost['without']:.2f} times")
+    print(f"wall time of {2 * TIMED:,} events, {PAIRS} pairs: {statistics.median(ratios):.2f} times "
+          f"({min(ratios):.2f} .. {max(ratios):.2f})")
     print(f"bytes for each event: {(sizes[1] - sizes[0]) / (2 * (MANY - FEW)):.2f}")
     return 0
 
