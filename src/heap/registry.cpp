@@ -75,6 +75,7 @@ void recount_outgoing(Heap* heap) {
 void settle(Heap* heap) {
   LockGuard guard(heap->lock);
   heap->token.store(platform::thread_token());
+  heap->bare.store(false, std::memory_order_relaxed);
   if (!heap->recount) return;
   recount_outgoing(heap);
   for (Span* slab : heap->current) {
@@ -135,6 +136,12 @@ void take_over(Heap* heap, Heap* from) {
   }
 }
 
+// To ask whose it is costs calls of the system: a heap that was left behind long ago would be asked for ever.
+bool has_nothing(const Heap* heap) {
+  return heap->bare.load(std::memory_order_relaxed) &&
+         heap->inbox.load(std::memory_order_relaxed) == nullptr;
+}
+
 }  // namespace
 
 void loaded() { g_loading.store(false, std::memory_order_relaxed); }
@@ -155,7 +162,8 @@ Heap* adopt_or_make() {
 
 void adopt_slabs(Heap* heap) {
   Heap* from = next_to_look_at();
-  if (from == nullptr || from == heap || !from->ownership.try_acquire()) return;
+  if (from == nullptr || from == heap || has_nothing(from)) return;
+  if (!from->ownership.try_acquire()) return;
   settle(from);
   post_all(from);
   {
@@ -166,6 +174,7 @@ void adopt_slabs(Heap* heap) {
     release_empty(from, heap->token.load());
     set_aside_current(from);
     take_over(heap, from);
+    from->bare.store(true, std::memory_order_relaxed);
   }
   from->ownership.release();
 }

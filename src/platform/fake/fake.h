@@ -70,6 +70,9 @@ uint32_t become(uint32_t thread);
 // What it owns has no owner from now on.
 void end_thread(uint32_t thread);
 
+// How often a thread became the owner of something.
+uint64_t acquisitions();
+
 // From now on the process is ending, all other threads are gone.
 void set_others_are_gone(bool gone);
 

@@ -32,6 +32,7 @@ bool is_alive(uint32_t thread) {
 }
 
 constinit std::atomic<bool> g_others_are_gone{false};
+constinit std::atomic<uint64_t> g_acquisitions{0};
 constinit thread_local uint32_t t_played = 0;
 
 // A thread is over after its last destructor: a key's destructor that comes back round after round is called late. What
@@ -145,6 +146,8 @@ uint32_t become(uint32_t thread) {
 
 void end_thread(uint32_t thread) { record_of(thread).ended.store(true); }
 
+uint64_t acquisitions() { return g_acquisitions.load(); }
+
 void set_others_are_gone(bool gone) { g_others_are_gone.store(gone); }
 
 bool step_helper() {
@@ -216,7 +219,9 @@ void Ownership::reset() { owner_of(storage_).store(0); }
 bool Ownership::try_acquire() {
   uint32_t owner = owner_of(storage_).load();
   if (owner != 0 && is_alive(owner)) return false;
-  return owner_of(storage_).compare_exchange_strong(owner, played());
+  if (!owner_of(storage_).compare_exchange_strong(owner, played())) return false;
+  fake::g_acquisitions.fetch_add(1);
+  return true;
 }
 
 void Ownership::release() {

@@ -264,6 +264,26 @@ TEST(Orphans, WhatIsFreedLaterComesBack) {
   EXPECT_EQ(figures().arena.dirty, 0u);
 }
 
+TEST(Orphans, AreAskedOnlyWhileTheyMayHaveSomething) {
+  Actor a, b, c;
+  std::vector<void*> blocks = a([] { return blocks_of(64, 20000); });
+  for (Actor* other : {&b, &c}) (*other)([] { allocate(16); });
+  a.end();
+  b([] { blocks_of(64, 4000); });  // looks at each heap in turn
+  uint64_t asked = fake::acquisitions();
+  b([] { blocks_of(64, 20000); });
+  EXPECT_EQ(fake::acquisitions(), asked);
+  // What comes later, by its inbox or by a helper's hand, is found again.
+  c([&] {
+    for (size_t index = 0; index < blocks.size(); index += 2) deallocate(blocks[index]);
+    idle::trim();
+  });
+  size_t before = figures().arena.in_use;
+  b([] { blocks_of(64, 9000); });
+  EXPECT_GT(fake::acquisitions(), asked);
+  EXPECT_LE(figures().arena.in_use, before + 64 * kUnitSize);
+}
+
 TEST(Orphans, AForkedChildInheritsWhatVanishedThreadsHeld) {
   if (!kForks) GTEST_SKIP() << "there is no fork here";
   Actor a, b;
