@@ -75,7 +75,7 @@ void recount_outgoing(Heap* heap) {
 void settle(Heap* heap) {
   LockGuard guard(heap->lock);
   heap->token.store(platform::thread_token());
-  heap->bare.store(false, std::memory_order_relaxed);
+  heap->stripped.store(false, std::memory_order_relaxed);
   if (!heap->recount) return;
   recount_outgoing(heap);
   for (Span* slab : heap->current) {
@@ -138,7 +138,7 @@ void take_over(Heap* heap, Heap* from) {
 
 // To ask whose it is costs calls of the system: a heap that was left behind long ago would be asked for ever.
 bool has_nothing(const Heap* heap) {
-  return heap->bare.load(std::memory_order_relaxed) &&
+  return heap->stripped.load(std::memory_order_relaxed) &&
          heap->inbox.load(std::memory_order_relaxed) == nullptr;
 }
 
@@ -174,7 +174,7 @@ void adopt_slabs(Heap* heap) {
     release_empty(from, heap->token.load());
     set_aside_current(from);
     take_over(heap, from);
-    from->bare.store(true, std::memory_order_relaxed);
+    from->stripped.store(true, std::memory_order_relaxed);
   }
   from->ownership.release();
 }

@@ -128,7 +128,7 @@ void post_all(Heap* heap) {
 void drain(Heap* heap, Caller caller) {
   Block* inbox = heap->inbox.exchange(nullptr, std::memory_order_acquire);
   Message* message = reinterpret_cast<Message*>(inbox);
-  if (message != nullptr) heap->bare.store(false, std::memory_order_relaxed);
+  if (message != nullptr) heap->stripped.store(false, std::memory_order_relaxed);
   while (message != nullptr) {
     Message* next = message->next;
     Block* first = reinterpret_cast<Block*>(message);
