@@ -6,19 +6,23 @@ in by the same launcher and replace the same functions: these compare with each 
 and outputs are compared: an allocator under which a program makes another one is reported, and has no figures there.
 """
 
+import argparse
 import hashlib
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from common import options, report
+from common.beside import side_by_side
 from common.errors import BenchError, need_tool, run_main
 from common.paths import PROGRAMS, ROOT
 from common.report import CPU, FAULTS, PEAK, WALL, Metric
 from common.rounds import end_progress, interleave, show_progress
 from common.shell import run_step
+from common.statistics import MEDIAN_FEWEST, median_interval, summarize
 from common.table import number, render_markdown
 from common.windows import BUILT, SUBJECTS, Program, Subject, Wine, WindowsSample, check_built, fetch, windows_path
 from corpus import FLAGS, INCLUDES, prepare_corpus, source_folder
@@ -130,12 +134,13 @@ class Measured:
     samples: report.Rows = field(default_factory=list)
     digests: dict[str, set[str]] = field(default_factory=dict)  # of the outputs, by subject
 
-    def run(self, wine: Wine, subject: Subject) -> WindowsSample:
-        made = self.program.output
+    def run(self, wine: Wine, subject: Subject, place: int = 0) -> WindowsSample:
+        program = self.program.at(place)
+        made = program.output
         if made:
             made.unlink(missing_ok=True)
-        sample = wine.run(self.program, subject)
-        if made or self.program.says_same:
+        sample = wine.run(program, subject)
+        if made or program.says_same:
             content = made.read_bytes() if made else sample.output.encode()
             self.digests.setdefault(subject.name, set()).add(hashlib.sha256(content).hexdigest())
         return sample
@@ -157,12 +162,36 @@ class Measured:
         return wrong
 
 
-def measure(wine: Wine, program: Program, chosen: list[Subject], rounds: int, missing: dict) -> Measured:
-    measured = Measured(program, [subject for subject in chosen if program.takes(subject)])
-    measured.samples, failed = interleave(
+@dataclass(frozen=True)
+class Method:
+    run: Callable  # rounds.interleave, or what is called like it
+    groups: Callable[[list[Subject]], list[list[Subject]]]  # what is held against the first of each
+    spread: Callable  # of the ratios
+    explained: str
+
+
+IN_TURN = Method(
+    interleave,
+    lambda subjects: [subjects],
+    summarize,
+    "\nMedians of {rounds} interleaved rounds after a warm-up, under Wine; ratios, with their range, are taken round by round "
+    "to {first}.",
+)
+BESIDE = Method(
+    side_by_side,
+    lambda subjects: [[subjects[0], other] for other in subjects[1:]],
+    median_interval,
+    "\nMedians of {rounds} rounds after a warm-up, under Wine. In each round both ran at the same time, each on one processor, "
+    "then again with the\nprocessors exchanged; the ratio is that of the two runs' sums, with the 95 % interval of its median.",
+)
+
+
+def measure(wine: Wine, program: Program, subjects: list[Subject], rounds: int, method: Method, missing: dict) -> Measured:
+    measured = Measured(program, subjects)
+    measured.samples, failed = method.run(
         measured.subjects,
         rounds,
-        lambda subject: measured.run(wine, subject),
+        lambda *run: measured.run(wine, *run),
         progress=lambda text: show_progress(f"{program.name}, {text}"),
     )
     end_progress()
@@ -171,11 +200,11 @@ def measure(wine: Wine, program: Program, chosen: list[Subject], rounds: int, mi
     return measured
 
 
-def rows_of(measured: Measured) -> list[list[str]]:
-    """A row an allocator; of each metric the median, and the median and range of the ratios to the first one."""
+def rows_of(measured: Measured, spread: Callable = summarize) -> list[list[str]]:
+    """A row an allocator; of each metric the median, and the median and spread of the ratios to the first one."""
     rows = [[measured.program.name, subject.name] for subject in measured.subjects]
     for metric in SHOWN:
-        for row, compared in zip(rows, report.compare(measured.subjects, measured.samples, metric)):
+        for row, compared in zip(rows, report.compare(measured.subjects, measured.samples, metric, spread)):
             row.append(number(compared.values.median if compared.values else None, metric.digits))
             row.append(ratio_cell(compared.ratio))
     return rows
@@ -185,11 +214,11 @@ def ratio_cell(ratio) -> str:
     return f"{ratio.median:.2f} ({ratio.low:.2f} .. {ratio.high:.2f})" if ratio else ""
 
 
-def table(all_measured: list[Measured]) -> str:
+def table(all_measured: list[Measured], method: Method) -> str:
     header = ["program", "allocator"]
     for metric in SHOWN:
         header += [metric.title, f"× {all_measured[0].subjects[0].name}"]
-    return render_markdown(header, [row for measured in all_measured for row in rows_of(measured)])
+    return render_markdown(header, [row for measured in all_measured for row in rows_of(measured, method.spread)])
 
 
 def select(text: str, known: dict, default: tuple[str, ...], what: str) -> list[str]:
@@ -200,28 +229,42 @@ def select(text: str, known: dict, default: tuple[str, ...], what: str) -> list[
     return chosen
 
 
-def main(arguments: list[str] | None = None) -> int:
+def read(arguments: list[str] | None) -> argparse.Namespace:
     parser = options.bare_parser("windows", __doc__, rounds=3)
     parser.add_argument("--only", default="", metavar="PROGRAM,...",
                         help="only these: " + ", ".join(PROGRAMS_KNOWN) + f" (without: {', '.join(DEFAULT_PROGRAMS)})")
     parser.add_argument("--on", default="", metavar="ALLOCATOR,...", help="the first is what others are held against: "
                         + ", ".join(f"{one.name} ({one.about})" for one in SUBJECTS.values())
                         + f" (without: {', '.join(DEFAULT)})")
+    parser.add_argument("--side-by-side", action="store_true",
+                        help="run each beside the first, at the same time, each on one processor: what slows the machine slows both")
     given = parser.parse_args(arguments)
-    subjects = [SUBJECTS[name] for name in select(given.on, SUBJECTS, DEFAULT, "allocator")]
-    programs = select(given.only, PROGRAMS_KNOWN, DEFAULT_PROGRAMS, "program")
+    given.subjects = [SUBJECTS[name] for name in select(given.on, SUBJECTS, DEFAULT, "allocator")]
+    given.programs = select(given.only, PROGRAMS_KNOWN, DEFAULT_PROGRAMS, "program")
+    if given.side_by_side and len(given.subjects) < 2:
+        raise BenchError("--side-by-side needs two allocators; name another one: --on " + f"{given.on},mimalloc")
+    if given.side_by_side and given.rounds < MEDIAN_FEWEST:
+        raise BenchError(f"--side-by-side needs --rounds {MEDIAN_FEWEST} at least: fewer give no interval")
+    return given
+
+
+def main(arguments: list[str] | None = None) -> int:
+    given = read(arguments)
+    method = BESIDE if given.side_by_side else IN_TURN
     check_built()
-    wine, missing = Wine(), {}
-    all_measured = [measure(wine, PROGRAMS_KNOWN[name](), subjects, given.rounds, missing) for name in programs]
-    print(table(all_measured))
-    print(f"\nMedians of {given.rounds} interleaved rounds after a warm-up, under Wine; ratios, with their range, are taken "
-          f"round by round to {subjects[0].name}.\nEvery run was served by the allocator it stands for, and outputs were the "
-          "same, but for what is named here.")
+    wine, missing, all_measured = Wine(), {}, []
+    for program in (PROGRAMS_KNOWN[name]() for name in given.programs):
+        taken = [subject for subject in given.subjects if program.takes(subject)]
+        all_measured += [measure(wine, program, group, given.rounds, method, missing) for group in method.groups(taken)]
+    print(table(all_measured, method))
+    print(method.explained.format(rounds=given.rounds, first=given.subjects[0].name))
+    print("Every run was served by the allocator it stands for, and outputs were the same, but for what is named here.")
     if missing:
         print("\n" + report.not_measured(missing))
     if given.export:
-        results = {one.program.name: report.rows_as_json(one.subjects, one.samples, METRICS) for one in all_measured}
-        report.export(given.export, "windows", subjects, missing, results)
+        results = [{"program": one.program.name, "figures": report.rows_as_json(one.subjects, one.samples, METRICS)}
+                   for one in all_measured]
+        report.export(given.export, "windows", given.subjects, missing, results)
     return 1 if any(name.startswith("reheap") for name in missing) else 0
 
 

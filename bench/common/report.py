@@ -49,13 +49,13 @@ def metric_values(samples: list[Sample | None], metric: Metric) -> list[float | 
     return [None if sample is None else metric.value(sample) for sample in samples]
 
 
-def compare(allocators: list[Allocator], samples: Rows, metric: Metric) -> list[Row]:
-    """Ratios are taken round by round against the first allocator."""
+def compare(allocators: list[Allocator], samples: Rows, metric: Metric, spread=summarize) -> list[Row]:
+    """Ratios are taken round by round against the first allocator; `spread` makes their middle and range."""
     base = metric_values(samples[0], metric)
     rows = []
     for place, (allocator, own) in enumerate(zip(allocators, samples)):
         values = metric_values(own, metric)
-        ratio = summarize(paired_ratios(values, base)) if place else None
+        ratio = spread(paired_ratios(values, base)) if place else None
         rows.append(Row(allocator.name, summarize(values), ratio))
     return rows
 

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from statistics import median, quantiles
 
 
+MEDIAN_FEWEST = 6
+
+
 @dataclass(frozen=True)
 class Summary:
     median: float
@@ -25,6 +28,20 @@ def middle_half(values: list[float | None]) -> Summary | None:
         return summarize(known)
     low, middle, high = quantiles(known, n=4, method="inclusive")
     return Summary(middle, low, high, len(known))
+
+
+def median_interval(values: list[float | None]) -> Summary | None:
+    """As summarize, but the range is where the true median lies with 95 % confidence, whatever the values' distribution:
+    from the k-th smallest to the k-th largest (W. J. Conover, Practical Nonparametric Statistics). None for less than
+    MEDIAN_FEWEST values, whose whole range says less than that."""
+    known = sorted(value for value in values if value is not None)
+    if len(known) < MEDIAN_FEWEST:
+        return None
+    most_outside = 0.05 * 2 ** len(known) / 2
+    outside = 0
+    while sum(math.comb(len(known), below) for below in range(outside + 1)) <= most_outside:
+        outside += 1
+    return Summary(median(known), known[outside - 1], known[-outside], len(known))
 
 
 def summarize(values: list[float | None]) -> Summary | None:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import windows_peers
@@ -192,6 +192,14 @@ class Program:
         if self.runtime and subject.layers == "heap" and not subject.private_heaps:
             return False  # Wine's C runtime makes one for itself
         return bool(self.source) or not subject.linked
+
+    def at(self, place: int) -> "Program":
+        """The same with an output of its own, so that two can run at a time."""
+        if self.output is None or place == 0:
+            return self
+        output = self.output.with_stem(f"{self.output.stem}-{place}")
+        arguments = tuple(str(output) if word == str(self.output) else word for word in self.arguments)
+        return replace(self, output=output, arguments=arguments)
 
     def place(self, subject: Subject) -> Path:
         """The program's file; with Microsoft's C runtime beside it where that is asked for, and alone elsewhere."""

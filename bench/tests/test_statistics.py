@@ -2,6 +2,7 @@ import unittest
 
 from common.statistics import (
     geometric_mean,
+    median_interval,
     middle_half,
     paired_differences,
     paired_ratios,
@@ -36,6 +37,18 @@ class MiddleHalf(unittest.TestCase):
 
     def test_nothing_measured_is_absent(self):
         self.assertIsNone(middle_half([None]))
+
+
+class MedianInterval(unittest.TestCase):
+    def test_its_ends_are_those_of_the_published_tables(self):
+        # k of the sign test's interval at 95 %: 1 of 6 to 8 values, 2 of 9 to 11, 3 of 12, 6 of 20 (Conover).
+        for count, k in ((6, 1), (8, 1), (9, 2), (11, 2), (12, 3), (20, 6)):
+            with self.subTest(count=count):
+                summary = median_interval([float(value) for value in range(count, 0, -1)])
+                self.assertEqual((summary.low, summary.high), (float(k), float(count + 1 - k)))
+
+    def test_fewer_than_six_have_none(self):
+        self.assertIsNone(median_interval([1.0] * 5 + [None]))
 
 
 class Pairs(unittest.TestCase):

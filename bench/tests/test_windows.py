@@ -111,6 +111,19 @@ class Figures(unittest.TestCase):
         self.assertFalse(runs.Program("lld", (), file=Path("lld.exe")).takes(runs.SUBJECTS["reheap-linked"]))
 
 
+class SideBySide(unittest.TestCase):
+    def test_each_place_has_an_output_of_its_own(self):
+        program = runs.Program("clang", ("-o", "/there/unit.o", "unit.ii"), output=Path("/there/unit.o"))
+        other = program.at(1)
+        self.assertEqual((other.arguments, other.output), (("-o", "/there/unit-1.o", "unit.ii"), Path("/there/unit-1.o")))
+        self.assertEqual(program.at(0), program)
+
+    def test_what_it_needs(self):
+        for arguments, text in (("--on reheap --rounds 9", "needs two allocators"), ("--rounds 5", "needs --rounds 6")):
+            with self.subTest(arguments=arguments), self.assertRaisesRegex(BenchError, text):
+                windows.read(["--side-by-side", *arguments.split()])
+
+
 class Layers(unittest.TestCase):
     def test_they_compile_with_the_functions_of_reheap_dll_that_they_use(self):
         """The allocators themselves are fetched when they are measured."""

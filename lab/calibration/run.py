@@ -8,10 +8,11 @@ import sys
 import agreement
 import made_up
 import planted
+import recorder
 import traces
 from shared import RESULTS, Failed
 
-PARTS = {"made-up": made_up, "planted": planted, "agreement": agreement, "traces": traces}
+PARTS = {"made-up": made_up, "planted": planted, "agreement": agreement, "traces": traces, "recorder": recorder}
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -48,6 +49,15 @@ def compare(name: str, arguments: list, command: list) -> dict:
     file = RESULTS / f"{name}.json"
     reheap("compare", *arguments, "--export", file, "--", *command)
     return json.loads(file.read_text())
+
+
+def medians(comparison: dict, figure: str) -> dict[str, float]:
+    """Of each subject, over the runs that count."""
+    values: dict[str, list[float]] = {}
+    for run in comparison["runs"]:
+        if not run["warmup"] and "failed" not in run and figure in run["figures"]:
+            values.setdefault(run["subject"], []).append(run["figures"][figure])
+    return {name: statistics.median(known) for name, known in values.items()}
 
 
 def compile_program(source: str, *flags: str, name: str) -> pathlib.Path:

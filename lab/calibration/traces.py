@@ -4,14 +4,13 @@ hand-over in order, and does the replay rank the allocators as the program itsel
 import json
 import os
 import shlex
-import statistics
 import subprocess
 from pathlib import Path
 
 import scipy.stats
 
 import programs
-from shared import REHEAP, RESULTS, ROOT, Failed, compare, percent, reheap, run, table
+from shared import REHEAP, RESULTS, ROOT, Failed, compare, medians, percent, reheap, run, table
 from programs import Program
 from reheap_lab import native
 
@@ -139,14 +138,6 @@ def show_ranking(real: dict, replayed: dict) -> None:
         print(f"\n{table([label, 'place, program', 'over the best', 'place, replay', 'over the best'], rows)}\n")
         print(agreement([ours[n] for n in names], [theirs[n] for n in names]))
         print(disagreement(real, replayed, figure, names))
-
-
-def medians(comparison: dict, figure: str) -> dict[str, float]:
-    values: dict[str, list[float]] = {}
-    for run in comparison["runs"]:
-        if not run["warmup"] and "failed" not in run and figure in run["figures"]:
-            values.setdefault(run["subject"], []).append(run["figures"][figure])
-    return {name: statistics.median(known) for name, known in values.items()}
 
 
 def agreement(ours: list[float], theirs: list[float]) -> str:

@@ -55,9 +55,27 @@ const void* plain_replacement(Role role) {
     return address_of(Functions::operator_new_nothrow);
   case Role::operator_delete:
     return address_of(Functions::operator_delete);
-  default:
-    return nullptr;
+  case Role::malloc_dbg:
+  case Role::calloc_dbg:
+  case Role::realloc_dbg:
+  case Role::free_dbg:
+  case Role::recalloc_dbg:
+  case Role::msize_dbg:
+  case Role::expand_dbg:
+  case Role::aligned_malloc_dbg:
+  case Role::aligned_free_dbg:
+  case Role::aligned_realloc_dbg:
+  case Role::aligned_recalloc_dbg:
+  case Role::aligned_msize_dbg:
+  case Role::aligned_offset_malloc_dbg:
+  case Role::aligned_offset_realloc_dbg:
+  case Role::aligned_offset_recalloc_dbg:
+  case Role::is_valid_heap_pointer:
+  case Role::operator_new_debug:
+  case Role::count:
+    break;
   }
+  return nullptr;
 }
 
 // Calls `act` with a Functions<slot>, for a slot that is known at run time only.

@@ -59,6 +59,7 @@ def windows_path(path: pathlib.Path) -> str:
 class ProgramTest(Comparison):
     normalise = (WINES_OWN,)
     runtime = RUNTIME  # which every process has to have replaced; empty where the programs have theirs linked in
+    options: tuple[str, ...] = ()  # for `reheap run`
     heap = True  # whether they have to have the OS's heap replaced
 
     def command(self, words: list) -> list[str]:
@@ -93,7 +94,7 @@ class ProgramTest(Comparison):
     def on_reheap(self, words: list, given: Given = Given(), proof: str = "", processes: int = 1, refills: int = 1,
                   options: tuple[str, ...] = ()) -> Served:
         statistics = self.folder / "statistics.json"
-        under = [COMMAND, "run", "--require", "--verbose", f"--stats={statistics}", *options, "--", *words]
+        under = [COMMAND, "run", "--require", "--verbose", f"--stats={statistics}", *self.options, *options, "--", *words]
         result = self.served(self.execute(under, given), processes)
         served = json.loads(statistics.read_bytes())
         self.assertGreaterEqual(served["slow_paths"]["refill"], refills, served)

@@ -1,9 +1,11 @@
-"""Programs and DLLs that cannot lie where they want to, and keep reheap.dll from lying where it wants to.
+"""Programs and DLLs that cannot lie where they want to, and keep reheap.dll from lying where it wants to; and all of them
+where Windows' randomisation would put them.
 
 Wine 8 does not randomise addresses. A DLL is relocated when its place is taken, and images here are made to want one place
 or another. A program cannot be relocated there: it is not started."""
 
 import pathlib
+import random
 import re
 
 from harness import COMMAND, MICROSOFTS, MICROSOFTS_PLACE, ROOT, Normalise, ProgramTest, fetch, main
@@ -12,6 +14,12 @@ from rebase import base_of, rebase
 PROBLEM = ROOT / "tests/programs/inputs/z3/bits.smt2"
 LIBRARY = COMMAND.with_name("reheap.dll")
 LIBRARYS_PLACE = base_of(LIBRARY.read_bytes())
+
+# Where Windows puts images: a program at one of 2^17 multiples of 64 KiB, a DLL at one of 2^19 above those.
+GRANULE = 0x10000
+PROGRAMS = range(0x7FF6_0000_0000, 0x7FF8_0000_0000, GRANULE)
+DLLS = range(0x7FF8_0000_0000, 0x7FFF_F000_0000, 0x100 * GRANULE)  # so far apart that none overlap
+DRAWS = 4
 
 LOADED = re.compile(rb'Loaded L"(\S+)" at ([0-9A-Fa-f]+): (\w+)')
 TRACES = Normalise(r"^[0-9a-f]+:trace:.*\n", "", "which DLLs Wine loads")
@@ -56,6 +64,17 @@ class Places(ProgramTest):
         places = self.solve(self.place("z3", "z3.exe", libraries=("vcruntime-x86_64",)), WINEDLLOVERRIDES=MICROSOFTS)
         self.assertEqual(places["reheap.dll"], LIBRARYS_PLACE)
         self.assertNotEqual(places["ucrtbase.dll"], LIBRARYS_PLACE)
+
+    def test_places_as_windows_picks_them(self):
+        self.place("vcruntime-x86_64", "vcruntime140.dll", libraries=("vcruntime-x86_64",))
+        sources = fetch("z3") / "z3.exe", LIBRARY, fetch("ucrt-10.0.26100") / "ucrtbase.dll"
+        for draw in range(DRAWS):
+            wanted = dict(zip((source.name for source in sources), (random.choice(PROGRAMS), *random.sample(DLLS, 2))))
+            with self.subTest(draw=draw, wanted={name: hex(place) for name, place in wanted.items()}):
+                program, library, _ = (self.moved(source, wanted[source.name]) for source in sources)
+                self.options = ("--dll", str(library))
+                places = self.solve(program, WINEDLLOVERRIDES=MICROSOFTS)
+                self.assertEqual({name: places[name] for name in wanted}, wanted)
 
     def test_program_in_the_runtimes_place(self):
         """Where all of Microsoft's DLLs want to lie."""
