@@ -22,11 +22,22 @@ class Image:
         self.flags = self.read("H", optional + 70)
         self.directories = optional + (112 if self.wide else 96)
         table = optional + self.read("H", self.header + 16)
+        strings, symbols = self.read("II", self.header + 8)
+        self.strings = strings + 18 * symbols
+        self.names = [self.section_name(table + 40 * number) for number in range(sections)]
         self.sections = [self.read("IIII", table + 40 * number + 8) for number in range(sections)]
 
     def read(self, form: str, offset: int):
         values = struct.unpack_from("<" + form, self.bytes, offset)
         return values[0] if len(values) == 1 else values
+
+    def section_name(self, at: int) -> str:
+        """Of more than eight letters in the table of strings, behind the symbols."""
+        name = self.bytes[at:at + 8].rstrip(b"\0").decode()
+        if not name.startswith("/"):
+            return name
+        start = self.strings + int(name[1:])
+        return self.bytes[start:self.bytes.index(b"\0", start)].decode()
 
     def offset(self, address: int) -> int:
         """Where in the file that lies which is loaded at an address from the base."""
@@ -70,6 +81,8 @@ def flaws(image: Image):
         yield f"is for the unknown machine {image.machine:#x}"
     if not image.directory(RELOCATIONS)[1]:
         yield "can be loaded at its base alone"
+    if any(name.startswith(".debug") for name in image.names):
+        yield "has debug information for every process to load"
 
 
 def flaws_of_library(image: Image, definition: str):
