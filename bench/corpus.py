@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The ThinLTO corpus: protobuf's C++ library (76 translation units) as bitcode, in build/corpus.
 
-The source comes from the crate protobuf-src. It is compiled once; a change of compiler, flags or
-version compiles it anew.
+The source comes from the crate protobuf-src. Each file is compiled once; a change of compiler, flags or
+version compiles all anew.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from common.errors import BenchError, need_tool, run_main
+from common.options import positive
 from common.paths import CORPUS
 from common.registries import fetch_crate
 from common.rounds import end_progress, show_progress
@@ -26,19 +27,22 @@ INCLUDES = ["src", "third_party/abseil-cpp", "third_party/utf8_range"]
 JOBS = 2
 
 
-def prepare_corpus() -> list[Path]:
-    """The bitcode files in link order, compiled when they are not there yet."""
+def prepare_corpus(every: int = 1) -> list[Path]:
+    """The bitcode files in link order, or each n-th of them; those that are not there yet are compiled."""
     compiler = need_tool("clang++-19", "clang-19")
     need_tool("ld.lld-19", "lld-19")
-    key = _key(compiler)
-    stamp = CORPUS / "stamp"
-    if stamp.exists() and stamp.read_text().startswith(key):
-        return [CORPUS / name for name in stamp.read_text().split()[1:]]
     source = source_folder()
-    stamp.unlink(missing_ok=True)
-    objects = _compile_all(compiler, source, _units(source))
-    stamp.write_text("\n".join([key, *(path.name for path in objects)]) + "\n")
-    return objects
+    units = {CORPUS / _object_name(unit.relative_to(source)): unit for unit in _units(source)[::every]}
+    stamp, key = CORPUS / "stamp", _key(compiler)
+    compiled = stamp.read_text().split() if stamp.exists() else []
+    if compiled[:1] != [key]:
+        compiled = [key]
+        stamp.unlink(missing_ok=True)
+    missing = {output: unit for output, unit in units.items() if output.name not in compiled}
+    if missing:
+        _compile_all(compiler, source, missing)
+        stamp.write_text("\n".join([*compiled, *(output.name for output in missing)]) + "\n")
+    return list(units)
 
 
 def source_folder() -> Path:
@@ -69,18 +73,15 @@ def _units(source: Path) -> list[Path]:
     return [source / name for name in names]
 
 
-def _compile_all(compiler: str, source: Path, units: list[Path]) -> list[Path]:
-    CORPUS.mkdir(parents=True, exist_ok=True)
+def _compile_all(compiler: str, source: Path, units: dict[Path, Path]) -> None:
     includes = [f"-I{source / folder}" for folder in INCLUDES]
-    objects = [CORPUS / _object_name(unit.relative_to(source)) for unit in units]
     print(f"corpus: compiling {len(units)} files to bitcode, {JOBS} at a time", file=sys.stderr)
     with ThreadPoolExecutor(JOBS) as pool:
         jobs = [
             pool.submit(run_step, [compiler, *FLAGS, *includes, "-c", unit, "-o", output])
-            for unit, output in zip(units, objects)
+            for output, unit in units.items()
         ]
         _follow(jobs)
-    return objects
 
 
 def _follow(jobs: list) -> None:
@@ -102,8 +103,8 @@ def _object_name(unit: Path) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench corpus", description=__doc__)
-    parser.parse_args(arguments)
-    objects = prepare_corpus()
+    parser.add_argument("--every", type=positive, default=1, metavar="N", help="each N-th file alone")
+    objects = prepare_corpus(parser.parse_args(arguments).every)
     size = sum(path.stat().st_size for path in objects) / 2**20
     print(f"corpus: {len(objects)} bitcode files, {size:.1f} MiB, in {CORPUS}")
     return 0

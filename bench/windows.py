@@ -57,7 +57,7 @@ def synthetic(name: str) -> Program:
 
 def linked_objects(every: int, output: Path) -> list[str]:
     flags = ["-shared", "--threads=2", "--thinlto-jobs=2", "--build-id=none", "-soname", "libcorpus.so"]
-    return [*flags, "-o", str(output), *map(str, prepare_corpus()[::every])]
+    return [*flags, "-o", str(output), *map(str, prepare_corpus(every))]
 
 
 def link() -> Program:
@@ -75,7 +75,6 @@ def zig_link() -> Program:
 
 def compilation() -> Program:
     """Clang on a file of the same library: preprocessed here, so that it needs no header."""
-    prepare_corpus()
     source, text, output = source_folder(), BUILT / "unit.ii", BUILT / "unit.o"
     if not text.exists():
         BUILT.mkdir(parents=True, exist_ok=True)

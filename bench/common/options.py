@@ -22,7 +22,7 @@ class Options:
 def bare_parser(name: str, description: str, rounds: int) -> argparse.ArgumentParser:
     """For a benchmark with allocators of its own."""
     made = argparse.ArgumentParser(prog=f"./dev bench {name}", description=description)
-    made.add_argument("--rounds", type=_positive, default=rounds, help=f"measured rounds (default {rounds})")
+    made.add_argument("--rounds", type=positive, default=rounds, help=f"measured rounds (default {rounds})")
     made.add_argument("--export", type=Path, metavar="FILE", help="write every measured value as JSON")
     return made
 
@@ -46,7 +46,7 @@ def read(made: argparse.ArgumentParser, arguments: list[str] | None) -> Options:
     return Options(names, given.rounds, given.export, not given.without_reheap, given)
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")

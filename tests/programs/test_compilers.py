@@ -11,10 +11,8 @@ import corpus  # noqa: E402
 
 class Compilers(ProgramTest):
     def protobuf(self, name: str) -> list[str]:
-        corpus.prepare_corpus()  # brings the source
-        (source,) = corpus.CORPUS.glob("source/**/protobuf/src/google/protobuf")
-        root = source.parents[2]
-        return [*(f"-I{root / folder}" for folder in corpus.INCLUDES), str(source / f"{name}.cc")]
+        source = corpus.source_folder()
+        return [*(f"-I{source / folder}" for folder in corpus.INCLUDES), str(source / f"src/google/protobuf/{name}.cc")]
 
     def compile(self, compiler: str, arguments: list[str], processes: int):
         words = [compiler, "-std=c++20", "-O2", "-w", "-c", "-o", "out.o", *arguments]
