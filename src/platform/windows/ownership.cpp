@@ -36,7 +36,10 @@ bool worth_asking(Owned& own) {
 
 }  // namespace
 
-void note_thread_end() { g_thread_ends.fetch_add(1, std::memory_order_relaxed); }
+void note_thread_end() {
+  g_thread_ends.fetch_add(1, std::memory_order_relaxed);
+  keep_exit_code();
+}
 
 void Ownership::reset() {
   static_assert(sizeof(Owned) <= sizeof(storage_));

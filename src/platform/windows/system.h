@@ -36,8 +36,11 @@ class KeepLastError {
 
 inline void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
-// For platform/windows and entry/windows: a thread has ended, or is about to.
+// For platform/windows and entry/windows: the calling thread is about to end.
 void note_thread_end();
+
+// Of the calling thread, which is about to end: the helper ends with it, if the process ends with the helper.
+void keep_exit_code();
 
 // Ends the helper thread for good, wherever it is; for a library about to be unloaded.
 void stop_helper();

@@ -2,6 +2,8 @@
 #include "platform/platform.h"
 #include "platform/windows/system.h"
 
+#include <winternl.h>
+
 namespace rh::platform {
 
 // Thread ids are multiples of 4: never 0, kHelperToken or kForkToken.
@@ -31,6 +33,26 @@ constinit std::atomic<uint32_t> g_helper{kNone};
 constinit HANDLE g_helper_thread = nullptr;
 constinit std::atomic<HANDLE> g_wake{nullptr};  // the event that the helper waits on
 
+// A process whose last thread ends by itself ends with that thread's exit code. So that it is never the helper's own, the
+// helper ends with the code of the thread that ended last before it.
+constinit std::atomic<HANDLE> g_latest_end{nullptr};
+
+DWORD take_latest_exit_code() {
+  HANDLE thread = g_latest_end.exchange(nullptr, std::memory_order_acq_rel);
+  DWORD code = 0;
+  if (thread == nullptr) return code;
+  GetExitCodeThread(thread, &code);
+  CloseHandle(thread);
+  return code;
+}
+
+bool is_last_thread() {
+  constexpr auto kThreadAmILastThread = static_cast<THREADINFOCLASS>(12);
+  ULONG last = 0;
+  NtQueryInformationThread(GetCurrentThread(), kThreadAmILastThread, &last, sizeof(last), nullptr);
+  return last != 0;
+}
+
 // What stops the helper for good: here it holds nothing, and may be terminated.
 [[noreturn]] void park() {
   g_helper.store(kParked, std::memory_order_release);
@@ -41,7 +63,7 @@ DWORD WINAPI run_helper(void* main) {
   reinterpret_cast<void (*)()>(main)();
   uint32_t runs = kRuns;
   if (!g_helper.compare_exchange_strong(runs, kNone, std::memory_order_release)) park();
-  return 0;
+  return take_latest_exit_code();
 }
 
 HANDLE wake_event() {
@@ -55,6 +77,16 @@ HANDLE wake_event() {
 
 }  // namespace
 
+void keep_exit_code() {
+  if (g_helper.load(std::memory_order_acquire) != kRuns) return;
+  HANDLE process = GetCurrentProcess();
+  HANDLE self = nullptr;
+  DuplicateHandle(process, GetCurrentThread(), process, &self, THREAD_QUERY_LIMITED_INFORMATION,
+                  FALSE, 0);
+  HANDLE before = g_latest_end.exchange(self, std::memory_order_acq_rel);
+  if (before != nullptr) CloseHandle(before);
+}
+
 // Only the helper waits.
 void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms) {
   count_os_call(OsCall::wait);
@@ -66,6 +98,7 @@ void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout
     Sleep(static_cast<DWORD>(timeout_ms));
   }
   if (g_helper.load(std::memory_order_acquire) == kStopping) park();
+  if (is_last_thread()) ExitThread(take_latest_exit_code());
 }
 
 void wake(const std::atomic<uint32_t>&) {
@@ -84,7 +117,10 @@ bool start_helper(void (*main)()) {
   constexpr size_t kStack = 64 * 1024;
   g_helper_thread = CreateThread(nullptr, kStack, run_helper, reinterpret_cast<void*>(main),
                                  STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
-  if (g_helper_thread != nullptr) return true;
+  if (g_helper_thread != nullptr) {
+    keep_exit_code();  // this thread may be ending already
+    return true;
+  }
   g_helper.store(kNone, std::memory_order_release);
   return false;
 }
@@ -110,6 +146,7 @@ void stop_helper() {
   WaitForSingleObject(g_helper_thread, 100);
   CloseHandle(g_helper_thread);
   g_helper_thread = nullptr;
+  take_latest_exit_code();
   g_helper.store(kNone, std::memory_order_relaxed);
 }
 

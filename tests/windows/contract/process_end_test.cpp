@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "idle.h"
 #include "plugin.h"
 #include "support/library.h"
 #include "support/pattern.h"
@@ -78,6 +79,13 @@ SCENARIO(end_by_termination) {
   return 1;
 }
 
+// The helper thread, busy with what was freed, lives longer than the only one the program has.
+SCENARIO(end_with_the_last_thread) {
+  plugin().drop_at_end(malloc(5000), free);
+  free_much();
+  ExitThread(7);
+}
+
 void end_often(const char* scenario, const char* said) {
   for (int round = 0; round < 10; ++round) {
     const Outcome outcome = run(scenario, {.deadline = 15});
@@ -91,6 +99,7 @@ TEST(ProcessEnd, ByExitProcess) { end_often("end_by_exit_process", "detached\n")
 TEST(ProcessEnd, InAThread) { end_often("end_in_a_thread", "detached\n"); }
 TEST(ProcessEnd, ByExitInAThread) { end_often("end_by_exit_in_a_thread", "detached\n"); }
 TEST(ProcessEnd, InTheFarewellOfADll) { end_often("end_in_the_farewell", "detached\n"); }
+TEST(ProcessEnd, WithTheLastThread) { end_often("end_with_the_last_thread", "detached\n"); }
 TEST(ProcessEnd, ByTermination) { end_often("end_by_termination", ""); }
 
 }  // namespace

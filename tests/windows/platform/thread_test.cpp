@@ -1,6 +1,7 @@
 // Identity, waiting, and the helper thread: its start, its end, and its end by force.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "last_error.h"
@@ -133,6 +134,53 @@ TEST_F(Helper, WokenBeforeItWaitsDoesNotWait) {
   wake(g_word);
   g_ends = true;
   expect_gone(thread);
+}
+
+DWORD WINAPI end_with_code(void* code) {
+  note_thread_end();
+  return static_cast<DWORD>(reinterpret_cast<uintptr_t>(code));
+}
+
+void end_thread_with(uintptr_t code) {
+  HANDLE thread =
+      CreateThread(nullptr, 0, end_with_code, reinterpret_cast<void*>(code), 0, nullptr);
+  WaitForSingleObject(thread, INFINITE);
+  CloseHandle(thread);
+}
+
+TEST_F(Helper, EndsWithTheCodeOfTheThreadThatEndedBefore) {
+  start(wait_until_told);
+  HANDLE thread = OpenThread(SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION, FALSE, g_id);
+  for (uintptr_t code : {3, 9, 7}) end_thread_with(code);
+  end();
+  WaitForSingleObject(thread, INFINITE);
+  DWORD code = 0;
+  EXPECT_TRUE(GetExitCodeThread(thread, &code));
+  EXPECT_EQ(code, 7u);
+  expect_gone(thread);
+}
+
+// The highest of a few new ones: places are used again, so that it tells how many are in use. (Wine counts a process's
+// handles as 0.)
+uintptr_t highest_of_new_handles() {
+  HANDLE events[16] = {};
+  uintptr_t highest = 0;
+  for (HANDLE& event : events) {
+    event = CreateEventW(nullptr, FALSE, FALSE, nullptr);
+    highest = std::max(highest, reinterpret_cast<uintptr_t>(event));
+  }
+  for (HANDLE event : events) CloseHandle(event);
+  return highest;
+}
+
+TEST_F(Helper, KeepsNoHandleOfThreadsThatEnded) {
+  constexpr uintptr_t kThreads = 100, kBetweenHandles = 4;
+  start(wait_until_told);
+  end_thread_with(0);
+  const uintptr_t before = highest_of_new_handles();
+  for (uintptr_t code = 0; code < kThreads; ++code) end_thread_with(code);
+  EXPECT_LT(highest_of_new_handles(), before + kThreads / 2 * kBetweenHandles);
+  stop_helper();
 }
 
 TEST_F(Helper, StoppedWhileItWaitsIsGoneFromThere) {
