@@ -183,21 +183,25 @@ class HandlerScope {
 
 struct Abandoned {};
 
+void expect_given_up(const New& form, int handler_calls) {
+  bool thrown = false;
+  void* block = nullptr;
+  try {
+    block = opaque(form.make(opaque(kImpossible), align_val_t{64}));
+  } catch (const std::bad_alloc&) {
+    thrown = true;
+  }
+  EXPECT_EQ(block, nullptr) << form.form;
+  EXPECT_EQ(thrown, form.throws) << form.form;
+  EXPECT_EQ(calls, handler_calls) << form.form;
+}
+
 TEST(New, HandlerIsCalledUntilItGivesUp) {
   for (const New& form : news) {
     const HandlerScope scope([] {
       if (++calls == 5) std::set_new_handler(nullptr);
     });
-    bool thrown = false;
-    void* block = nullptr;
-    try {
-      block = opaque(form.make(opaque(kImpossible), align_val_t{64}));
-    } catch (const std::bad_alloc&) {
-      thrown = true;
-    }
-    EXPECT_EQ(block, nullptr) << form.form;
-    EXPECT_EQ(thrown, form.throws) << form.form;
-    EXPECT_EQ(calls, 5) << form.form;
+    expect_given_up(form, 5);
   }
 }
 
@@ -206,16 +210,7 @@ TEST(New, BadAllocOfTheHandlerPassesOrGivesNull) {
     const HandlerScope scope([] {
       if (++calls == 3) throw std::bad_alloc();
     });
-    bool thrown = false;
-    void* block = nullptr;
-    try {
-      block = opaque(form.make(opaque(kImpossible), align_val_t{64}));
-    } catch (const std::bad_alloc&) {
-      thrown = true;
-    }
-    EXPECT_EQ(block, nullptr) << form.form;
-    EXPECT_EQ(thrown, form.throws) << form.form;
-    EXPECT_EQ(calls, 3) << form.form;
+    expect_given_up(form, 3);
   }
 }
 

@@ -19,8 +19,12 @@
 #include <vector>
 
 #include "heap_names.h"
+#include "support/pattern.h"
 
 namespace {
+
+using contract::mix;
+using contract::Random;
 
 constexpr std::size_t KiB = 1024;
 constexpr std::size_t MiB = 1024 * KiB;
@@ -28,24 +32,6 @@ constexpr std::size_t kSlots = 1024;
 constexpr std::size_t kOwn = 200;         // blocks a worker keeps
 constexpr std::size_t kLargeAtOnce = 24;  // blocks above kLarge, in the whole process
 constexpr std::size_t kLarge = 256 * KiB;
-
-std::uint64_t mix(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15u;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-  return value ^ (value >> 31);
-}
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(mix(seed)) {}
-  std::uint64_t next() { return mix(state_++); }
-  std::size_t below(std::size_t bound) { return static_cast<std::size_t>(next() % bound); }
-  bool one_in(std::size_t odds) { return below(odds) == 0; }
-
- private:
-  std::uint64_t state_;
-};
 
 [[noreturn]] void fail(const char* what, const void* block, std::size_t size, std::size_t at) {
   std::fprintf(stderr, "stress: %s: block %p of %zu bytes, at byte %zu\n", what, block, size, at);
@@ -223,7 +209,7 @@ class Worker {
 
 // A place among the workers: one life after the other, each in a thread of its own.
 void lives(Shared& shared, std::uint64_t seed) {
-  Random random(seed);
+  Random random(mix(seed));
   while (!shared.stop) {
     const std::size_t operations = random.one_in(2) ? 100 + random.below(1000) : 5000;
     ++shared.births;
