@@ -10,7 +10,8 @@ namespace runner {
 
 namespace {
 
-constexpr std::int64_t kReadAgain = kSecond / 10;
+// Code that no file holds may be met at every sample: looking for it takes a twentieth of the time at most.
+constexpr std::int64_t kRestsForReading = 19;
 constexpr char kUnknown[] = "[unknown]";
 
 // The kernel's words for code that no file holds.
@@ -44,6 +45,11 @@ void Modules::fork(pid_t child, pid_t parent) {
   if (child != parent) spaces_[child] = Space(spaces_[parent]);  // else it is a thread
 }
 
+void Modules::forget(pid_t process) {
+  spaces_.erase(process);
+  read_again_at_ns_.erase(process);
+}
+
 void Modules::read(pid_t process) {
   const std::string path = "/proc/" + std::to_string(process) + "/maps";
   std::FILE* file = std::fopen(path.c_str(), "re");
@@ -72,9 +78,10 @@ const std::string* Modules::find(pid_t process, std::uint64_t address) {
 
 void Modules::count(pid_t process, std::uint64_t address, std::int64_t samples) {
   const std::string* path = find(process, address);
-  if (!path && now_ns() - read_at_ns_[process] > kReadAgain) {
-    read_at_ns_[process] = now_ns();
+  if (!path && now_ns() >= read_again_at_ns_[process]) {
+    const std::int64_t before = own_ns();
     read(process);
+    read_again_at_ns_[process] = now_ns() + kRestsForReading * (own_ns() - before);
     path = find(process, address);
   }
   samples_[path ? *path : kUnknown] += samples;

@@ -13,7 +13,7 @@ class Modules {
  public:
   void map(pid_t process, std::uint64_t start, std::uint64_t length, const std::string& path);
   void fork(pid_t child, pid_t parent);
-  void forget(pid_t process) { spaces_.erase(process); }  // it ended, or became another program
+  void forget(pid_t process);  // it ended, or became another program
 
   // Adds what /proc says is executable there now.
   void read(pid_t process);
@@ -37,7 +37,7 @@ class Modules {
 
   std::map<pid_t, Space> spaces_;
   std::map<std::string, std::int64_t> samples_;
-  std::map<pid_t, std::int64_t> read_at_ns_;
+  std::map<pid_t, std::int64_t> read_again_at_ns_;
 };
 
 }  // namespace runner
