@@ -30,8 +30,7 @@ TOLD_LINES = 60  # of what a failed test wrote, said again at the end: the log b
 class Outcome:
     step: str
     passed: int = 0
-    failed: list[str] = dataclasses.field(default_factory=list)
-    told: dict[str, str] = dataclasses.field(default_factory=dict)  # by those that failed
+    failed: dict[str, str] = dataclasses.field(default_factory=dict)  # title -> what it wrote, if that is known
     skipped: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
 
@@ -40,7 +39,7 @@ def command_step(name: str, command: list[str]) -> Outcome:
     """One command, one result."""
     started = time.monotonic()
     succeeded = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL).returncode == 0
-    outcome = Outcome(name, passed=int(succeeded), failed=[] if succeeded else [name])
+    outcome = Outcome(name, passed=int(succeeded), failed={} if succeeded else {name: ""})
     outcome.seconds = time.monotonic() - started
     return outcome
 
@@ -61,7 +60,7 @@ def tests_step(preset: str) -> Outcome:
     status = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL).returncode
     outcome = read_record(name, record)
     if status != 0 and not outcome.failed:
-        outcome.failed.append(f"{name}: ctest itself, with status {status}")
+        outcome.failed[f"{name}: ctest itself, with status {status}"] = ""
     outcome.seconds = time.monotonic() - started
     return outcome
 
@@ -69,7 +68,7 @@ def tests_step(preset: str) -> Outcome:
 def read_record(name: str, record: pathlib.Path) -> Outcome:
     outcome = Outcome(name)
     if not record.exists():
-        outcome.failed.append(f"{name}: ctest left no results")
+        outcome.failed[f"{name}: ctest left no results"] = ""
         return outcome
     for case in xml.parse(record).getroot().iter("testcase"):
         title = f"{name}: {case.get('name')}"
@@ -81,8 +80,7 @@ def read_record(name: str, record: pathlib.Path) -> Outcome:
         elif reason.startswith("SKIP_") or by_ctest == "disabled" or (by_ctest is None and skipped is not None):
             outcome.skipped.append(title)
         else:  # failed, or could not be run at all
-            outcome.failed.append(f"{title} ({reason})" if reason else title)
-            outcome.told[outcome.failed[-1]] = "\n".join(part.text or "" for part in case)
+            outcome.failed[f"{title} ({reason})" if reason else title] = "\n".join(part.text or "" for part in case)
     return outcome
 
 
@@ -98,14 +96,14 @@ def lab_steps():
         made = installed
     yield made
     if made.failed:
-        yield Outcome("test lab", failed=["test lab: not run, it could not be installed"])
+        yield Outcome("test lab", failed={"test lab: not run, it could not be installed": ""})
         return
     record = RESULTS / "lab.xml"
     record.unlink(missing_ok=True)
     tested = command_step("test lab", [python, "-m", "pytest", "--junitxml", record, "lab/tests"])
     outcome = read_record("test lab", record)
     if tested.failed and not outcome.failed:
-        outcome.failed = ["test lab: pytest itself"]
+        outcome.failed["test lab: pytest itself"] = ""
     outcome.seconds = tested.seconds
     yield outcome
 
@@ -121,7 +119,7 @@ def preset_steps(preset: str):
     if preset in BUILT_ONLY:
         return
     if built.failed:
-        yield Outcome(f"test {preset}", failed=[f"test {preset}: not run, its build failed"])
+        yield Outcome(f"test {preset}", failed={f"test {preset}: not run, its build failed": ""})
     else:
         yield tests_step(preset)
 
@@ -149,8 +147,9 @@ def summary(outcomes: list[Outcome]) -> int:
             print(f"\n{word}:")
             print("\n".join(f"  {title}" for title in titles))
     for outcome in outcomes:
-        for title, told in outcome.told.items():
-            print(f"\n{title}:\n" + "\n".join(told.strip().splitlines()[-TOLD_LINES:]))
+        for title, wrote in outcome.failed.items():
+            if wrote:
+                print(f"\n{title}:\n" + "\n".join(wrote.strip().splitlines()[-TOLD_LINES:]))
     passed = sum(outcome.passed for outcome in outcomes)
     failed = sum(len(outcome.failed) for outcome in outcomes)
     print(f"\n{passed} passed, {failed} failed")
