@@ -154,6 +154,8 @@ void* expand(const Host& host, void* block, size_t size) {
 }
 
 size_t msize(const Host& host, void* block) {
+  size_t size = 0;
+  if (requested_size_fast(block, &size)) return at_least_one(size);
   if (block == nullptr) {
     invalid(host);
     return kFailed;

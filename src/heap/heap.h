@@ -133,6 +133,16 @@ RH_INLINE bool deallocate_start_fast(void* pointer) {
 enum class Freed { done, foreign };
 RH_COLD Freed deallocate_slow(void* pointer);
 
+// What was asked for of a block in a slab of the calling thread's own, with kExactSizes; else its usable size. False for
+// any other pointer: then requested_size is to be asked.
+RH_INLINE bool requested_size_fast(const void* pointer, size_t* size) {
+  Span* slab = own_span(pointer);
+  if (RH_UNLIKELY(slab == nullptr)) return false;
+  *size = kExactSizes ? g_realm.noted_size(pointer, slab->size_class.load() == 0)
+                      : slab::properties(slab).size;
+  return true;
+}
+
 // The slab of a live block of the calling thread's own; null for anything else.
 RH_INLINE Span* own_live_slab(const void* pointer) {
   Span* span = own_span(pointer);

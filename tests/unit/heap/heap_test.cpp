@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "heap/idle.h"
@@ -283,7 +284,28 @@ TEST(Heap, OwnsTellsOfBlocksWhereMemoryWasReturnedBefore) {
 
 // ---- misuse that is noticed ---------------------------------------------------------------------
 
-// ---- exact sizes --------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------------------
+
+TEST(Heap, TellsTheSizeOfItsOwnSmallBlocksAtOnce) {
+  size_t size = 0;
+  for (size_t asked : {size_t{0}, size_t{16}, size_t{100}, size_t{1000}}) {
+    void* block = allocate(asked);
+    ASSERT_TRUE(requested_size_fast(block, &size));
+    EXPECT_EQ(size, requested_size(block, "test"));
+    std::thread([block] {
+      deallocate(allocate(1));  // it has a heap, and the block is not of that
+      size_t untouched = 77;
+      EXPECT_FALSE(requested_size_fast(block, &untouched));
+      EXPECT_EQ(untouched, 77u);
+    }).join();
+    deallocate(block);
+  }
+  void* large = allocate(3 * kMaxSmall);
+  int foreign = 0;
+  for (void* block : {large, static_cast<void*>(&foreign), static_cast<void*>(nullptr)})
+    EXPECT_FALSE(requested_size_fast(block, &size));
+  deallocate(large);
+}
 
 class ExactSizes : public testing::Test {
  protected:
