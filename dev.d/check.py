@@ -71,7 +71,9 @@ def read_record(name: str, record: pathlib.Path) -> Outcome:
         outcome.failed[f"{name}: ctest left no results"] = ""
         return outcome
     for case in xml.parse(record).getroot().iter("testcase"):
-        title = f"{name}: {case.get('name')}"
+        within = case.get("classname")  # pytest's, where a name may stand in several files; ctest gives the name again
+        called = case.get("name")
+        title = f"{name}: {called}" if within in (None, called) else f"{name}: {within}.{called}"
         skipped = case.find("skipped")
         reason = skipped.get("message", "") if skipped is not None else ""
         by_ctest = case.get("status")

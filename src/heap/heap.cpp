@@ -321,7 +321,7 @@ size_t requested_size(const void* pointer, const char* function) {
   if constexpr (!kExactSizes) return usable;
   Span* span = g_realm.span_of(pointer);
   if (span->kind.load() == SpanKind::large) return span->requested;
-  return g_realm.noted_size(pointer, slab::head(span)->size_class.load() == 0);
+  return slab::requested_size(slab::head(span), pointer);
 }
 
 size_t good_size(size_t size) {

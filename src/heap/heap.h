@@ -138,8 +138,7 @@ RH_COLD Freed deallocate_slow(void* pointer);
 RH_INLINE bool requested_size_fast(const void* pointer, size_t* size) {
   Span* slab = own_span(pointer);
   if (RH_UNLIKELY(slab == nullptr)) return false;
-  *size = kExactSizes ? g_realm.noted_size(pointer, slab->size_class.load() == 0)
-                      : slab::properties(slab).size;
+  *size = slab::requested_size(slab, pointer);
   return true;
 }
 

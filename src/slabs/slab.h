@@ -40,6 +40,12 @@ inline constexpr unsigned kNever = 0;
 // By the owner: books the local frees since the last arming, and asks to be called after `frees` more.
 void arm(Span* slab, unsigned frees);
 
+// What was asked for of a block, where that is kept; else its usable size.
+RH_INLINE size_t requested_size(const Span* slab, const void* block) {
+  if constexpr (!kExactSizes) return properties(slab).size;
+  return g_realm.noted_size(block, slab->size_class.load() == 0);
+}
+
 // Keeps that a block is in nobody's hands in the place of its size, where sizes are kept: until it is handed out again
 // whoever asks finds that out. Frees that take the shortest way leave no note.
 RH_INLINE void note_free(const Span* slab, const void* block) {

@@ -146,7 +146,7 @@ void stop_helper() {
   WaitForSingleObject(g_helper_thread, 100);
   CloseHandle(g_helper_thread);
   g_helper_thread = nullptr;
-  take_latest_exit_code();
+  take_latest_exit_code();  // nobody ends with it now
   g_helper.store(kNone, std::memory_order_relaxed);
 }
 

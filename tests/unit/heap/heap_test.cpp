@@ -282,8 +282,6 @@ TEST(Heap, OwnsTellsOfBlocksWhereMemoryWasReturnedBefore) {
   deallocate(wall);
 }
 
-// ---- misuse that is noticed ---------------------------------------------------------------------
-
 // ---- sizes --------------------------------------------------------------------------------------
 
 TEST(Heap, TellsTheSizeOfItsOwnSmallBlocksAtOnce) {

@@ -80,7 +80,9 @@ class Helper : public testing::Test {
     KEEPING_LAST_ERROR(wake(g_word));
   }
 
-  static HANDLE running() { return OpenThread(SYNCHRONIZE, FALSE, g_id); }
+  static HANDLE running() {
+    return OpenThread(SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION, FALSE, g_id);
+  }
 
   static void expect_gone(HANDLE thread) {
     ASSERT_NE(thread, nullptr);
@@ -150,7 +152,7 @@ void end_thread_with(uintptr_t code) {
 
 TEST_F(Helper, EndsWithTheCodeOfTheThreadThatEndedBefore) {
   start(wait_until_told);
-  HANDLE thread = OpenThread(SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION, FALSE, g_id);
+  HANDLE thread = running();
   for (uintptr_t code : {3, 9, 7}) end_thread_with(code);
   end();
   WaitForSingleObject(thread, INFINITE);
