@@ -202,7 +202,7 @@ Span* Arena::cut(Span* span, Units units) {
   return rest;
 }
 
-void Arena::free(Span* span, uint32_t token) {
+void Arena::free(Span* span, ThreadToken token) {
   uint64_t now = platform::now_ms();
   span->owner.store(nullptr);
   LockGuard guard(lock_, token);
@@ -276,7 +276,7 @@ void Arena::remove(Span* span) {
   set_kind(span, SpanKind::none);
 }
 
-size_t Arena::purge(uint64_t age_ms, Units most, uint32_t token) {
+size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token) {
   Units returned;
   LockGuard guard(lock_, token);
   if (busy_ != nullptr || torn()) return 0;  // someone else is at it

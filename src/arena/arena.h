@@ -30,7 +30,7 @@ class Arena {
   size_t allocate_single(SpanList* list, size_t count);
 
   // Takes back an allocated span. Its descriptors past the first must be of kind none.
-  void free(Span* span, uint32_t token = platform::thread_token());
+  void free(Span* span, ThreadToken token = platform::thread_token());
 
   // Cuts an allocated span after `units` and gives the rest, an allocated span of its own.
   Span* cut(Span* span, Units units);
@@ -41,7 +41,7 @@ class Arena {
 
   // Returns to the OS free memory that has been so for `age_ms` or more, the oldest first, until about `most` is
   // returned. Gives the bytes returned.
-  size_t purge(uint64_t age_ms, Units most = kAll, uint32_t token = platform::thread_token());
+  size_t purge(uint64_t age_ms, Units most = kAll, ThreadToken token = platform::thread_token());
   static constexpr Units kAll{SIZE_MAX >> kUnitShift};
 
   size_t dirty_bytes() const { return dirty_bytes_.value(); }

@@ -123,7 +123,7 @@ Block* refill(Heap* heap, SizeClass size_class) {
 
 // ---- freeing ------------------------------------------------------------------------------------
 
-void release_slab(Heap* heap, Span* slab, uint32_t token) {
+void release_slab(Heap* heap, Span* slab, ThreadToken token) {
   RH_CHECK(slab::outstanding(slab) == 0);
   slab::finish(slab);
   slab->zero = false;
@@ -233,7 +233,7 @@ void empty_bins(Heap* heap) {
   }
 }
 
-void release_empty(Heap* heap, uint32_t token) {
+void release_empty(Heap* heap, ThreadToken token) {
   for (size_t index = 0; index < size_class::kCount; ++index) {
     Span* current = heap->current[index];
     if (current != nullptr && slab::outstanding(current) == 0) {

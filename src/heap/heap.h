@@ -35,7 +35,7 @@ struct Heap {
 
   // ---- under the lock ----
   Lock lock;
-  Word<uint32_t> token;  // of the owning thread; read by a thread looking for its own heap
+  Word<ThreadToken> token;  // of the owning thread; read by a thread looking for its own heap
   bool shared = false;   // a first-class heap: the lock covers the owner's fields above too
   bool recount = false;  // its thread vanished in a fork: see slab::recount
   Span* current[size_class::kCount] = {};
@@ -199,7 +199,7 @@ Block* refill(Heap* heap, SizeClass size_class);
 
 // Who works on a heap, holding its lock.
 struct Caller {
-  uint32_t token;
+  ThreadToken token;
   bool is_owner;  // may touch the owner's own fields
 };
 
@@ -215,13 +215,13 @@ void post_all(Heap* heap);
 void free_remote(Heap* heap, Span* slab, Block* block);
 
 // Gives back to the arena every slab of the heap that is empty. The caller holds heap.lock; `token` is its own.
-void release_empty(Heap* heap, uint32_t token);
+void release_empty(Heap* heap, ThreadToken token);
 
 // By the owner, holding heap.lock: returns what is in its bins to the slabs.
 void empty_bins(Heap* heap);
 
 // Returns an empty slab that is in no list. The caller holds heap.lock.
-void release_slab(Heap* heap, Span* slab, uint32_t token);
+void release_slab(Heap* heap, Span* slab, ThreadToken token);
 
 [[noreturn]] void fail_invalid(const char* function, const void* pointer);
 

@@ -28,14 +28,14 @@ bool at_rest(Heap* heap) {
   return rests;
 }
 
-void collect(Heap* heap, uint32_t token) {
+void collect(Heap* heap, ThreadToken token) {
   if (!heap->lock.try_acquire(token)) return;
   drain(heap, {token, false});
   release_empty(heap, token);
   heap->lock.release();
 }
 
-void collect_all(uint32_t token, Rest rest) {
+void collect_all(ThreadToken token, Rest rest) {
   for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) {
     if (rest == Rest::not_required || at_rest(heap)) collect(heap, token);
   }
@@ -98,7 +98,7 @@ void note_free() {
 
 // Also what the calling thread holds back itself.
 static void collect_everything() {
-  uint32_t token = platform::thread_token();
+  ThreadToken token = platform::thread_token();
   if (Heap* heap = own_heap_if_any(); heap != nullptr) {
     post_all(heap);
     LockGuard guard(heap->lock, token);

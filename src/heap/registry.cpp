@@ -237,7 +237,7 @@ void forget_shared(Heap* heap) {
 namespace {
 
 // Marks locks taken for a fork: those that a signal handler's fork found held by its own thread stay as they are.
-constexpr uint32_t kForkToken = 3;
+constexpr ThreadToken kForkToken = 3;
 
 // All but g_lock, which keeps the lists from growing and is taken first and released last.
 template <typename Visit>
@@ -259,7 +259,7 @@ void release_fork_locks() {
 }  // namespace
 
 void before_fork() {
-  uint32_t token = platform::thread_token();
+  ThreadToken token = platform::thread_token();
   auto acquire = [token](Lock& lock) {
     if (!lock.held_by(token)) lock.acquire(kForkToken);
   };

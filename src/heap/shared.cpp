@@ -99,7 +99,7 @@ void destroy(Heap* heap) {
 }
 
 void trim(Heap* heap) {
-  uint32_t token = platform::thread_token();
+  ThreadToken token = platform::thread_token();
   LockGuard guard(heap->lock, token);
   if (torn()) return;
   empty_bins(heap);

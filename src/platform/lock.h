@@ -11,6 +11,8 @@
 
 namespace rh {
 
+using platform::ThreadToken;
+
 // True once a lock was taken over from a thread that is no more, because the process is ending: what a lock guards may
 // be half-changed. From then on nothing is freed, and memory comes fresh from the OS.
 extern constinit std::atomic<bool> g_torn;
@@ -23,22 +25,22 @@ class Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
-  void acquire(uint32_t token = platform::thread_token()) {
+  void acquire(ThreadToken token = platform::thread_token()) {
     if (RH_UNLIKELY(!try_acquire(token))) acquire_slow(token);
   }
 
-  bool try_acquire(uint32_t token = platform::thread_token()) {
-    uint32_t nobody = 0;
+  bool try_acquire(ThreadToken token = platform::thread_token()) {
+    ThreadToken nobody = 0;
     return holder_.compare_exchange_strong(nobody, token, std::memory_order_acquire,
                                            std::memory_order_relaxed);
   }
 
   void release() { holder_.store(0, std::memory_order_release); }
 
-  bool held_by(uint32_t token) const { return holder_.load(std::memory_order_relaxed) == token; }
+  bool held_by(ThreadToken token) const { return holder_.load(std::memory_order_relaxed) == token; }
 
  private:
-  RH_COLD void acquire_slow(uint32_t token) {
+  RH_COLD void acquire_slow(ThreadToken token) {
     for (unsigned attempt = 0;; ++attempt) {
       platform::back_off(attempt);
       if (holder_.load(std::memory_order_relaxed) == 0 && try_acquire(token)) return;
@@ -46,17 +48,17 @@ class Lock {
     }
   }
 
-  void take_over(uint32_t token) {
+  void take_over(ThreadToken token) {
     g_torn.store(true, std::memory_order_relaxed);
     holder_.store(token, std::memory_order_relaxed);
   }
 
-  std::atomic<uint32_t> holder_{0};
+  std::atomic<ThreadToken> holder_{0};
 };
 
 class LockGuard {
  public:
-  explicit LockGuard(Lock& lock, uint32_t token = platform::thread_token()) : lock_(lock) {
+  explicit LockGuard(Lock& lock, ThreadToken token = platform::thread_token()) : lock_(lock) {
     lock_.acquire(token);
   }
   ~LockGuard() { lock_.release(); }
@@ -68,6 +70,6 @@ class LockGuard {
 };
 
 // The helper thread's, which thread_token() knows nothing of; no thread's token is 1.
-inline constexpr uint32_t kHelperToken = 1;
+inline constexpr ThreadToken kHelperToken = 1;
 
 }  // namespace rh

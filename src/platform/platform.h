@@ -78,8 +78,9 @@ uint64_t process_id();
 
 // ---- threads ----------------------------------------------------------------------------------
 
-// Non-zero and different for each thread alive.
-uint32_t thread_token();
+// What tells threads alive apart: the address of something that each has of its own, or its number. Even, never 0.
+using ThreadToken = uintptr_t;
+ThreadToken thread_token();
 
 // Pauses for roughly `attempt` units of patience: spins first, then yields, then sleeps.
 void back_off(unsigned attempt);

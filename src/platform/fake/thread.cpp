@@ -175,7 +175,7 @@ using namespace fake;
 
 uint64_t now_ms() { return g_now.load(); }
 
-uint32_t thread_token() { return record_of(played()).token; }
+ThreadToken thread_token() { return record_of(played()).token; }
 
 void back_off(unsigned) { sched_yield(); }
 

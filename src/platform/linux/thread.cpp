@@ -47,9 +47,7 @@ void set_signal_mask(const SignalMask& mask, SignalMask* old) {
 
 }  // namespace
 
-// Thread pointers of live threads lie at least a stack apart, so the middle bits differ. Bit 1 keeps clear of 0 and
-// of kHelperToken.
-uint32_t thread_token() { return static_cast<uint32_t>(thread_pointer() >> 4) | 2; }
+ThreadToken thread_token() { return thread_pointer(); }
 
 void back_off(unsigned attempt) {
   constexpr unsigned kSpins = 64;

@@ -51,7 +51,7 @@ void Ownership::reset() {
 
 bool Ownership::try_acquire() {
   Owned& own = owned(storage_);
-  uint32_t token = thread_token();
+  uint32_t token = static_cast<uint32_t>(thread_token());
   uint32_t owner = own.owner.load(std::memory_order_relaxed);
   if (owner == token || (owner != 0 && !worth_asking(own))) return false;
   // Without a mutex (the process is out of handles) what is owned once stays so.

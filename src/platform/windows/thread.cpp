@@ -7,7 +7,7 @@
 namespace rh::platform {
 
 // Thread ids are multiples of 4: never 0, kHelperToken or kForkToken.
-uint32_t thread_token() { return GetCurrentThreadId(); }
+ThreadToken thread_token() { return GetCurrentThreadId(); }
 
 void back_off(unsigned attempt) {
   constexpr unsigned kSpins = 64;
