@@ -1,5 +1,7 @@
 #include "arena/arena.h"
 
+#include <new>
+
 #include "base/check.h"
 
 namespace rh {
@@ -332,6 +334,12 @@ void Arena::put_back(SpanKind kind) {
 
 void Arena::after_fork_in_child() {
   if (busy_ != nullptr) put_back(SpanKind::free_dirty);
+}
+
+void Arena::start_over() {
+  new (this) Arena;
+  note_in_use(Units::holding(g_realm.committed()));
+  note_committed();
 }
 
 // The list is in order of insertion, and merging may have put an old stamp behind a new one: that only makes the

@@ -53,6 +53,10 @@ class Arena {
 
   Lock& lock() { return lock_; }
 
+  // In a fork's child, where nothing is sure of what is free: only memory fresh from the realm is handed out from now on.
+  // No descriptor may be of a free kind any longer.
+  void start_over();
+
   // Whoever was returning memory is not here: takes back what it had in hand. The caller holds the lock.
   void after_fork_in_child();
 

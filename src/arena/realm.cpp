@@ -46,7 +46,9 @@ void SideTable::open(uintptr_t start, uintptr_t end) {
 bool SideTable::reserve_to(size_t bytes) {
   size_t more = start_ + bytes - end_;
   if (start_ + bytes <= end_) return true;
-  if (platform::reserve_at(end_, more) != Reserve::done) return false;
+  bool reserved =
+      renews_ ? platform::renew(end_, more) : platform::reserve_at(end_, more) == Reserve::done;
+  if (!reserved) return false;
   end_ += more;
   return true;
 }
@@ -55,6 +57,11 @@ void SideTable::unreserve(size_t to_bytes) {
   uintptr_t end = start_ + to_bytes;
   if (end < end_) platform::release(end, end_ - end);
   end_ = end;
+}
+
+bool SideTable::renew() {
+  renews_ = true;
+  return frontier_ == end_ || platform::renew(frontier_, end_ - frontier_);
 }
 
 void SideTable::release() {
@@ -137,6 +144,21 @@ Span* Realm::extend(Units least, Units wanted, Units* got) {
   if (size == 0) return nullptr;
   *got = Units{size >> kUnitShift};
   return spans() + ((start - base()) >> kUnitShift);
+}
+
+void Realm::go_back_to(const RealmCopy& copy) {
+  __builtin_memcpy(static_cast<void*>(this), copy.bytes_, sizeof(*this));
+  if (!opened_) return;
+  if (frontier_ != reserved_end_ && !platform::renew(frontier_, reserved_end_ - frontier_)) {
+    frontier_ = reserved_end_;
+  }
+  if constexpr (!k64Bit) return;
+  // The last page of descriptors is committed and holds more than there are units.
+  Span* behind = spans() + count();
+  size_t left = (table_.committed() - count() * sizeof(Span));
+  __builtin_memset(static_cast<void*>(behind), 0, left);
+  // Without fresh tables there is no fresh memory either.
+  if (!table_.renew() || !notes_.renew()) window_end_ = frontier_ = reserved_end_;
 }
 
 // Commits from the frontier: as much as wanted, or as little as will do where the OS is short.

@@ -32,13 +32,18 @@ class SideTable {
   bool commit_to(size_t bytes);
   // Takes back what reserve_to got last.
   void unreserve(size_t to_bytes);
+  // Another thread may have extended it without the caller's knowing: what lies behind is renewed, now and from now on.
+  bool renew();
   void release();
   size_t reserved() const { return end_ - start_; }
   size_t committed() const { return frontier_ - start_; }
 
  private:
   uintptr_t start_ = 0, frontier_ = 0, end_ = 0;
+  bool renews_ = false;
 };
+
+class RealmCopy;
 
 class Realm {
  public:
@@ -105,6 +110,9 @@ class Realm {
 
   // Gives back all address space, tables and all. Nothing of the realm may be used again.
   void release_all();
+
+  // In a fork's child: the realm is as it was when the copy was taken. What was used behind its frontier since is lost.
+  void go_back_to(const RealmCopy& copy);
 
   // False once memory has been taken: too late.
   bool set_window(const Window& window);
@@ -191,5 +199,15 @@ class Realm {
 };
 
 extern constinit Realm g_realm;
+
+// The realm's books at one moment; the caller holds the arena's lock.
+class RealmCopy {
+ public:
+  void take() { __builtin_memcpy(bytes_, static_cast<const void*>(&g_realm), sizeof(bytes_)); }
+
+ private:
+  friend class Realm;
+  alignas(Realm) unsigned char bytes_[sizeof(Realm)];
+};
 
 }  // namespace rh

@@ -83,7 +83,7 @@ struct Span {
       next;  // neighbours in a list: a class's slabs, a shared heap's spans, the stash, free spans by age
   Span* previous;
   uint32_t units;  // length, or the distance back to the head
-  uint32_t stamp;  // free span: when it became so, in ms
+  uint32_t stamp;  // free span: when it became so, in ms; slab: a fork's note of `free`
 };
 
 static_assert(!k64Bit || sizeof(Span) == 64, "one cache line a descriptor");

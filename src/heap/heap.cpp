@@ -1,5 +1,6 @@
 #include "heap/heap.h"
 
+#include "heap/fork.h"
 #include "heap/idle.h"
 #include "heap/large.h"
 #include "heap/registry.h"
@@ -67,10 +68,7 @@ void* allocate_aligned(size_t alignment, size_t size) {
 
 // The slab to go on with when the current one is used up.
 static Span* next_slab(Heap* heap, SizeClass size_class) {
-  if (Span* slab = heap->available[size_class].pop_front()) {
-    if (heap->recount) slab::recount(slab);
-    return slab;
-  }
+  if (Span* slab = heap->available[size_class].pop_front()) return slab;
   heap->slabs_taken.add(1);
   if (!heap->shared) {
     registry::adopt_slabs(heap);
@@ -188,7 +186,7 @@ static void free_in_slab(Span* slab, Block* block) {
     if (slab::free_local(slab, block)) free_reached_mark(slab);
   } else if (owner->shared) {
     shared::free(owner, slab, block);
-  } else {
+  } else if (owner != &fork::g_given_up) {
     free_remote(heap, slab, block);
   }
 }

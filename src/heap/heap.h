@@ -23,6 +23,13 @@ struct Outgoing {
   uint32_t count = 0;
 };
 
+// What a fork made of a heap, in the child; before it, what it found (heap/fork.cpp).
+enum class ForkState : uint8_t {
+  whole,
+  missed,      // its lock could not be had: it may be half-changed
+  to_restore,  // its thread is not there: fork::restore before it is used
+};
+
 struct Heap {
   static constexpr size_t kOutgoing = 16;  // a power of two
   static constexpr size_t kStashMost = 8;
@@ -36,8 +43,8 @@ struct Heap {
   // ---- under the lock ----
   Lock lock;
   Word<ThreadToken> token;  // of the owning thread; read by a thread looking for its own heap
-  bool shared = false;   // a first-class heap: the lock covers the owner's fields above too
-  bool recount = false;  // its thread vanished in a fork: see slab::recount
+  bool shared = false;      // a first-class heap: the lock covers the owner's fields above too
+  ForkState fork_state = ForkState::whole;
   Span* current[size_class::kCount] = {};
   SpanList available[size_class::kCount] = {};
   SpanList stash;  // empty slabs of one unit, for any class
@@ -51,6 +58,11 @@ struct Heap {
   platform::Ownership ownership;
   Heap* next = nullptr;      // in the registry; set before it is published
   Heap* previous = nullptr;  // of a shared heap
+
+  // By the fork under way.
+  bool is_forking = false;  // owned by its thread
+  Block* inbox_at_fork = nullptr;
+  Heap* next_at_fork = nullptr;
 
   // Written by the owner, or under the lock.
   Counter refills, slabs_taken, marks, remote_frees, remote_batches;

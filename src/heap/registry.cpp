@@ -1,6 +1,6 @@
 #include "heap/registry.h"
 
-#include "heap/idle.h"
+#include "heap/fork.h"
 #include "platform/platform.h"
 
 #include <new>
@@ -58,29 +58,11 @@ Heap* next_to_look_at() {
   return heap;
 }
 
-// In a fork's child a thread may have vanished between linking a block into a batch and counting it.
-void recount_outgoing(Heap* heap) {
-  for (Outgoing& out : heap->outgoing) {
-    if (out.first == nullptr) {
-      out = {};
-      continue;
-    }
-    out.slab = slab::head(g_realm.span_of(out.first));
-    out.count = 1;
-    for (out.last = out.first; out.last->next != nullptr; out.last = out.last->next) ++out.count;
-  }
-}
-
-// The caller has just become the owner of a heap left behind.
+// The caller has just become the owner of a heap left behind, and holds its lock.
 void settle(Heap* heap) {
-  LockGuard guard(heap->lock);
   heap->token.store(platform::thread_token());
   heap->stripped.store(false, std::memory_order_relaxed);
-  if (!heap->recount) return;
-  recount_outgoing(heap);
-  for (Span* slab : heap->current) {
-    if (slab != nullptr) slab::recount(slab);
-  }
+  fork::restore(heap);
 }
 
 Heap* find_ownerless() {
@@ -88,6 +70,7 @@ Heap* find_ownerless() {
     Heap* heap = next_to_look_at();
     if (heap == nullptr) return nullptr;
     if (heap->ownership.try_acquire()) {
+      LockGuard guard(heap->lock);
       settle(heap);
       return heap;
     }
@@ -128,7 +111,6 @@ void set_aside_current(Heap* heap) {
 void take_over(Heap* heap, Heap* from) {
   for (size_t index = 0; index < size_class::kCount; ++index) {
     while (Span* slab = from->available[index].pop_front()) {
-      if (from->recount) slab::recount(slab);
       slab->owner.store_release(heap);
       heap->available[index].push_back(slab);
       slab::arm(slab, slab::outstanding(slab));
@@ -154,29 +136,30 @@ size_t metadata_bytes() { return g_metadata.value(); }
 
 Heap* adopt_or_make() {
   if (!g_watches_forks.exchange(true, std::memory_order_relaxed)) {
-    platform::on_fork(before_fork, after_fork_in_parent, after_fork_in_child);
+    platform::on_fork(fork::before, fork::after_in_parent, fork::after_in_child);
   }
   if (Heap* heap = find_ownerless()) return heap;
   return make();
 }
 
+// Another heap's lock is only tried for, never waited for: forks and helpers take them in orders of their own.
 void adopt_slabs(Heap* heap) {
   Heap* from = next_to_look_at();
   if (from == nullptr || from == heap || has_nothing(from)) return;
-  if (!from->ownership.try_acquire()) return;
-  settle(from);
-  post_all(from);
-  {
-    // Nobody else waits for two heaps' locks: helpers only try.
-    LockGuard guard(from->lock);
-    drain(from, {heap->token.load(), true});
+  ThreadToken token = heap->token.load();
+  if (!from->lock.try_acquire(token)) return;
+  if (from->ownership.try_acquire()) {
+    settle(from);
+    post_all(from);
+    drain(from, {token, true});
     empty_bins(from);
-    release_empty(from, heap->token.load());
+    release_empty(from, token);
     set_aside_current(from);
     take_over(heap, from);
     from->stripped.store(true, std::memory_order_relaxed);
+    from->ownership.release();
   }
-  from->ownership.release();
+  from->lock.release();
 }
 
 // ---- the end ------------------------------------------------------------------------------------
@@ -232,55 +215,18 @@ void forget_shared(Heap* heap) {
   g_unused_shared = heap;
 }
 
-// ---- fork ---------------------------------------------------------------------------------------
-
-namespace {
-
-// Marks locks taken for a fork: those that a signal handler's fork found held by its own thread stay as they are.
-constexpr ThreadToken kForkToken = 3;
-
-// All but g_lock, which keeps the lists from growing and is taken first and released last.
-template <typename Visit>
-void for_each_lock(Visit visit) {
-  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) visit(heap->lock);
-  for (Heap* heap = g_shared; heap != nullptr; heap = heap->next) visit(heap->lock);
-  visit(g_arena.lock());
-}
-
-void release_after_fork(Lock& lock) {
-  if (lock.held_by(kForkToken)) lock.release();
-}
-
-void release_fork_locks() {
-  for_each_lock(release_after_fork);
-  release_after_fork(g_lock);
-}
-
-}  // namespace
-
-void before_fork() {
-  ThreadToken token = platform::thread_token();
-  auto acquire = [token](Lock& lock) {
-    if (!lock.held_by(token)) lock.acquire(kForkToken);
-  };
-  acquire(g_lock);
-  for_each_lock(acquire);
-}
-
-void after_fork_in_parent() { release_fork_locks(); }
-
-void after_fork_in_child() {
-  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) {
-    heap->ownership.reset();
-    if (heap == own_heap_if_any()) {
-      heap->ownership.try_acquire();
-    } else {
-      heap->recount = true;
-    }
+void go_back_to(Heap* threads, Heap* shared_heaps) {
+  g_threads.store(threads, std::memory_order_relaxed);
+  g_cursor.store(nullptr, std::memory_order_relaxed);
+  g_shared = shared_heaps;
+  g_unused_shared = nullptr;
+  g_chunk_left = 0;
+  Heap* previous = nullptr;
+  for (Heap* heap = shared_heaps; heap != nullptr; heap = heap->next) {
+    heap->next = heap->next_at_fork;
+    heap->previous = previous;
+    previous = heap;
   }
-  g_arena.after_fork_in_child();
-  release_fork_locks();
-  idle::after_fork_in_child();
 }
 
 }  // namespace rh::registry

@@ -35,10 +35,7 @@ void release_unused();
 size_t thread_heaps();
 size_t metadata_bytes();
 
-// Around fork, called by the platform: takes every lock the calling thread does not hold already, and gives them back. In
-// the child every other thread's heap becomes ownerless.
-void before_fork();
-void after_fork_in_parent();
-void after_fork_in_child();
+// In a fork's child: there are the heaps there were at the fork, linked by next_at_fork, and memory for others is fresh.
+void go_back_to(Heap* threads, Heap* shared_heaps);
 
 }  // namespace rh::registry

@@ -3,5 +3,52 @@
 namespace rh {
 
 constinit std::atomic<bool> g_torn{false};
+constinit std::atomic<std::atomic<uint32_t>*> g_fork_breaks{nullptr};
+
+void Lock::acquire_slow(ThreadToken token) {
+  uint64_t fork_since = 0;
+  for (unsigned attempt = 0;; ++attempt) {
+    platform::back_off(attempt);
+    ThreadToken holder = holder_.load(std::memory_order_relaxed);
+    if (holder == 0 && try_acquire(token)) return;
+    if (platform::others_are_gone()) return take_over(token);
+    if (holder != kForkToken) {
+      fork_since = 0;
+    } else if (fork_since == 0) {
+      fork_since = platform::now_ms();
+    } else if (platform::now_ms() - fork_since >= kForkPatienceMs && break_fork(token)) {
+      return;
+    }
+  }
+}
+
+bool Lock::acquire_within(uint64_t patience_ms, ThreadToken token) {
+  uint64_t since = platform::now_ms();
+  for (unsigned attempt = 0; !try_acquire(token); ++attempt) {
+    if (platform::now_ms() - since > patience_ms) return false;
+    platform::back_off(attempt);
+  }
+  return true;
+}
+
+// The count first: whatever this thread changes under the lock, a child that may see some of it sees the count.
+bool Lock::break_fork(ThreadToken token) {
+  std::atomic<uint32_t>* breaks = g_fork_breaks.load(std::memory_order_acquire);
+  if (breaks == nullptr) return false;
+  breaks->fetch_add(1, std::memory_order_seq_cst);
+  ThreadToken fork = kForkToken;
+  return holder_.compare_exchange_strong(fork, token, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
+}
+
+void Lock::take_over(ThreadToken token) {
+  g_torn.store(true, std::memory_order_relaxed);
+  holder_.store(token, std::memory_order_relaxed);
+}
+
+void Lock::release_after_fork() {
+  ThreadToken fork = kForkToken;
+  holder_.compare_exchange_strong(fork, 0, std::memory_order_release, std::memory_order_relaxed);
+}
 
 }  // namespace rh

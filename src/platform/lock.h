@@ -1,6 +1,9 @@
 // The one lock. Held for tens of nanoseconds, at most across a call that commits memory or gives it back, and never across
-// a wait; so waiting for it is spinning that grows patient. It knows its holder: a fork from a signal handler may interrupt a thread
-// that holds a lock, and must see that it is its own.
+// a wait; so waiting for it is spinning that grows patient. It knows its holder: a fork from a signal handler may interrupt
+// a thread that holds a lock, and must see that it is its own.
+//
+// A fork is the exception: it holds all locks while other code runs that may itself wait for somebody who waits for one of
+// them. So its hold ends when somebody has waited for long; the child is told (heap/fork.h).
 #pragma once
 
 #include <atomic>
@@ -13,12 +16,23 @@ namespace rh {
 
 using platform::ThreadToken;
 
+// Tokens that are no thread's: the helper thread's, which thread_token() knows nothing of, and a fork's.
+inline constexpr ThreadToken kHelperToken = 1;
+inline constexpr ThreadToken kForkToken = 3;
+
+// How long a thread waits for a lock that a fork holds, and a fork for a lock. Where it waits in vain nobody would
+// ever get on; forks of large processes take as long by themselves, and then children pay for nothing.
+inline constexpr uint64_t kForkPatienceMs = 200;
+
 // True once a lock was taken over from a thread that is no more, because the process is ending: what a lock guards may
 // be half-changed. From then on nothing is freed, and memory comes fresh from the OS.
 extern constinit std::atomic<bool> g_torn;
 inline bool torn() { return RH_UNLIKELY(g_torn.load(std::memory_order_relaxed)); }
 
-// Order in which one thread may take several (docs/ARCHITECTURE.md): a heap, the registry, the arena.
+// Counts the locks that were taken from a fork, in memory that its child shares; null until there was a fork.
+extern constinit std::atomic<std::atomic<uint32_t>*> g_fork_breaks;
+
+// Order in which one thread may take several: docs/ARCHITECTURE.md.
 class Lock {
  public:
   constexpr Lock() = default;
@@ -35,23 +49,20 @@ class Lock {
                                            std::memory_order_relaxed);
   }
 
+  // False when it could not be had in that time.
+  bool acquire_within(uint64_t patience_ms, ThreadToken token);
+
   void release() { holder_.store(0, std::memory_order_release); }
+
+  // Unless it was taken from the fork.
+  void release_after_fork();
 
   bool held_by(ThreadToken token) const { return holder_.load(std::memory_order_relaxed) == token; }
 
  private:
-  RH_COLD void acquire_slow(ThreadToken token) {
-    for (unsigned attempt = 0;; ++attempt) {
-      platform::back_off(attempt);
-      if (holder_.load(std::memory_order_relaxed) == 0 && try_acquire(token)) return;
-      if (platform::others_are_gone()) return take_over(token);
-    }
-  }
-
-  void take_over(ThreadToken token) {
-    g_torn.store(true, std::memory_order_relaxed);
-    holder_.store(token, std::memory_order_relaxed);
-  }
+  RH_COLD void acquire_slow(ThreadToken token);
+  bool break_fork(ThreadToken token);
+  void take_over(ThreadToken token);
 
   std::atomic<ThreadToken> holder_{0};
 };
@@ -68,8 +79,5 @@ class LockGuard {
  private:
   Lock& lock_;
 };
-
-// The helper thread's, which thread_token() knows nothing of; no thread's token is 1.
-inline constexpr ThreadToken kHelperToken = 1;
 
 }  // namespace rh

@@ -82,6 +82,9 @@ uint64_t process_id();
 using ThreadToken = uintptr_t;
 ThreadToken thread_token();
 
+// Whether the calling thread is the only one there ever was in this process, as far as the C library tells.
+bool is_single_threaded();
+
 // Pauses for roughly `attempt` units of patience: spins first, then yields, then sleeps.
 void back_off(unsigned attempt);
 
@@ -106,7 +109,7 @@ bool others_are_gone();
 // ends, however it ends: there is nothing to call.
 class Ownership {
  public:
-  // Before first use; also in a forked child, where nobody owns it any longer.
+  // Before first use; also in a forked child, for its own thread to acquire it again: the others are not there.
   void reset();
 
   // True when nobody alive owned it: the calling thread owns it now. False for what it owns already.
@@ -114,6 +117,8 @@ class Ownership {
 
   // Only the thread that owns it, and only while it lives on.
   void release();
+
+  bool is_mine() const;
 
   // Nobody asks for it again: what the OS holds for it goes back.
   void drop();
@@ -123,8 +128,15 @@ class Ownership {
 };
 
 // Has the three called around every fork from now on, in the forking thread: the first as late as can be before, the
-// others as early as can be after. Unlike the rest of the contract this may allocate.
+// others as early as can be after, and all while no other thread is inside the C library's streams as a whole: their
+// users allocate while they hold them. Unlike the rest of the contract this may allocate.
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
+
+// A counter that a forked child goes on sharing with its parent. Null when there is no memory for it.
+std::atomic<uint32_t>* make_shared_counter();
+
+// Makes reserved memory as it was when it was reserved, whatever became of it since. False when the OS refuses.
+bool renew(uintptr_t address, size_t size);
 
 // ---- the process ------------------------------------------------------------------------------
 

@@ -72,14 +72,15 @@ Taken take(Span* slab);
 // Books `count` blocks freed by other threads, linked from `first` to `last`.
 void give_back(Span* slab, Block* first, Block* last, unsigned count);
 
-// The owner may have stopped between linking a block and counting it (a fork's child finds other threads' slabs so):
-// counts again what is linked.
+// The list of free blocks was put back to an earlier one, in a fork's child: counts what is linked.
 void recount(Span* slab);
 
 // The fast path of free, by the owner without the lock. True when the count it asked for is reached.
 // The count is written last: who sees it, sees the block as free and the list complete.
 RH_INLINE bool free_local(Span* slab, Block* block) {
   block->next = slab->free;
+  // A fork may note the list at any moment.
+  std::atomic_signal_fence(std::memory_order_release);
   slab->free = block;
   return RH_UNLIKELY(slab->countdown.decrement() == 0);
 }

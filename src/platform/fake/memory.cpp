@@ -211,6 +211,15 @@ bool move_pages(uintptr_t from, uintptr_t to, size_t size) {
   return system::clear({from, from + size});
 }
 
+bool renew(uintptr_t address, size_t size) {
+  Range range = checked_range("renewal of what is not whole pages", address, size);
+  Guard guard(g_mutex);
+  if (!g_spaces.covers(range)) broken("renewal outside the spaces", address, size);
+  g_committed.remove(range);
+  if (!g_reserved.covers(range)) g_reserved.add_merged(range);
+  return system::close(range);
+}
+
 bool places_freely() { return g_freely; }
 
 }  // namespace rh::platform

@@ -1,6 +1,8 @@
 // What the fake takes from the system under it.
 #pragma once
 
+#include <atomic>
+
 #include "platform/fake/ledger.h"
 
 namespace rh::fake::system {
@@ -16,6 +18,8 @@ bool close(Range range);
 
 // Handles to files, as the C library's.
 int create_file(const char* path);
+
+std::atomic<uint32_t>* make_shared_counter();
 
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 

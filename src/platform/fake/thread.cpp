@@ -177,6 +177,8 @@ uint64_t now_ms() { return g_now.load(); }
 
 ThreadToken thread_token() { return record_of(played()).token; }
 
+bool is_single_threaded() { return false; }
+
 void back_off(unsigned) { sched_yield(); }
 
 bool others_are_gone() { return g_others_are_gone.load(); }
@@ -231,10 +233,16 @@ void Ownership::release() {
   owner_of(storage_).store(0);
 }
 
+bool Ownership::is_mine() const {
+  return owner_of(const_cast<unsigned char*>(storage_)).load() == played();
+}
+
 void Ownership::drop() {}
 
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
   system::on_fork(before, in_parent, in_child);
 }
+
+std::atomic<uint32_t>* make_shared_counter() { return system::make_shared_counter(); }
 
 }  // namespace rh::platform

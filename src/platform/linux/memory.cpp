@@ -92,6 +92,17 @@ bool move_pages(uintptr_t from, uintptr_t to, size_t size) {
                                static_cast<long>(size), kMove, static_cast<long>(to)));
 }
 
+bool renew(uintptr_t address, size_t size) {
+  count_os_call(OsCall::reserve);
+  return !is_error(map(address, size, PROT_NONE, kReserveFlags | MAP_FIXED));
+}
+
+std::atomic<uint32_t>* make_shared_counter() {
+  count_os_call(OsCall::reserve);
+  long result = map(0, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
+  return is_error(result) ? nullptr : reinterpret_cast<std::atomic<uint32_t>*>(result);
+}
+
 // Sanitizers keep most of the address space for their shadow.
 bool places_freely() { return !RH_SHADOW_SANITIZER; }
 

@@ -11,29 +11,29 @@
 
 #include "base/sanitizers.h"
 #include "platform/linux/syscall.h"
+#include "platform/linux/thread_pointer.h"
 #include "platform/platform.h"
 
+// glibc's, since 2.1 and 2.32; weak, for other C libraries have none.
+extern "C" {
+[[gnu::weak]] void _IO_list_lock();
+[[gnu::weak]] void _IO_list_unlock();
+[[gnu::weak]] void _IO_list_resetlock();
+[[gnu::weak]] extern char __libc_single_threaded;
+}
+
 namespace rh::platform {
+
+// Where the C library does not tell: never.
+bool is_single_threaded() {
+  return &__libc_single_threaded != nullptr && __libc_single_threaded != 0;
+}
 
 namespace {
 
 // One helper at a time. The kernel clears the word, and wakes its waiters, when the thread is gone and its stack
 // is free for the next one.
 constinit std::atomic<uint32_t> g_helper_alive{0};
-
-uintptr_t thread_pointer() {
-#if defined(__x86_64__)
-  uintptr_t result;
-  asm("mov %%fs:0, %0" : "=r"(result));
-  return result;
-#elif defined(__i386__)
-  uintptr_t result;
-  asm("mov %%gs:0, %0" : "=r"(result));
-  return result;
-#else
-  return reinterpret_cast<uintptr_t>(__builtin_thread_pointer());
-#endif
-}
 
 // The kernel's signal set: 64 bits on every architecture here.
 struct SignalMask {
@@ -84,9 +84,42 @@ void wake(const std::atomic<uint32_t>& word) {
 // Exit stops no thread before it has run its handlers.
 bool others_are_gone() { return false; }
 
+namespace {
+
+using Handler = void (*)();
+constinit Handler g_before_fork = nullptr;
+constinit Handler g_after_fork_in_parent = nullptr;
+constinit Handler g_after_fork_in_child = nullptr;
+constinit bool g_holds_streams = false;  // the forking thread's
+
+// glibc takes its list of streams after these handlers and before its own malloc's locks, for who walks the list waits
+// for streams whose users allocate. So it is taken before our locks as well; and not where glibc would not, for only
+// then does it make the list anew in the child.
+void before_fork() {
+  g_holds_streams = _IO_list_lock != nullptr && !is_single_threaded();
+  if (g_holds_streams) _IO_list_lock();
+  g_before_fork();
+}
+
+void after_fork_in_parent() {
+  bool holds_streams = g_holds_streams;
+  g_after_fork_in_parent();
+  if (holds_streams) _IO_list_unlock();
+}
+
+void after_fork_in_child() {
+  if (g_holds_streams) _IO_list_resetlock();
+  g_after_fork_in_child();
+}
+
+}  // namespace
+
 // Registered first, so called last before a fork and first after it.
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
-  pthread_atfork(before, in_parent, in_child);
+  g_before_fork = before;
+  g_after_fork_in_parent = in_parent;
+  g_after_fork_in_child = in_child;
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 void forget_helper() { g_helper_alive.store(0, std::memory_order_relaxed); }

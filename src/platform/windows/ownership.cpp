@@ -72,6 +72,11 @@ void Ownership::release() {
   if (own.mutex != nullptr) ReleaseMutex(own.mutex);
 }
 
+bool Ownership::is_mine() const {
+  const Owned& own = *reinterpret_cast<const Owned*>(storage_);
+  return own.owner.load(std::memory_order_relaxed) == static_cast<uint32_t>(thread_token());
+}
+
 void Ownership::drop() {
   Owned& own = owned(storage_);
   if (own.mutex != nullptr) CloseHandle(own.mutex);

@@ -9,6 +9,9 @@ namespace rh::platform {
 // Thread ids are multiples of 4: never 0, kHelperToken or kForkToken.
 ThreadToken thread_token() { return GetCurrentThreadId(); }
 
+// Nothing there depends on it.
+bool is_single_threaded() { return false; }
+
 void back_off(unsigned attempt) {
   constexpr unsigned kSpins = 64;
   constexpr unsigned kYields = 32;
@@ -152,5 +155,7 @@ void stop_helper() {
 
 // There is no fork.
 void on_fork(void (*)(), void (*)(), void (*)()) {}
+std::atomic<uint32_t>* make_shared_counter() { return nullptr; }
+bool renew(uintptr_t, size_t) { return false; }
 
 }  // namespace rh::platform

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/bits.h"
+#include "platform/platform.h"
 
 namespace rh::fake::system {
 
@@ -36,6 +37,12 @@ bool close(Range range) { return map(&range, MAP_FIXED); }
 
 int create_file(const char* path) {
   return ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+}
+
+std::atomic<uint32_t>* make_shared_counter() {
+  void* got =
+      mmap(nullptr, platform::kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return got == MAP_FAILED ? nullptr : static_cast<std::atomic<uint32_t>*>(got);
 }
 
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {

@@ -55,6 +55,7 @@ int create_file(const char* path) {
                _S_IREAD | _S_IWRITE);
 }
 
+std::atomic<uint32_t>* make_shared_counter() { return nullptr; }
 void on_fork(void (*)(), void (*)(), void (*)()) {}  // there is no fork
 
 }  // namespace rh::fake::system

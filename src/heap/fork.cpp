@@ -1,0 +1,269 @@
+#include "heap/fork.h"
+
+#include <new>
+
+#include "heap/idle.h"
+#include "heap/registry.h"
+#include "platform/platform.h"
+
+namespace rh::fork {
+
+constinit Heap g_given_up;
+
+namespace {
+
+// A thread that was interrupted inside the allocator must not wait for those who wait for it.
+constexpr uint64_t kNestedPatienceMs = 20;
+
+// Forks follow each other. One that waits this long is in a circle with another, by way of somebody else's lock.
+constexpr uint64_t kTurnPatienceMs = 2000;
+
+// One fork at a time; held with the forking thread's own token. Last in the order of locks taken, for it is asked for
+// only so long.
+constinit Lock g_turn;
+
+// Of the fork under way.
+struct Fork {
+  uint32_t breaks_before;
+  bool in_arena;     // the forking thread was interrupted holding the arena's lock
+  bool holds_arena;  // it does now
+  Heap* threads;
+  Heap* shared_heaps;
+  RealmCopy realm;
+};
+constinit Fork g_fork = {};
+
+// How far this thread's fork has come. A child of one that could not be prepared (its turn never came, or a handler
+// forked within the preparation) is sure of nothing.
+enum class Stage : uint8_t { none, preparing, prepared };
+constinit thread_local Stage t_stage = Stage::none;
+constinit thread_local unsigned t_depth =
+    0;  // of forks in handlers that interrupt this thread's fork
+
+template <typename Visit>
+void for_each_heap(Visit visit) {
+  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) visit(heap);
+  for (Heap* heap = registry::shared_heaps(); heap != nullptr; heap = heap->next) visit(heap);
+}
+
+template <typename Visit>
+void for_each_span(Visit visit) {
+  Span* end = g_realm.first() + g_realm.count();
+  for (Span* span = g_realm.first(); span < end; ++span) visit(span);
+}
+
+// ---- before -------------------------------------------------------------------------------------
+
+bool is_inside_allocator(ThreadToken token) {
+  Heap* own = own_heap_if_any();
+  return g_arena.lock().held_by(token) || registry::lock().held_by(token) ||
+         (own != nullptr && own->lock.held_by(token));
+}
+
+bool hold(Lock& lock, ThreadToken token, uint64_t patience_ms) {
+  return lock.held_by(token) || lock.acquire_within(patience_ms, kForkToken);
+}
+
+void note_breaks() {
+  std::atomic<uint32_t>* breaks = g_fork_breaks.load(std::memory_order_relaxed);
+  if (breaks == nullptr) {
+    breaks = platform::make_shared_counter();
+    g_fork_breaks.store(breaks, std::memory_order_release);
+  }
+  g_fork.breaks_before = breaks != nullptr ? breaks->load(std::memory_order_relaxed) : 0;
+}
+
+void note_heap(Heap* heap, bool held) {
+  heap->is_forking = heap == own_heap_if_any() || (!heap->shared && heap->ownership.is_mine());
+  heap->next_at_fork = heap->next;
+  // What an earlier fork noted of a heap is still right where nobody has owned it since.
+  bool stands = held && heap->fork_state == ForkState::to_restore;
+  if (!stands) heap->fork_state = held ? ForkState::whole : ForkState::missed;
+}
+
+// Its owner adds to the list at this end only, and takes it as a whole only under the heap's lock.
+#if defined(__clang__)
+[[clang::no_sanitize("thread")]]
+#endif
+void note_free_list(Span* slab) {
+  const Block* first = *const_cast<Block* const volatile*>(&slab->free);
+  size_t behind_start = address_of(first) - g_realm.address(slab);
+  uint32_t note = first == nullptr ? 0 : static_cast<uint32_t>(behind_start) + 1;
+  if (slab->stamp != note) slab->stamp = note;
+}
+
+bool wants_notes(const Heap* heap) {
+  return !heap->shared && !heap->is_forking && heap->fork_state == ForkState::whole;
+}
+
+void note_free_lists() {
+  bool wanted = false;
+  for_each_heap([&wanted](const Heap* heap) { wanted |= wants_notes(heap); });
+  if (!wanted) return;
+  for_each_span([](Span* span) {
+    if (span->kind.load() != SpanKind::slab) return;
+    const Heap* owner = span->owner.load_acquire();
+    if (owner != nullptr && wants_notes(owner)) note_free_list(span);
+  });
+}
+
+// ---- in the child -------------------------------------------------------------------------------
+
+void restore_free_list(Span* slab) {
+  uintptr_t note = slab->stamp;
+  slab->free = note == 0 ? nullptr : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
+  slab::recount(slab);
+}
+
+bool was_broken() {
+  std::atomic<uint32_t>* breaks = g_fork_breaks.load(std::memory_order_relaxed);
+  return breaks != nullptr && breaks->load(std::memory_order_seq_cst) != g_fork.breaks_before;
+}
+
+bool is_missed(const Heap* heap) { return heap->fork_state == ForkState::missed; }
+
+// An empty heap in the place of one that may be half-changed.
+void renew(Heap* heap) {
+  bool shared = heap->shared, is_forking = heap->is_forking;
+  Heap *next = heap->next, *previous = heap->previous;
+  heap = new (heap) Heap;
+  heap->shared = shared;
+  heap->is_forking = is_forking;
+  heap->next = next;
+  heap->previous = previous;
+}
+
+void give_up_span(Span* span, bool with_free) {
+  SpanKind kind = span->kind.load();
+  bool in_arena = is_free(kind) || kind == SpanKind::free_tail || kind == SpanKind::busy;
+  if (in_arena && with_free) span->kind.store(SpanKind::none);
+  if (kind != SpanKind::slab && kind != SpanKind::large) return;
+  Heap* owner = span->owner.load();
+  if (owner == nullptr || owner == kNobody || !is_missed(owner)) return;
+  span->owner.store(kind == SpanKind::slab ? &g_given_up : kNobody);
+}
+
+void forget_outgoing_to_given_up(Heap* own) {
+  for (Outgoing& out : own->outgoing) {
+    if (out.slab != nullptr && out.slab->owner.load() == &g_given_up) out = {};
+  }
+}
+
+// What could not be held, or was taken from the fork, is left as it is.
+void give_up_missed(bool broken) {
+  if (broken) {
+    registry::go_back_to(g_fork.threads, g_fork.shared_heaps);
+    for_each_heap([](Heap* heap) {
+      if (heap != own_heap_if_any()) heap->fork_state = ForkState::missed;
+    });
+  }
+  bool with_arena = !g_fork.in_arena && (broken || !g_fork.holds_arena);
+  if (with_arena) g_realm.go_back_to(g_fork.realm);
+  for_each_span([with_arena](Span* span) { give_up_span(span, with_arena); });
+  if (with_arena) g_arena.start_over();
+  if (Heap* own = own_heap_if_any()) forget_outgoing_to_given_up(own);
+  for_each_heap([](Heap* heap) {
+    if (is_missed(heap)) renew(heap);
+  });
+}
+
+bool missed_any(bool broken) {
+  bool missed = broken || !g_fork.holds_arena;
+  for_each_heap([&missed](Heap* heap) { missed |= is_missed(heap); });
+  return missed;
+}
+
+// Its thread was using the blocks in its bins, and those on their way to others, while the child was made.
+void leave_behind(Heap* heap) {
+  for (Block*& bin : heap->bins) bin = nullptr;
+  for (Outgoing& out : heap->outgoing) out = {};
+  heap->fork_state = ForkState::to_restore;
+}
+
+void take_along(Heap* heap) {
+  heap->ownership.reset();
+  if (heap->is_forking) {
+    heap->ownership.try_acquire();
+  } else {
+    leave_behind(heap);
+  }
+}
+
+void release_lock(Lock& lock, ThreadToken token) {
+  if (!lock.held_by(token)) lock.release();
+}
+
+}  // namespace
+
+static bool prepare(ThreadToken token) {
+  uint64_t patience_ms = is_inside_allocator(token) ? kNestedPatienceMs : kForkPatienceMs;
+  if (!g_turn.acquire_within(kTurnPatienceMs, token)) return false;
+  note_breaks();
+  if (!hold(registry::lock(), token, patience_ms)) return false;
+  g_fork.threads = registry::threads();
+  g_fork.shared_heaps = registry::shared_heaps();
+  for_each_heap([&](Heap* heap) { note_heap(heap, hold(heap->lock, token, patience_ms)); });
+  g_fork.in_arena = g_arena.lock().held_by(token);
+  g_fork.holds_arena = hold(g_arena.lock(), token, patience_ms);
+  for_each_heap(
+      [](Heap* heap) { heap->inbox_at_fork = heap->inbox.load(std::memory_order_acquire); });
+  g_fork.realm.take();
+  note_free_lists();
+  return true;
+}
+
+void before() {
+  if (t_depth++ != 0) return;
+  t_stage = Stage::preparing;
+  if (prepare(platform::thread_token())) t_stage = Stage::prepared;
+}
+
+void after_in_parent() {
+  if (t_depth == 0 || --t_depth != 0) return;
+  if (t_stage == Stage::prepared) {
+    g_arena.lock().release_after_fork();
+    for_each_heap([](Heap* heap) { heap->lock.release_after_fork(); });
+    registry::lock().release_after_fork();
+  }
+  t_stage = Stage::none;
+  if (g_turn.held_by(platform::thread_token())) g_turn.release();
+}
+
+static void start_child() {
+  bool broken = was_broken();
+  if (missed_any(broken)) give_up_missed(broken);
+  for_each_heap([](Heap* heap) {
+    if (!is_missed(heap)) heap->inbox.store(heap->inbox_at_fork, std::memory_order_relaxed);
+  });
+  if (!g_fork.in_arena) g_arena.after_fork_in_child();
+}
+
+void after_in_child() {
+  ThreadToken token = platform::thread_token();
+  if (t_stage == Stage::prepared) {
+    start_child();
+  } else {
+    g_torn.store(true, std::memory_order_relaxed);
+  }
+  for_each_heap([token](Heap* heap) {
+    if (!heap->shared) take_along(heap);
+    release_lock(heap->lock, token);
+  });
+  release_lock(g_arena.lock(), token);
+  release_lock(registry::lock(), token);
+  g_turn.release();
+  g_fork_breaks.store(nullptr, std::memory_order_relaxed);
+  t_stage = Stage::none;
+  t_depth = 0;
+  idle::after_fork_in_child();
+}
+
+void restore(Heap* heap) {
+  if (heap->fork_state != ForkState::to_restore) return;
+  heap->fork_state = ForkState::whole;
+  for_each_span([heap](Span* span) {
+    if (span->kind.load() == SpanKind::slab && span->owner.load() == heap) restore_free_list(span);
+  });
+}
+
+}  // namespace rh::fork
