@@ -1,5 +1,6 @@
 // fork, beside everything that may hold a lock of ours or of the C library's.
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <atomic>
@@ -221,6 +222,54 @@ SCENARIO(fork_in_handler_beside_threads) {
   }
   stop = true;
   for (std::thread& other : others) other.join();
+  return 0;
+}
+
+// ---- stacks that look alike --------------------------------------------------------------------
+
+// A thread whose stack lies a multiple of 64 GiB from that of another: nothing in the lower words of what is its own
+// tells it from the other.
+class LookAlike {
+ public:
+  LookAlike(int number, void* (*body)(void*)) {
+    constexpr std::uintptr_t kFirst = std::uintptr_t{0x2000} << 32;
+    constexpr std::uintptr_t kApart = std::uintptr_t{16} << 32;
+    void* stack =
+        mmap(reinterpret_cast<void*>(kFirst + kApart * static_cast<unsigned>(number)), MiB,
+             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    NEED(stack != MAP_FAILED, "a stack of its own");
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stack, MiB);
+    NEED(pthread_create(&thread_, &attributes, body, nullptr) == 0);
+    pthread_attr_destroy(&attributes);
+  }
+  void join() { pthread_join(thread_, nullptr); }
+
+ private:
+  pthread_t thread_;
+};
+
+SCENARIO(fork_beside_threads_that_look_alike) {
+  if (narrow) return kSkipped;
+  const auto churning = [](void*) -> void* {
+    churn(pthread_self());
+    return nullptr;
+  };
+  LookAlike first(0, churning);
+  LookAlike second(1, churning);
+  LookAlike forker(2, [](void*) -> void* {
+    const int rounds = times(60);
+    for (int at = 0; at < rounds; ++at) {
+      use_heap(static_cast<std::uint64_t>(at));
+      fork_once([at] { use_heap(static_cast<std::uint64_t>(at)); });
+    }
+    return nullptr;
+  });
+  forker.join();
+  stop = true;
+  first.join();
+  second.join();
   return 0;
 }
 

@@ -1,8 +1,13 @@
 // Memory is there, but on its way back to the system.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include <atomic>
+#include <cerrno>
 #include <thread>
 
 #include "held.h"
@@ -60,6 +65,37 @@ SCENARIO(allocate_while_another_trims) {
   use_and_free(0, 20 * times(1));
   stop = true;
   other.join();
+  return 0;
+}
+
+// ---- no threads --------------------------------------------------------------------------------
+
+void refuse_threads() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+  };
+  const sock_fprog program{5, code};
+  NEED(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+  NEED(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0, "errno %d", errno);
+}
+
+SCENARIO(aligned_blocks_under_a_limit_without_threads) {
+  refuse_threads();
+  limit(RLIMIT_AS, address_space() + 256 * MiB);
+  Random random(1);
+  for (int round = 0; round < 200 * times(1); ++round) {
+    const std::size_t alignment = std::size_t{64 * KiB} << random.below(8);
+    const std::size_t size = (10 + random.below(70)) * MiB;
+    void* block = nullptr;
+    NEED(posix_memalign(&block, alignment, size) == 0, "round %d: %zu at %zu", round, size,
+         alignment);
+    std::memset(block, round, 2 * MiB);
+    free(block);
+  }
   return 0;
 }
 
