@@ -1,0 +1,103 @@
+// Interrupts a piece of code before any one of its instructions: the processor's trap flag makes a signal of each, so
+// that no moment is a matter of luck. Only the calling thread steps.
+#pragma once
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include <csignal>
+#include <cstdint>
+
+namespace chaos {
+
+#if defined(__x86_64__) || defined(__i386__)
+constexpr bool kSteps = true;
+
+namespace stepping {
+
+inline constexpr greg_t kTrapFlag = 0x100;
+
+struct State {
+  int left = 0;
+  bool done = false;  // the action has been run
+  void (*action)() = nullptr;
+};
+inline constinit thread_local State state;
+
+// What would block the trap's signal while it is due ends the process: it must stay open.
+inline void keep_trap_open(const ucontext_t& context) {
+#if defined(__x86_64__)
+  const auto* next = reinterpret_cast<const unsigned char*>(context.uc_mcontext.gregs[REG_RIP]);
+  if (next[0] != 0x0f || next[1] != 0x05 ||
+      context.uc_mcontext.gregs[REG_RAX] != SYS_rt_sigprocmask)
+    return;
+  const std::uint64_t set = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RSI]);
+  const std::uint64_t stack = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RSP]);
+  // A constant set cannot be changed; then the steps end here.
+  if (set - stack + 65536 < 2 * 65536) {
+    *reinterpret_cast<std::uint64_t*>(set) &= ~(std::uint64_t{1} << (SIGTRAP - 1));
+  } else if (set != 0) {
+    state.left = 0;
+  }
+#else
+  static_cast<void>(context);
+#endif
+}
+
+inline void on_trap(int, siginfo_t*, void* raw) {
+  auto& context = *static_cast<ucontext_t*>(raw);
+  keep_trap_open(context);
+  if (--state.left > 0) return;
+  context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
+  if (state.left < 0) return;
+  state.done = true;
+  state.action();
+}
+
+inline void set_trap_flag() {
+#if defined(__x86_64__)
+  asm volatile(
+      "lea -128(%%rsp), %%rsp\n\tpushfq\n\torq $0x100, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp" ::
+          : "memory", "cc");
+#else
+  asm volatile("pushfl\n\torl $0x100, (%%esp)\n\tpopfl" ::: "memory", "cc");
+#endif
+}
+
+inline void clear_trap_flag() {
+#if defined(__x86_64__)
+  asm volatile(
+      "lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $-257, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp" ::
+          : "memory", "cc");
+#else
+  asm volatile("pushfl\n\tandl $-257, (%%esp)\n\tpopfl" ::: "memory", "cc");
+#endif
+}
+
+}  // namespace stepping
+
+// Runs `body`, and `action` as a signal handler before its instruction number `step`, counted from 1. False when there
+// are not so many.
+template <class Body>
+bool interrupted_at(int step, void (*action)(), Body body) {
+  struct sigaction trap{};
+  trap.sa_sigaction = stepping::on_trap;
+  trap.sa_flags = SA_SIGINFO;
+  sigaction(SIGTRAP, &trap, nullptr);
+  stepping::state = {step, false, action};
+  stepping::set_trap_flag();
+  body();
+  stepping::clear_trap_flag();
+  return stepping::state.done;
+}
+
+#else
+constexpr bool kSteps = false;
+
+template <class Body>
+bool interrupted_at(int, void (*)(), Body) {
+  return false;
+}
+#endif
+
+}  // namespace chaos
