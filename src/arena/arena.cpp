@@ -48,6 +48,10 @@ Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
     LockGuard guard(lock_);
     if (torn()) return take_fresh(units, alignment);
     span = take(units, alignment, prefer);
+    // What is on its way to the OS is free in a moment.
+    while (span == nullptr && wait_for_purge(platform::thread_token())) {
+      span = take(units, alignment, prefer);
+    }
     if (span == nullptr) return nullptr;
     note_in_use(in_use_ + units);
     note_dirty();
@@ -75,6 +79,9 @@ size_t Arena::allocate_single(SpanList* list, size_t count) {
   size_t got = 0;
   for (; got < count; ++got) {
     Span* span = torn() ? take_fresh({1}, {1}) : take({1}, {1}, Prefer::warm);
+    if (span == nullptr && got == 0 && wait_for_purge(platform::thread_token())) {
+      span = take({1}, {1}, Prefer::warm);
+    }
     if (span == nullptr) break;
     list->push_back(span);
   }
@@ -278,21 +285,40 @@ void Arena::remove(Span* span) {
   set_kind(span, SpanKind::none);
 }
 
+// The caller holds the lock. True when another thread's purge of a span came to its end meanwhile.
+bool Arena::wait_for_purge(ThreadToken token) {
+  Span* busy = busy_.load();
+  if (busy == nullptr || purger_ == token || torn()) return false;
+  lock_.release();
+  for (unsigned attempt = 0; busy_.load() == busy; ++attempt) {
+    if (platform::others_are_gone()) break;
+    platform::back_off(attempt);
+  }
+  lock_.acquire(token);
+  return true;
+}
+
 size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token) {
   Units returned;
   LockGuard guard(lock_, token);
-  if (busy_ != nullptr || torn()) return 0;  // someone else is at it
+  if (age_ms == 0 && most == kAll) {
+    while (wait_for_purge(token)) {
+    }
+  }
+  if (busy_.load() != nullptr || torn()) return 0;  // someone else is at it
+  purger_ = token;
   while (returned < most) {
     // Read under the lock: what others free meanwhile is not older than that.
     Span* span = oldest(platform::now_ms(), age_ms);
     if (span == nullptr) break;
-    span = busy_ = take_out(span, most - returned);
+    span = take_out(span, most - returned);
+    busy_.store(span);
     Units length{span->units};
     lock_.release();
     SpanKind kind = kind_after(platform::purge(g_realm.address(span), length.bytes()));
     lock_.acquire(token);
     // A signal handler forked meanwhile, and this is the child: it was taken back.
-    if (busy_ != span) break;
+    if (busy_.load() != span) break;
     put_back(kind);
     // Locked into memory: nothing more will come back, and what was tried counts as just freed.
     if (kind == SpanKind::free_dirty) break;
@@ -325,15 +351,16 @@ Span* Arena::take_out(Span* span, Units most) {
 
 // The busy span is free again, a plain one: nothing tells of the purge where it becomes one with its neighbours.
 void Arena::put_back(SpanKind kind) {
-  set_kind(busy_, SpanKind::none);
-  insert(busy_, kind, static_cast<uint32_t>(platform::now_ms()));
-  busy_ = nullptr;
+  Span* span = busy_.load();
+  set_kind(span, SpanKind::none);
+  insert(span, kind, static_cast<uint32_t>(platform::now_ms()));
+  busy_.store(nullptr);
   note_dirty();
   note_committed();
 }
 
 void Arena::after_fork_in_child() {
-  if (busy_ != nullptr) put_back(SpanKind::free_dirty);
+  if (busy_.load() != nullptr) put_back(SpanKind::free_dirty);
 }
 
 void Arena::start_over() {

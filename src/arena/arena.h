@@ -77,14 +77,16 @@ class Arena {
   Units beyond_peak();
   Span* take_out(Span* span, Units most);
   void put_back(SpanKind kind);
+  bool wait_for_purge(ThreadToken token);
   Span* oldest(uint64_t now, uint64_t age_ms) const;
 
   Lock lock_;
   SpanSet dirty_;
   SpanSet clean_;
   SpanSet bare_;
-  SpanList by_age_;       // dirty spans, oldest first
-  Span* busy_ = nullptr;  // in no set: being returned to the OS by the one thread that does so
+  SpanList by_age_;         // dirty spans, oldest first
+  Word<Span*> busy_;        // in no set: being returned to the OS
+  ThreadToken purger_ = 0;  // by this thread
   Units in_use_;
   Units held_peak_;  // of in use and dirty together
   Counter in_use_bytes_, in_use_peak_, dirty_bytes_, returned_, spans_taken_;

@@ -12,8 +12,8 @@ constinit Heap g_given_up;
 
 namespace {
 
-// A thread that was interrupted inside the allocator must not wait for those who wait for it.
-constexpr uint64_t kNestedPatienceMs = 20;
+// A thread that was interrupted holding what others wait for must not wait for them.
+constexpr uint64_t kNestedPatienceMs = 1;
 
 // Forks follow each other. One that waits this long is in a circle with another, by way of somebody else's lock.
 constexpr uint64_t kTurnPatienceMs = 2000;
@@ -54,10 +54,9 @@ void for_each_span(Visit visit) {
 
 // ---- before -------------------------------------------------------------------------------------
 
-bool is_inside_allocator(ThreadToken token) {
-  Heap* own = own_heap_if_any();
-  return g_arena.lock().held_by(token) || registry::lock().held_by(token) ||
-         (own != nullptr && own->lock.held_by(token));
+// Its own heap's lock nobody waits for.
+bool is_waited_for(ThreadToken token) {
+  return g_arena.lock().held_by(token) || registry::lock().held_by(token);
 }
 
 bool hold(Lock& lock, ThreadToken token, uint64_t patience_ms) {
@@ -75,6 +74,7 @@ void note_breaks() {
 
 void note_heap(Heap* heap, bool held) {
   heap->is_forking = heap == own_heap_if_any() || (!heap->shared && heap->ownership.is_mine());
+  heap->is_at_rest = heap->ownership.is_free();
   heap->next_at_fork = heap->next;
   // What an earlier fork noted of a heap is still right where nobody has owned it since.
   bool stands = held && heap->fork_state == ForkState::to_restore;
@@ -93,7 +93,8 @@ void note_free_list(Span* slab) {
 }
 
 bool wants_notes(const Heap* heap) {
-  return !heap->shared && !heap->is_forking && heap->fork_state == ForkState::whole;
+  return !heap->shared && !heap->is_forking && !heap->is_at_rest &&
+         heap->fork_state == ForkState::whole;
 }
 
 void note_free_lists() {
@@ -184,7 +185,7 @@ void take_along(Heap* heap) {
   heap->ownership.reset();
   if (heap->is_forking) {
     heap->ownership.try_acquire();
-  } else {
+  } else if (!heap->is_at_rest) {
     leave_behind(heap);
   }
 }
@@ -196,7 +197,7 @@ void release_lock(Lock& lock, ThreadToken token) {
 }  // namespace
 
 static bool prepare(ThreadToken token) {
-  uint64_t patience_ms = is_inside_allocator(token) ? kNestedPatienceMs : kForkPatienceMs;
+  uint64_t patience_ms = is_waited_for(token) ? kNestedPatienceMs : kForkPatienceMs;
   if (!g_turn.acquire_within(kTurnPatienceMs, token)) return false;
   note_breaks();
   if (!hold(registry::lock(), token, patience_ms)) return false;

@@ -61,6 +61,7 @@ struct Heap {
 
   // By the fork under way.
   bool is_forking = false;  // owned by its thread
+  bool is_at_rest = false;  // owned by none
   Block* inbox_at_fork = nullptr;
   Heap* next_at_fork = nullptr;
 

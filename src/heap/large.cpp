@@ -98,8 +98,11 @@ void* resize_by_moving(Span* span, size_t size) {
   if (size <= present || has_owner(span) || !worth_moving(present)) return nullptr;
   Span* target = allocate_span(size, kUnitSize, Prefer::zero);
   if (target == nullptr) return nullptr;
-  if (!platform::move_pages(g_realm.address(span), g_realm.address(target), present)) {
-    free(target);
+  platform::Moved moved =
+      platform::move_pages(g_realm.address(span), g_realm.address(target), present);
+  if (moved != platform::Moved::done) {
+    // What was lost stays in use for ever: nothing is to be handed out there.
+    if (moved == platform::Moved::refused) free(target);
     return nullptr;
   }
   g_moves.fetch_add(1, std::memory_order_relaxed);

@@ -40,8 +40,8 @@ void release(uintptr_t address, size_t size);
 
 // The three below take ranges that span several reservations, if these follow each other.
 
-// Makes reserved memory readable and writable; it reads as zero. False when the OS refuses the charge: then none of it
-// is committed.
+// Makes reserved memory readable and writable; it reads as zero. False when the OS refuses the charge: then it is to be
+// taken as reserved still, though some of it may be readable.
 bool commit(uintptr_t address, size_t size);
 
 // Gives the physical memory of a committed range back.
@@ -52,12 +52,17 @@ enum class Purged {
 };
 Purged purge(uintptr_t address, size_t size);
 
-// Replaces the content of a committed range by zeros without touching it. False, and nothing done, when the OS cannot.
+// Replaces the content of a committed range by zeros without touching it. False when the OS cannot: the content is
+// undefined then.
 bool replace_by_zeros(uintptr_t address, size_t size);
 
-// Moves the pages of [from, from + size) to [to, to + size), both committed; `from` then reads as zero.
-// False, and nothing changed, when the OS cannot.
-bool move_pages(uintptr_t from, uintptr_t to, size_t size);
+// Moves the pages of [from, from + size) to [to, to + size), both committed and apart from each other.
+enum class Moved {
+  done,     // what `from` holds then is undefined
+  refused,  // nothing changed
+  lost,     // `from` is as it was; where `to` was there is nothing now, and it can not be had again
+};
+Moved move_pages(uintptr_t from, uintptr_t to, size_t size);
 
 // Whether reserve_at at an address of one's choosing is worth trying in this process.
 bool places_freely();
@@ -119,6 +124,9 @@ class Ownership {
   void release();
 
   bool is_mine() const;
+
+  // True when nobody alive owns it. May say false where the OS alone knows.
+  bool is_free() const;
 
   // Nobody asks for it again: what the OS holds for it goes back.
   void drop();

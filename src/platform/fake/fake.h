@@ -53,6 +53,9 @@ void on_purge(void (*hook)());
 // From now on a purge takes the range's charge away too, as on Windows.
 void set_purge_uncommits(bool uncommits);
 
+// A move that fails takes away what was at its target, as Linux may.
+void set_failed_moves_lose(bool lose);
+
 void set_places_freely(bool freely);
 void set_seed(uint64_t seed);
 void set_image_address(uintptr_t address);

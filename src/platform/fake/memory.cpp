@@ -30,6 +30,7 @@ constinit bool g_freely = kChosenPlace;
 using Hook = void (*)();
 constinit Hook g_purge_hook = nullptr;
 constinit bool g_purge_uncommits = false;
+constinit bool g_loses_targets = false;
 
 void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
@@ -107,6 +108,7 @@ bool is_committed(uintptr_t address, size_t size) {
 
 void on_purge(void (*hook)()) { g_purge_hook = hook; }
 void set_purge_uncommits(bool uncommits) { g_purge_uncommits = uncommits; }
+void set_failed_moves_lose(bool lose) { g_loses_targets = lose; }
 void set_places_freely(bool freely) { g_freely = freely; }
 
 }  // namespace rh::fake
@@ -156,7 +158,11 @@ bool commit(uintptr_t address, size_t size) {
   Range range = checked_range("commit of what is not whole pages", address, size);
   Guard guard(g_mutex);
   if (!g_reserved.covers(range)) broken("commit of what is not reserved", address, size);
-  if (fails(Call::commit) || !limits_allow(g_committed, size, g_committed_most)) return false;
+  if (fails(Call::commit) || !limits_allow(g_committed, size, g_committed_most)) {
+    // Kernels work from mapping to mapping, and stop where they fail.
+    system::open({range.start, range.start + align_up(size / 2, kPageSize)});
+    return false;
+  }
   if (!system::open(range)) return false;
   g_committed.add_merged(range);
   return true;
@@ -198,17 +204,27 @@ Purged purge(uintptr_t address, size_t size) {
 bool replace_by_zeros(uintptr_t address, size_t size) {
   count_os_call(OsCall::purge);
   check_committed("zeroing of what is not committed", address, size);
-  return !g_purge_uncommits && !fails(Call::purge) && system::clear({address, address + size});
+  if (!g_purge_uncommits && !fails(Call::purge)) return system::clear({address, address + size});
+  spoil(address, size);
+  return false;
 }
 
-bool move_pages(uintptr_t from, uintptr_t to, size_t size) {
+Moved move_pages(uintptr_t from, uintptr_t to, size_t size) {
   count_os_call(OsCall::move);
   check_committed("move of what is not committed", from, size);
   check_committed("move to what is not committed", to, size);
   if (from < to + size && to < from + size) broken("move onto itself", from, size);
-  if (fails(Call::move)) return false;
+  if (fails(Call::move)) {
+    if (!g_loses_targets) return Moved::refused;
+    Guard guard(g_mutex);
+    Range target = {to, to + size};
+    g_committed.remove(target);
+    if (!system::close(target)) broken("the system would not replace a mapping", to, size);
+    return Moved::lost;
+  }
   __builtin_memcpy(pointer_to(to), pointer_to(from), size);
-  return system::clear({from, from + size});
+  spoil(from, size);
+  return Moved::done;
 }
 
 bool renew(uintptr_t address, size_t size) {

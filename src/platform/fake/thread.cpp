@@ -237,6 +237,10 @@ bool Ownership::is_mine() const {
   return owner_of(const_cast<unsigned char*>(storage_)).load() == played();
 }
 
+bool Ownership::is_free() const {
+  return !is_alive(owner_of(const_cast<unsigned char*>(storage_)).load());
+}
+
 void Ownership::drop() {}
 
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {

@@ -85,11 +85,59 @@ Purged purge(uintptr_t address, size_t size) {
   return replace_by_zeros(address, size) ? Purged::zero : Purged::kept;
 }
 
-bool move_pages(uintptr_t from, uintptr_t to, size_t size) {
+namespace {
+
+// Shorter pieces are copied.
+constexpr size_t kLeastMoved = 256 * 1024;
+
+long remap(uintptr_t from, size_t size, int flags, uintptr_t to) {
   count_os_call(OsCall::move);
-  constexpr int kMove = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
-  return !is_error(system_call(SYS_mremap, static_cast<long>(from), static_cast<long>(size),
-                               static_cast<long>(size), kMove, static_cast<long>(to)));
+  return system_call(SYS_mremap, static_cast<long>(from), static_cast<long>(size),
+                     static_cast<long>(size), flags, static_cast<long>(to));
+}
+
+// To a place that the kernel likes: a call that fails without a trace, for it has no target to clear. 0 when refused.
+// What lies in several mappings is refused (EFAULT) by most kernels: the longest beginning that is not is moved.
+uintptr_t detach(uintptr_t from, size_t* size) {
+  for (;; *size = (*size / 2) & ~(kPageSize - 1)) {
+    long result = remap(from, *size, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0);
+    if (!is_error(result)) return static_cast<uintptr_t>(result);
+    if (result != -EFAULT || *size / 2 < kLeastMoved) return 0;
+  }
+}
+
+void copy(uintptr_t from, uintptr_t to, size_t size) {
+  __builtin_memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
+}
+
+// Puts detached pages to where they belong. The kernel unmaps what was there before it tries, and leaves it so when it
+// fails: then it is mapped again and the content copied.
+bool attach(uintptr_t detached, uintptr_t to, size_t size) {
+  if (!is_error(remap(detached, size, MREMAP_MAYMOVE | MREMAP_FIXED, to))) return true;
+  if (is_error(map(to, size, PROT_READ | PROT_WRITE, kReserveFlags | MAP_FIXED))) return false;
+  copy(detached, to, size);
+  unmap(detached, size);
+  return true;
+}
+
+}  // namespace
+
+Moved move_pages(uintptr_t from, uintptr_t to, size_t size) {
+  for (size_t at = 0; at < size;) {
+    size_t length = size - at;
+    uintptr_t detached = detach(from + at, &length);
+    if (detached == 0 && at == 0) return Moved::refused;
+    if (detached == 0) {
+      copy(from + at, to + at, length);
+    } else if (!attach(detached, to + at, length)) {
+      copy(detached, from + at, length);
+      unmap(detached, length);
+      copy(to, from, at);
+      return Moved::lost;
+    }
+    at += length;
+  }
+  return Moved::done;
 }
 
 bool renew(uintptr_t address, size_t size) {

@@ -200,10 +200,14 @@ void Ownership::release() {
   }
 }
 
-bool Ownership::is_mine() const {
-  uint32_t owner = reinterpret_cast<const Owned*>(storage_)->word.load(std::memory_order_relaxed);
-  return (owner & FUTEX_TID_MASK) == this_thread().number;
+static uint32_t owner_in(const unsigned char* storage) {
+  return reinterpret_cast<const Owned*>(storage)->word.load(std::memory_order_relaxed) &
+         FUTEX_TID_MASK;
 }
+
+bool Ownership::is_mine() const { return owner_in(storage_) == this_thread().number; }
+
+bool Ownership::is_free() const { return owner_in(storage_) == 0; }
 
 void Ownership::drop() {}
 

@@ -114,7 +114,7 @@ Purged purge(uintptr_t address, size_t size) {
 
 bool replace_by_zeros(uintptr_t, size_t) { return false; }
 
-bool move_pages(uintptr_t, uintptr_t, size_t) { return false; }
+Moved move_pages(uintptr_t, uintptr_t, size_t) { return Moved::refused; }
 
 bool places_freely() { return true; }
 

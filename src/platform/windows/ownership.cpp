@@ -77,6 +77,8 @@ bool Ownership::is_mine() const {
   return own.owner.load(std::memory_order_relaxed) == static_cast<uint32_t>(thread_token());
 }
 
+bool Ownership::is_free() const { return false; }
+
 void Ownership::drop() {
   Owned& own = owned(storage_);
   if (own.mutex != nullptr) CloseHandle(own.mutex);

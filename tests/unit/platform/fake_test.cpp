@@ -45,9 +45,23 @@ TEST(Fake, PagesMove) {
   ASSERT_TRUE(commit(at, 2 * kSize));
   pages::mark(at, kSize, 1);
   std::string before(reinterpret_cast<char*>(at), kSize);
-  ASSERT_TRUE(move_pages(at, at + kSize, kSize));
+  ASSERT_EQ(move_pages(at, at + kSize, kSize), Moved::done);
   EXPECT_EQ(std::string(reinterpret_cast<char*>(at + kSize), kSize), before);
-  EXPECT_TRUE(pages::are_zero(at, kSize));
+  EXPECT_NE(std::string(reinterpret_cast<char*>(at), kSize), before);
+}
+
+TEST(Fake, AMoveThatFailsMayTakeItsTargetAway) {
+  uintptr_t at = reserve(2 * kSize, kPageSize);
+  ASSERT_TRUE(commit(at, 2 * kSize));
+  pages::mark(at, kSize, 1);
+  std::string before(reinterpret_cast<char*>(at), kSize);
+  fake::fail_nth(fake::Call::move, 1);
+  EXPECT_EQ(move_pages(at, at + kSize, kSize), Moved::refused);
+  fake::set_failed_moves_lose(true);
+  fake::fail_nth(fake::Call::move, 1);
+  EXPECT_EQ(move_pages(at, at + kSize, kSize), Moved::lost);
+  EXPECT_EQ(std::string(reinterpret_cast<char*>(at), kSize), before);
+  EXPECT_FALSE(fake::is_committed(at + kSize, kSize));
 }
 
 TEST(Fake, APurgeThatFailsSpoils) {

@@ -234,7 +234,7 @@ TEST(Memory, PagesAreNeitherMovedNorReplaced) {
   Neighbours range(2);
   ASSERT_TRUE(commit(range.address(), range.size()));
   pages::mark(range.address(), range.size(), 1);
-  EXPECT_FALSE(move_pages(range.address(), range.address() + kSize, kSize));
+  EXPECT_EQ(move_pages(range.address(), range.address() + kSize, kSize), Moved::refused);
   EXPECT_FALSE(replace_by_zeros(range.address(), kSize));
   EXPECT_TRUE(pages::are_marked(range.address(), range.size(), 1));
 }
