@@ -75,7 +75,10 @@ if(REHEAP_SANITIZE)
   return()
 endif()
 
-set(REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/linux/malloc.cpp ${REHEAP_SRC}/entry/linux/foreign_next.cpp)
+set(REHEAP_OVERRIDE_SOURCES)
+foreach(name malloc foreign_next waits sandbox privileges)
+  list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
+endforeach()
 if(WIN32)
   file(GLOB REHEAP_OVERRIDE_SOURCES CONFIGURE_DEPENDS
     ${REHEAP_SRC}/entry/windows/crt_*.cpp ${REHEAP_SRC}/entry/windows/foreign_crt.cpp)
@@ -88,9 +91,11 @@ add_library(reheap_override_objects OBJECT ${REHEAP_SRC}/entry/new.cpp ${REHEAP_
 target_link_libraries(reheap_override_objects PRIVATE reheap_dialect reheap_no_exceptions)
 
 if(NOT WIN32)
+  # Beside a file that is built with exceptions.
+  set_source_files_properties(${REHEAP_SRC}/entry/linux/credentials.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
   add_library(reheap SHARED
     $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects>
-    ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp)
+    ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/credentials.cpp)
   reheap_public(reheap reheap)
   target_link_libraries(reheap PRIVATE $<BUILD_INTERFACE:reheap_dialect>
                                        ${REHEAP_SYSTEM_LIBRARIES})

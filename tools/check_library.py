@@ -9,14 +9,15 @@ import sys
 import elf
 
 
-def expected_names(path: str, size_code: str) -> set[str]:
-    """The list's names; in it {size} stands for the mangled size_t, which differs between 32 and 64 bits."""
+def expected_names(path: str, wide: bool) -> set[str]:
+    """The list's names; in it {size} stands for the mangled size_t, and {64} before a name says: not on 32-bit."""
     lines = (line.split("#")[0].strip() for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines())
-    return {line.replace("{size}", size_code) for line in lines if line}
+    names = (line.replace("{size}", "m" if wide else "j") for line in lines if line)
+    return {name.removeprefix("{64}") for name in names if wide or not name.startswith("{64}")}
 
 
 def problems(library: str, expected: str) -> list[str]:
-    wanted = expected_names(expected, "m" if elf.is_64_bit(library) else "j")
+    wanted = expected_names(expected, elf.is_64_bit(library))
     present = set(elf.exported(library))
     found = [f"exports {name}, which {expected} does not list" for name in sorted(present - wanted)]
     found += [f"does not export {name}, which {expected} lists" for name in sorted(wanted - present)]

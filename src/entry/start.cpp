@@ -3,6 +3,7 @@
 #include "entry/describe.h"
 #include "entry/foreign.h"
 #include "entry/options.h"
+#include "heap/idle.h"
 #include "heap/registry.h"
 #include "platform/platform.h"
 #include "platform/report.h"
@@ -58,12 +59,17 @@ void describe_to(const char* path, const char* what, Describe describe) {
 #if !defined(_WIN32)
 namespace {
 [[gnu::constructor(101)]] void on_load() { begin(); }
-[[gnu::destructor(101)]] void on_end() { end(); }
+[[gnu::destructor(101)]] void on_end() {
+  end();
+  // The code it runs may be about to go, with a library that is unloaded.
+  idle::do_without_helper();
+}
 }  // namespace
 #endif
 
 void begin() {
   start();
+  platform::prepare();
   registry::loaded();
   foreign::resolve();
   if (options::verbose()) {

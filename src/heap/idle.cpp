@@ -16,6 +16,11 @@ constinit std::atomic<uint64_t> g_decay_ms{kDefaultDecayMs};
 constinit std::atomic<uint32_t> g_helper_runs{0};
 constinit std::atomic<uint64_t> g_retry_at{0};
 
+// The helper is asked to end while somebody wants none; none is made meanwhile.
+constinit std::atomic<uint32_t> g_stop{0};
+constinit std::atomic<uint32_t> g_unwanted{0};
+constinit Lock g_starting;
+
 enum class Rest : uint8_t { required, not_required };
 
 size_t activity(const Heap* heap) { return heap->refills.value() + heap->marks.value(); }
@@ -51,18 +56,18 @@ bool much_is_free() { return g_arena.dirty_bytes() >= kWorthReturning; }
 
 // The helper thread. It ends when little is left to return; whoever frees next starts another.
 void help_until_idle() {
-  static constinit std::atomic<uint32_t> never{0};
   uint32_t no = 0;
   do {
     do {
-      platform::wait(never, 0, interval_ms());
+      platform::wait(g_stop, 0, interval_ms());
+      if (g_stop.load(std::memory_order_acquire) != 0) break;
       collect_all(kHelperToken, Rest::required);
       g_arena.purge(decay_ms(), Arena::kAll, kHelperToken);
     } while (much_is_free());
     g_helper_runs.store(0, std::memory_order_seq_cst);
     // What was freed just now may have counted on this thread: stay, unless another is about to start.
     no = 0;
-  } while (much_is_free() && g_helper_runs.compare_exchange_strong(no, 1));
+  } while (g_stop.load() == 0 && much_is_free() && g_helper_runs.compare_exchange_strong(no, 1));
 }
 
 // Without a helper (the system would not give a thread), those who free do its work now and then.
@@ -73,14 +78,25 @@ void decay_here() {
   g_arena.purge(decay_ms());
 }
 
-void start_helper() {
-  uint32_t no = 0;
-  if (!g_helper_runs.compare_exchange_strong(no, 1, std::memory_order_relaxed)) return;
+// A program that has made no thread gets none: what asks for a process of one thread (name spaces, raw forks, sandboxes
+// that never saw a thread made) finds it so.
+bool helper_is_wanted() { return g_unwanted.load() == 0 && !platform::is_single_threaded(); }
+
+bool make_helper() {
+  LockGuard guard(g_starting);
   // The one before may be on its last instructions.
-  for (unsigned attempt = 0; attempt < 110; ++attempt) {
-    if (platform::start_helper(help_until_idle)) return;
+  for (unsigned attempt = 0; attempt < 110 && helper_is_wanted(); ++attempt) {
+    if (platform::start_helper(help_until_idle)) return true;
     platform::back_off(attempt);
   }
+  return false;
+}
+
+void start_helper() {
+  uint32_t no = 0;
+  if (!helper_is_wanted()) return decay_here();
+  if (!g_helper_runs.compare_exchange_strong(no, 1, std::memory_order_relaxed)) return;
+  if (make_helper()) return;
   g_helper_runs.store(0, std::memory_order_relaxed);
   decay_here();
 }
@@ -121,9 +137,44 @@ size_t trim() {
   return g_arena.purge(0);
 }
 
+// A handler may have interrupted the start of one: it is made, or not, and then ended.
+void do_without_helper() {
+  ThreadToken token = platform::thread_token();
+  bool within = g_starting.held_by(token);
+  if (!within) g_starting.acquire(token);
+  g_unwanted.fetch_add(1);
+  g_stop.store(1);
+  if (!within) g_starting.release();
+  platform::stop_helper(g_stop);
+}
+
+WithoutHelper::WithoutHelper() { do_without_helper(); }
+
+WithoutHelper::~WithoutHelper() {
+  if (g_unwanted.fetch_sub(1) == 1) g_stop.store(0);
+}
+
+// What a signal handler interrupted may hold the lock.
+static bool may_return_here() {
+  return platform::is_single_threaded() && !g_arena.lock().held_by(platform::thread_token());
+}
+
+bool is_left_to_waiting() {
+  if (!much_is_free() || torn() || !may_return_here()) return false;
+  decay_here();
+  return much_is_free();
+}
+
+void return_while_waiting() {
+  if (!may_return_here()) return;
+  collect_all(platform::thread_token(), Rest::not_required);
+  g_arena.purge(0);
+}
+
 void after_fork_in_child() {
   platform::forget_helper();
   g_helper_runs.store(0, std::memory_order_relaxed);
+  g_starting.release();
 }
 
 }  // namespace rh::idle

@@ -20,6 +20,25 @@ bool reclaim();
 // Returns at once what can be returned. Gives the bytes.
 size_t trim();
 
+// While one lives no helper thread is there, and what is due is returned by those who free.
+class WithoutHelper {
+ public:
+  WithoutHelper();
+  ~WithoutHelper();
+  WithoutHelper(const WithoutHelper&) = delete;
+  WithoutHelper& operator=(const WithoutHelper&) = delete;
+};
+
+// The same from now on.
+void do_without_helper();
+
+// Whether a thread about to wait is to return memory itself: it is the only one, and nobody would start a helper. What
+// has been free for decay_ms() goes back at once; what has not may when the thread has waited. In signal handlers too.
+bool is_left_to_waiting();
+
+// By such a thread, having waited for decay_ms(): returns what is free.
+void return_while_waiting();
+
 void after_fork_in_child();
 
 }  // namespace rh::idle

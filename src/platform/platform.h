@@ -103,12 +103,19 @@ void wake(const std::atomic<uint32_t>& word);
 // must not allocate. True when it runs; false when it could not be made or an earlier one is not quite gone.
 bool start_helper(void (*main)());
 
+// Ends the helper and comes back when it is gone. `stop` is what makes its main return: a word it waits on, not 0 by now.
+// Not for the helper itself.
+void stop_helper(const std::atomic<uint32_t>& stop);
+
 // To be called in a forked child: no helper runs here.
 void forget_helper();
 
 // True once the process is ending in a way that has stopped every thread but the calling one, wherever it was: a lock
 // that one of them holds will never be released.
 bool others_are_gone();
+
+// To be called when the library is loaded: asks the OS what a thread may not ask later, in a sandbox closed by then.
+void prepare();
 
 // Ownership of something by a thread, for as long as the thread lives. It passes on by itself when the thread
 // ends, however it ends: there is nothing to call.

@@ -7,6 +7,8 @@
 
 #include "base/bits.h"
 #include "entry/foreign.h"
+#include "entry/linux/privileges.h"
+#include "entry/linux/waits.h"
 #include "platform/report.h"
 
 // Weak: absent from other C libraries, and from statically linked programs.
@@ -51,6 +53,8 @@ void resolve() {
   find(&g_next.free, "free");
   find(&g_next.reallocate, "realloc");
   find(&g_next.usable_size, "malloc_usable_size");
+  waits::resolve();
+  privileges::stand_in();
 }
 
 void set_errno(int error) { errno = error; }

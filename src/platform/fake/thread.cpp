@@ -205,6 +205,15 @@ bool start_helper(void (*main)()) {
   return true;
 }
 
+void stop_helper(const std::atomic<uint32_t>& stop) {
+  Guard guard(g_mutex);
+  if (stop.load() == 0) broken("the helper is not told to end", 0, 0);
+  if (g_helper == Helper::wanted) set_helper(Helper::none);
+  if (g_helper == Helper::waits) set_helper(Helper::runs);
+  until_helper_rests();
+  if (g_helper != Helper::none) broken("the helper goes on though it is told to end", 0, 0);
+}
+
 void forget_helper() { g_helper = Helper::none; }
 
 namespace {
@@ -215,6 +224,8 @@ std::atomic<uint32_t>& owner_of(unsigned char* storage) {
 }
 
 }  // namespace
+
+void prepare() {}
 
 void Ownership::reset() { owner_of(storage_).store(0); }
 

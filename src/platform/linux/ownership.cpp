@@ -158,6 +158,8 @@ void note_released(void*) {}
 
 }  // namespace
 
+void prepare() { this_thread(); }
+
 void Ownership::reset() {
   static_assert(sizeof(Owned) <= sizeof(storage_));
   owned_in(storage_).word.store(0, std::memory_order_relaxed);

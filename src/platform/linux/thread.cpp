@@ -200,7 +200,25 @@ static long clone_helper(void (*main)()) {
   return result;
 }
 
-static bool launch(void (*main)()) { return !is_error(clone_helper(main)); }
+static constinit std::atomic<void (*)()> g_helper_main{nullptr};
+
+// Without capabilities: it outlives those of a thread that gives them up without the C library's knowing.
+static void run_helper() {
+  struct {
+    uint32_t version;
+    int thread;
+  } self = {0x20080522 /* _LINUX_CAPABILITY_VERSION_3 */, 0};
+  struct {
+    uint32_t effective, permitted, inheritable;
+  } none[2] = {};
+  system_call(SYS_capset, reinterpret_cast<long>(&self), reinterpret_cast<long>(none));
+  g_helper_main.load(std::memory_order_relaxed)();
+}
+
+static bool launch(void (*main)()) {
+  g_helper_main.store(main, std::memory_order_relaxed);
+  return !is_error(clone_helper(run_helper));
+}
 
 #else
 
@@ -220,6 +238,13 @@ static bool launch(void (*main)()) {
 }
 
 #endif
+
+void stop_helper(const std::atomic<uint32_t>& stop) {
+  for (unsigned attempt = 0; g_helper_alive.load(std::memory_order_acquire) != 0; ++attempt) {
+    wake(stop);
+    back_off(attempt);
+  }
+}
 
 bool start_helper(void (*main)()) {
   uint32_t none = 0;

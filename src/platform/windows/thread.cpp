@@ -153,6 +153,8 @@ void stop_helper() {
   g_helper.store(kNone, std::memory_order_relaxed);
 }
 
+void stop_helper(const std::atomic<uint32_t>&) { stop_helper(); }
+
 // There is no fork.
 void on_fork(void (*)(), void (*)(), void (*)()) {}
 std::atomic<uint32_t>* make_shared_counter() { return nullptr; }

@@ -1,0 +1,123 @@
+// Sandboxes, name spaces and capabilities: what the C library hands to the kernel as it is.
+#include "entry/linux/privileges.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <type_traits>
+
+#include "entry/linux/alone.h"
+#include "entry/linux/sandbox.h"
+#include "platform/linux/syscall.h"
+
+#define RH_EXPORT extern "C" [[gnu::visibility("default")]]
+
+using namespace rh;
+
+namespace {
+
+long answer(long result) {
+  if (!platform::is_error(result)) return result;
+  errno = static_cast<int>(-result);
+  return -1;
+}
+
+// The next function, or the kernel where that is not to be found.
+template <typename Function, typename... Arguments>
+auto next_or_kernel(NextFunction<Function>& next, long number, Arguments... arguments) {
+  Function* function = next.get();
+  if (function != nullptr) return function(arguments...);
+  auto word = [](auto argument) -> long {
+    if constexpr (std::is_pointer_v<decltype(argument)>) {
+      return reinterpret_cast<long>(argument);
+    } else {
+      return argument;
+    }
+  };
+  return static_cast<decltype(function(arguments...))>(
+      answer(platform::system_call(number, word(arguments)...)));
+}
+
+// When a sandbox is closed, nobody makes a helper any more.
+template <typename Call>
+auto close_sandbox(Call call) {
+  idle::WithoutHelper alone;
+  auto result = call();
+  if (result >= 0) {
+    sandbox::note_closing();
+    idle::do_without_helper();
+  }
+  return result;
+}
+
+}  // namespace
+
+// Being called, it brings this file into programs that link the archive.
+void privileges::stand_in() {}
+
+RH_ALONE(int, capset, (void* header, const void* data),
+         next_or_kernel(g_capset, SYS_capset, header, data))
+RH_ALONE(int, unshare, (int flags), next_or_kernel(g_unshare, SYS_unshare, flags))
+RH_ALONE(int, setns, (int file, int kind), next_or_kernel(g_setns, SYS_setns, file, kind))
+
+static constinit NextFunction<int(int, long, long, long, long)> g_prctl{"prctl"};
+
+RH_EXPORT int prctl(int option, ...) {
+  va_list given;
+  va_start(given, option);
+  long a = va_arg(given, long), b = va_arg(given, long), c = va_arg(given, long),
+       d = va_arg(given, long);
+  va_end(given);
+  auto call = [=] { return next_or_kernel(g_prctl, SYS_prctl, option, a, b, c, d); };
+  switch (option) {
+  case PR_SET_SECCOMP:
+    return close_sandbox(call);
+  case PR_SET_NO_NEW_PRIVS:
+  case PR_CAPBSET_DROP:
+  case PR_SET_SECUREBITS:
+  case PR_CAP_AMBIENT: {
+    idle::WithoutHelper alone;
+    return call();
+  }
+  default:
+    return call();
+  }
+}
+
+// What the C library has no function for, programs ask for by number.
+#if !defined(__i386__)  // where a system call here has five arguments at most
+
+static constinit NextFunction<long(long, long, long, long, long, long, long)> g_syscall{"syscall"};
+
+static bool changes_rights(long number) {
+  constexpr long kLandlockRestrictSelf = 446;
+  constexpr long kNumbers[] = {SYS_setuid,           SYS_setreuid, SYS_setresuid, SYS_setfsuid,
+                               SYS_setgid,           SYS_setregid, SYS_setresgid, SYS_setfsgid,
+                               SYS_setgroups,        SYS_capset,   SYS_unshare,   SYS_setns,
+                               kLandlockRestrictSelf};
+  for (long one : kNumbers) {
+    if (one == number) return true;
+  }
+  return false;
+}
+
+RH_EXPORT long syscall(long number, ...) {
+  va_list given;
+  va_start(given, number);
+  long a = va_arg(given, long), b = va_arg(given, long), c = va_arg(given, long),
+       d = va_arg(given, long), e = va_arg(given, long), f = va_arg(given, long);
+  va_end(given);
+  auto call = [=]() -> long {
+    if (auto* next = g_syscall.get()) return next(number, a, b, c, d, e, f);
+    return answer(platform::system_call(number, a, b, c, d, e, f));
+  };
+  if (number == SYS_seccomp || (number == SYS_prctl && a == PR_SET_SECCOMP))
+    return close_sandbox(call);
+  if (!changes_rights(number)) return call();
+  idle::WithoutHelper alone;
+  return call();
+}
+
+#endif
