@@ -127,7 +127,8 @@ void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 
 // ---- the process ------------------------------------------------------------------------------
 
-// The environment's value, or NULL. Valid until the next call where the environment is not set up yet.
+// The environment's value, or NULL. Valid until the next call where the environment is not set up yet. NULL for every
+// name in a process with more privileges than who started it: the environment is that one's.
 const char* environment(const char* name);
 
 void write_error(const char* text, size_t length);

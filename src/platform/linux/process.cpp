@@ -84,6 +84,7 @@ const char* early_environment(const char* name) {
 }  // namespace
 
 const char* environment(const char* name) {
+  if (getauxval(AT_SECURE) != 0) return nullptr;
   if (environ == nullptr) return early_environment(name);
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (const char* value = value_of(*entry, name)) return value;

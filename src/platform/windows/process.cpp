@@ -50,6 +50,7 @@ uint64_t process_id() { return GetCurrentProcessId(); }
 const char* environment(const char* name) {
   KeepLastError keep;
   static char value[kMostText];
+  if (is_raised()) return nullptr;
   Wide wide_name, wide_value;
   if (!widen(name, &wide_name)) return nullptr;
   DWORD length = GetEnvironmentVariableW(wide_name.text, wide_value.text, kMostText);
