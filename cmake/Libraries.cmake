@@ -90,7 +90,9 @@ target_link_libraries(reheap_override_objects PRIVATE reheap_dialect reheap_no_e
 if(NOT WIN32)
   add_library(reheap SHARED
     $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects>
-    ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp)
+    ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/loader.cpp)
+  set_source_files_properties(${REHEAP_SRC}/entry/linux/loader.cpp PROPERTIES
+    COMPILE_OPTIONS "-foptimize-sibling-calls;-fno-exceptions")
   reheap_public(reheap reheap)
   target_link_libraries(reheap PRIVATE $<BUILD_INTERFACE:reheap_dialect>
                                        ${REHEAP_SYSTEM_LIBRARIES})
