@@ -64,6 +64,7 @@ namespace {
 
 void begin() {
   start();
+  options::refuse_unknown_variables();
   registry::loaded();
   foreign::resolve();
   if (options::verbose()) {

@@ -131,6 +131,10 @@ void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 // name in a process with more privileges than who started it: the environment is that one's.
 const char* environment(const char* name);
 
+// Calls `visit` with each "NAME=value" of the environment, long values cut off; with none where environment() gives none.
+// Unlike the rest of the contract this may allocate, and the environment has to be set up.
+void each_variable(void (*visit)(const char* entry));
+
 void write_error(const char* text, size_t length);
 
 // Replaces the file's content by what `produce` writes. False when the file cannot be opened.

@@ -92,6 +92,11 @@ const char* environment(const char* name) {
   return nullptr;
 }
 
+void each_variable(void (*visit)(const char* entry)) {
+  if (environ == nullptr || getauxval(AT_SECURE) != 0) return;
+  for (char** entry = environ; *entry != nullptr; ++entry) visit(*entry);
+}
+
 void write_error(const char* text, size_t length) { write_all(2, text, length); }
 
 FileWriter::FileWriter(const char* path)

@@ -60,6 +60,27 @@ const char* environment(const char* name) {
   return written == 0 ? nullptr : value;
 }
 
+void each_variable(void (*visit)(const char* entry)) {
+  KeepLastError keep;
+  wchar_t* all = is_raised() ? nullptr : GetEnvironmentStringsW();
+  if (all == nullptr) return;
+  for (const wchar_t* wide = all; *wide != 0; wide += lstrlenW(wide) + 1) {
+    char entry[kMostText];
+    int length = 0;
+    for (bool name = true; length < kMostText - 1 && wide[length] != 0; ++length) {
+      wchar_t character = wide[length];
+      name = name && character != '=';
+      // Names have no case there.
+      bool small = name && character >= 'a' && character <= 'z';
+      entry[length] =
+          character > 0x7e ? '?' : static_cast<char>(small ? character - 32 : character);
+    }
+    entry[length] = 0;
+    visit(entry);
+  }
+  FreeEnvironmentStringsW(all);
+}
+
 void write_error(const char* text, size_t length) {
   KeepLastError keep;
   HANDLE file = GetStdHandle(STD_ERROR_HANDLE);
