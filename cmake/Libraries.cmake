@@ -103,8 +103,10 @@ if(NOT WIN32)
     -Wl,-z,defs -Wl,-z,now -Wl,-z,relro
     -Wl,-z,nodelete # blocks outlive a dlclose
     -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL -Wl,--as-needed)
-  # A program that leaves malloc to its libraries names no symbol of ours: link us all the same.
-  target_link_options(reheap INTERFACE -Wl,--no-as-needed)
+  # A program that leaves malloc to its libraries names no symbol of ours: link us all the same. In one word, which CMake
+  # leaves whole and at its place: the parent's other libraries are linked as the parent says.
+  target_link_libraries(reheap INTERFACE
+    "-Wl,--push-state,--no-as-needed,$<TARGET_FILE:$<TARGET_NAME:reheap>>,--pop-state")
   add_library(reheap::reheap ALIAS reheap)
 endif()
 
