@@ -1,9 +1,8 @@
-// The process: clock, environment, files, its end.
+// The process: environment, files, its end.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -13,12 +12,6 @@
 extern "C" char** environ;
 
 namespace rh::platform {
-
-uint64_t now_ms() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
-}
 
 uint64_t random_seed() {
   uint64_t seed = 0;

@@ -59,39 +59,29 @@ void apply(const std::vector<Limit>& limits) {
 }
 
 // Where the words lie that the kernel put on the stack of a program that has not run yet.
-off_t first_words_of(pid_t process) {
+long* first_words_of(pid_t process) {
   const std::string path = "/proc/" + std::to_string(process) + "/stat";
   std::string line = contents(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   constexpr int kStartOfStack = 28;  // counted from 1; the second is the name, in parentheses
   std::size_t at = line.rfind(')') + 1;
   for (int field = 3; field < kStartOfStack; ++field) at = line.find(' ', at + 1);
-  return static_cast<off_t>(std::strtoull(line.c_str() + at, nullptr, 10));
+  return reinterpret_cast<long*>(std::strtoul(line.c_str() + at, nullptr, 10));
 }
 
 // Lets a child go that waits behind its exec, with AT_SECURE set among what the kernel tells it. So no file needs to be
 // setuid, and nobody has to be root.
 bool let_go_raised(pid_t process) {
-  using Word = unsigned long;
   int status = 0;
   if (waitpid(process, &status, 0) != process || !WIFSTOPPED(status)) return false;
-  const std::string path = "/proc/" + std::to_string(process) + "/mem";
-  const int memory = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  off_t at = first_words_of(process);
-  auto next = [&] {
-    Word word = 0;
-    const ssize_t got = pread(memory, &word, sizeof word, at);
-    at += got;
-    return got == sizeof word ? word : 0;
-  };
+  long* at = first_words_of(process);
+  auto next = [&] { return ptrace(PTRACE_PEEKDATA, process, at++, nullptr); };
   next();  // the count of arguments
   while (next() != 0) continue;
   while (next() != 0) continue;  // the environment
-  Word kind = 0;
+  long kind = 0;
   while ((kind = next()) != AT_NULL && kind != AT_SECURE) next();
-  const Word yes = 1;
   const bool told =
-      kind == AT_SECURE && pwrite(memory, &yes, sizeof yes, at) == static_cast<ssize_t>(sizeof yes);
-  close(memory);
+      kind == AT_SECURE && ptrace(PTRACE_POKEDATA, process, at, reinterpret_cast<void*>(1)) == 0;
   return ptrace(PTRACE_DETACH, process, nullptr, nullptr) == 0 && told;
 }
 
