@@ -93,9 +93,12 @@ target_link_libraries(reheap_override_objects PRIVATE reheap_dialect reheap_no_e
 if(NOT WIN32)
   # Beside a file that is built with exceptions.
   set_source_files_properties(${REHEAP_SRC}/entry/linux/credentials.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
+  set_source_files_properties(${REHEAP_SRC}/entry/linux/loader.cpp PROPERTIES
+    COMPILE_OPTIONS "-foptimize-sibling-calls;-fno-exceptions")
   add_library(reheap SHARED
     $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects>
-    ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/credentials.cpp)
+    ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/credentials.cpp
+    ${REHEAP_SRC}/entry/linux/loader.cpp)
   reheap_public(reheap reheap)
   target_link_libraries(reheap PRIVATE $<BUILD_INTERFACE:reheap_dialect>
                                        ${REHEAP_SYSTEM_LIBRARIES})
@@ -106,8 +109,10 @@ if(NOT WIN32)
     -Wl,-z,defs -Wl,-z,now -Wl,-z,relro
     -Wl,-z,nodelete # blocks outlive a dlclose
     -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL -Wl,--as-needed)
-  # A program that leaves malloc to its libraries names no symbol of ours: link us all the same.
-  target_link_options(reheap INTERFACE -Wl,--no-as-needed)
+  # A program that leaves malloc to its libraries names no symbol of ours: link us all the same. In one word, which CMake
+  # leaves whole and at its place: the parent's other libraries are linked as the parent says.
+  target_link_libraries(reheap INTERFACE
+    "-Wl,--push-state,--no-as-needed,$<TARGET_FILE:$<TARGET_NAME:reheap>>,--pop-state")
   add_library(reheap::reheap ALIAS reheap)
 endif()
 

@@ -137,7 +137,10 @@ class Examination {
   bool reached() const { return json_.value("reached", false); }
 
   void print() const {
-    const std::string text = options_.json ? json_.dump(2) + "\n" : report_text(json_);
+    // Names of files are bytes, JSON is UTF-8.
+    const std::string text = options_.json
+                                 ? json_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                                 : report_text(json_);
     fwrite(text.data(), 1, text.size(), stdout);
   }
 

@@ -10,3 +10,6 @@ for language in C CXX; do
   "$cmake" --build "$build"
   "$(dirname "$cmake")/ctest" --test-dir "$build" --output-on-failure --no-tests=error
 done
+
+# As a folder of another project's.
+"$cmake" -S "$sources/cmake/parent" -B "$work/parent" -G Ninja -DREHEAP="$sources/.." >"$work/parent.log"

@@ -193,15 +193,15 @@ bool Realm::reserve_more(size_t least) {
 
 bool Realm::open() {
   opened_ = true;
-  bool placed = wanted_.place == Window::Place::anywhere ? open_anywhere() : open_window();
-  if (placed) return true;
-  if (wanted_.place != Window::Place::anywhere) {
+  bool placed = wanted_.place != Window::Place::anywhere && open_window();
+  if (!placed && wanted_.place != Window::Place::anywhere) {
     Text message;
     report(message << "REHEAP_WINDOW_AT: no room there; the heap lies where the system puts it");
-    if (open_anywhere()) return true;
+    wanted_.place = Window::Place::anywhere;
   }
-  opened_ = false;
-  return false;
+  opened_ = placed || open_anywhere();
+  if (opened_ && wanted_.size > window_size()) wanted_.size = window_size();
+  return opened_;
 }
 
 bool Realm::open_anywhere() {

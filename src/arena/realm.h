@@ -117,6 +117,9 @@ class Realm {
   // False once memory has been taken: too late.
   bool set_window(const Window& window);
 
+  // What was set, or became of it.
+  const Window& window() const { return wanted_; }
+
   // Address space at hand that needs no reservation; where pieces do not follow each other, take it before
   // asking for more than it holds.
   Units room() const { return Units{(reserved_end_ - frontier_) >> kUnitShift}; }

@@ -35,16 +35,41 @@ Text& Text::hex(uint64_t value) {
   return *this;
 }
 
+namespace {
+
+// How many bytes of UTF-8 (RFC 3629) the character at `text` takes; 0 when it is none.
+size_t character_length(const char* text) {
+  auto byte = [text](size_t at) { return static_cast<unsigned char>(text[at]); };
+  unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  for (size_t at = 1; at < length; ++at) {
+    if ((byte(at) & 0xc0) != 0x80) return 0;
+  }
+  unsigned second = byte(1);
+  bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  bool surrogate = first == 0xed && second > 0x9f;
+  bool beyond = first == 0xf4 && second > 0x8f;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+}  // namespace
+
 Text& Text::quoted(const char* text) {
   *this << '"';
-  for (; *text != 0; ++text) {
+  while (*text != 0) {
     unsigned char byte = static_cast<unsigned char>(*text);
+    size_t length = character_length(text);
     if (byte < 0x20) {
       *this << "\\u00" << "0123456789abcdef"[byte >> 4] << "0123456789abcdef"[byte & 15];
-      continue;
+    } else if (length == 0) {
+      *this << "\\ufffd";
+    } else {
+      if (*text == '"' || *text == '\\') *this << '\\';
+      for (size_t at = 0; at < length; ++at) *this << text[at];
     }
-    if (*text == '"' || *text == '\\') *this << '\\';
-    *this << *text;
+    text += length == 0 ? 1 : length;
   }
   return *this << '"';
 }

@@ -21,7 +21,7 @@ class Text {
   Text& operator<<(const char* text);
   Text& decimal(uint64_t value);
   Text& hex(uint64_t value);
-  // A JSON string, quoted and escaped.
+  // A JSON string, quoted and escaped. Bytes that are no UTF-8 become U+FFFD, one each.
   Text& quoted(const char* text);
 
   void flush();

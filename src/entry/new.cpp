@@ -1,6 +1,7 @@
 // Every operator new and delete.
 #include <new>
 
+#include "base/bits.h"
 #include "entry/bad_alloc.h"
 #include "entry/rules.h"
 
@@ -35,6 +36,9 @@ template <typename Allocate>
   }
 }
 
+// As libstdc++: no memory has an alignment that is no power of two, and the new-handler is not asked for it.
+bool is_possible(std::align_val_t alignment) { return is_power_of_two(number(alignment)); }
+
 void* make_aligned(size_t size, std::align_val_t alignment) {
   return number(alignment) > kMaxAlignment ? nullptr
                                            : rh::allocate_aligned(number(alignment), size);
@@ -52,16 +56,18 @@ RH_INLINE void* make_quietly(size_t size) {
 
 // What every block is aligned to is also asked for by name, a lot: by LLVM's containers for one.
 RH_INLINE bool comes_by_itself(std::align_val_t alignment) {
-  return number(alignment) <= kBlockAlign;
+  return number(alignment) <= kBlockAlign && is_possible(alignment);
 }
 
 void* make(size_t size, std::align_val_t alignment) {
   if (comes_by_itself(alignment)) return make(size);
+  if (!is_possible(alignment)) throw_bad_alloc();
   return allocate_or_throw(size, [=] { return make_aligned(size, alignment); });
 }
 
 void* make_quietly(size_t size, std::align_val_t alignment) noexcept {
   if (comes_by_itself(alignment)) return make_quietly(size);
+  if (!is_possible(alignment)) return nullptr;
   return allocate_or_null(size, [=] { return make_aligned(size, alignment); });
 }
 

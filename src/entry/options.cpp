@@ -126,14 +126,18 @@ constexpr Option kOptions[] = {
      [](const char* value) { return set_path(value, &g_doctor); }, false},
 };
 
+constexpr char kPrefix[] = "REHEAP_";
+constexpr size_t kPrefixLength = sizeof(kPrefix) - 1;
+
 // "decay_ms" -> "REHEAP_DECAY_MS"
 struct VariableName {
   char text[32];
 };
 
 VariableName variable_of(const char* name) {
-  VariableName variable = {"REHEAP_"};
-  char* to = variable.text + 7;
+  VariableName variable = {};
+  __builtin_memcpy(variable.text, kPrefix, kPrefixLength);
+  char* to = variable.text + kPrefixLength;
   for (; *name != 0; ++name) {
     *to++ = *name >= 'a' && *name <= 'z' ? static_cast<char>(*name - 'a' + 'A') : *name;
   }
@@ -162,6 +166,35 @@ void refuse_unknown(const char* name) {
   report(message);
 }
 
+// How names begin that the command, the lab and the project's own tools read.
+constexpr const char* kOfTools[] = {"LIBRARY", "RECORD", "WITNESS", "LAB", "CACHE", "TEST", "WINE"};
+
+bool begins_with(const char* text, const char* with) {
+  while (*with != 0 && *text == *with) ++text, ++with;
+  return *with == 0;
+}
+
+bool is_known(const char* entry) {
+  for (const Option& option : kOptions) {
+    VariableName variable = variable_of(option.name);
+    if (begins_with(entry, variable.text) && entry[__builtin_strlen(variable.text)] == '=')
+      return true;
+  }
+  for (const char* word : kOfTools) {
+    if (begins_with(entry + kPrefixLength, word)) return true;
+  }
+  return false;
+}
+
+void look_at_variable(const char* entry) {
+  if (!begins_with(entry, kPrefix) || is_known(entry)) return;
+  Text message;
+  while (*entry != 0 && *entry != '=') message << *entry++;
+  message << " is no option; there are:";
+  for (const Option& option : kOptions) message << ' ' << variable_of(option.name).text;
+  report(message);
+}
+
 void refuse_late(const Option& option) {
   Text message;
   message << option.name << " can only be set in the environment (" << variable_of(option.name).text
@@ -177,6 +210,8 @@ void load() {
     if (value != nullptr && *value != 0) set(option.name, value, When::starting);
   }
 }
+
+void refuse_unknown_variables() { platform::each_variable(look_at_variable); }
 
 bool set(const char* name, const char* value, When when) {
   const Option* option = find(name);
@@ -204,8 +239,8 @@ void describe(Json& json) {
   json.number("decay_ms", idle::decay_ms());
   json.boolean("verbose", g_verbose);
   json.string("stats", g_stats.text);
-  json.number("window", g_window.size);
-  json.string("window_at", kPlaces[static_cast<int>(g_window.place)]);
+  json.number("window", g_realm.window().size);
+  json.string("window_at", kPlaces[static_cast<int>(g_realm.window().place)]);
 }
 
 }  // namespace rh::options

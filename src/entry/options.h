@@ -12,6 +12,9 @@ enum class When : unsigned char { starting, running };
 // Reads REHEAP_… from the environment. What is wrong is reported and ignored.
 void load();
 
+// Names what in the environment looks like an option and is none. Unlike load() this may allocate.
+void refuse_unknown_variables();
+
 // By its name in lower case without the prefix. False and reported when it cannot be.
 bool set(const char* name, const char* value, When when);
 

@@ -70,6 +70,7 @@ namespace {
 void begin() {
   start();
   platform::prepare();
+  options::refuse_unknown_variables();
   registry::loaded();
   foreign::resolve();
   if (options::verbose()) {

@@ -296,11 +296,7 @@ static Span* head_of(const void* pointer) {
   if (span == nullptr) return nullptr;
   SpanKind kind = span->kind.load();
   if (kind == SpanKind::slab || kind == SpanKind::interior) return slab::head(span);
-  // Units inside a large span look unused: its head is the next thing before them.
-  Span* head = span;
-  while (head != g_realm.first() && head->kind.load() == SpanKind::none) --head;
-  bool inside = head->kind.load() == SpanKind::large && span < head + head->units;
-  return inside ? head : nullptr;
+  return large::head_of(span);
 }
 
 bool owns(const void* pointer) { return head_of(pointer) != nullptr; }

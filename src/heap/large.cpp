@@ -28,6 +28,36 @@ bool worth_moving(size_t bytes) {
   return doublings < 16 && bytes >> doublings >= kLeastMove;
 }
 
+// From a unit inside a block back to its head. The descriptors in between are not touched, but for a few marks: the run of
+// units from the first multiple of 64 on is cut into the largest pieces that are a power of two long and begin at a
+// multiple of their length, at most two of each length, and the first unit of each is marked. So the piece that a unit
+// lies in begins where rounding its number down to some power of two leads.
+constexpr size_t kStep = 64;
+
+size_t index_of(const Span* span) { return static_cast<size_t>(span - g_realm.first()); }
+
+template <typename Visit>
+void each_mark(Span* span, Visit visit) {
+  size_t head = index_of(span), end = head + span->units;
+  size_t pieces_end = align_up(end, kStep);
+  for (size_t at = align_up(head + 1, kStep), length = 0; at < end; at += length) {
+    length = at & -at;
+    while (at + length > pieces_end) length /= 2;
+    visit(g_realm.first() + at);
+  }
+}
+
+void mark(Span* span) {
+  each_mark(span, [span](Span* unit) {
+    unit->units = static_cast<uint32_t>(unit - span);
+    unit->kind.store(SpanKind::inside);
+  });
+}
+
+void unmark(Span* span) {
+  each_mark(span, [](Span* unit) { unit->kind.store(SpanKind::none); });
+}
+
 bool has_owner(const Span* span) { return span->owner.load() != kNobody; }
 
 }  // namespace
@@ -42,8 +72,25 @@ Span* allocate_span(size_t size, size_t alignment, Prefer prefer) {
   if (span == nullptr) return nullptr;
   span->owner.store(kNobody);
   span->requested = size;
+  mark(span);
   span->kind.store(SpanKind::large);
   return span;
+}
+
+void retire(Span* span) {
+  span->kind.store(SpanKind::none);
+  unmark(span);
+}
+
+Span* head_of(Span* unit) {
+  auto unused = [](const Span* span) { return span->kind.load() == SpanKind::none; };
+  size_t index = index_of(unit);
+  Span* head = unit;
+  for (size_t steps = 1; steps < kStep && head != g_realm.first() && unused(head); ++steps) --head;
+  for (size_t length = kStep; unused(head) && length <= index; length *= 2)
+    head = g_realm.first() + align_down(index, length);
+  if (head->kind.load() == SpanKind::inside) head -= head->units;
+  return head->kind.load() == SpanKind::large && unit < head + head->units ? head : nullptr;
 }
 
 void clear(Span* span, size_t size) {
@@ -74,7 +121,7 @@ void free(Span* span) {
   if (has_owner(span)) {
     shared::forget_large(span);
   }
-  span->kind.store(SpanKind::none);
+  retire(span);
   g_arena.free(span);
   idle::note_free();
 }
@@ -83,11 +130,16 @@ bool resize_in_place(Span* span, size_t size, Fit fit) {
   if (size > kMaxRequest || (fit == Fit::close && size <= kMaxSmall)) return false;
   Units wanted = Units::holding(size == 0 ? 1 : size);
   Units present{span->units};
-  if (wanted > present && (wanted.count > UINT32_MAX || !g_arena.lengthen(span, wanted)))
-    return false;
-  if (wanted < present) {
-    g_arena.free(g_arena.cut(span, wanted));
-    idle::note_free();
+  if (wanted != present) {
+    unmark(span);
+    bool can = wanted < present || (wanted.count <= UINT32_MAX && g_arena.lengthen(span, wanted));
+    Span* rest = wanted < present ? g_arena.cut(span, wanted) : nullptr;
+    mark(span);
+    if (!can) return false;
+    if (rest != nullptr) {
+      g_arena.free(rest);
+      idle::note_free();
+    }
   }
   span->requested = size;
   return true;
@@ -106,7 +158,7 @@ void* resize_by_moving(Span* span, size_t size) {
     return nullptr;
   }
   g_moves.fetch_add(1, std::memory_order_relaxed);
-  span->kind.store(SpanKind::none);
+  retire(span);
   g_arena.free(span);
   return start_of(target);
 }

@@ -15,6 +15,12 @@ void* resize_by_moving(Span* span, size_t size);
 // The span behind allocate(), for a heap that keeps a list.
 Span* allocate_span(size_t size, size_t alignment, Prefer prefer);
 
+// A large block's span becomes an allocated span that is no block any longer, as Arena::free takes it.
+void retire(Span* span);
+
+// The head of the large block that a unit lies in, or null. Not a slab's unit.
+Span* head_of(Span* unit);
+
 // Which memory to take for a block of `size` bytes that is to read as zero: for all but the largest, clearing warm memory
 // is cheaper than faulting in what the OS has cleared, and what is warm and passed over would only go back to the OS.
 Prefer preferred_for_zero(size_t size);

@@ -89,7 +89,7 @@ void destroy(Heap* heap) {
     destroy_slabs(heap->full);
     while (Span* span = heap->large.pop_front()) {
       span->owner.store(nullptr);
-      span->kind.store(SpanKind::none);
+      large::retire(span);
       g_arena.free(span);
     }
     while (Span* span = heap->stash.pop_front()) g_arena.free(span);

@@ -155,8 +155,13 @@ bool renew(uintptr_t address, size_t size);
 
 // ---- the process ------------------------------------------------------------------------------
 
-// The environment's value, or NULL. Valid until the next call where the environment is not set up yet.
+// The environment's value, or NULL. Valid until the next call where the environment is not set up yet. NULL for every
+// name in a process with more privileges than who started it: the environment is that one's.
 const char* environment(const char* name);
+
+// Calls `visit` with each "NAME=value" of the environment, long values cut off; with none where environment() gives none.
+// Unlike the rest of the contract this may allocate, and the environment has to be set up.
+void each_variable(void (*visit)(const char* entry));
 
 void write_error(const char* text, size_t length);
 

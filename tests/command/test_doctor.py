@@ -29,7 +29,7 @@ class DoctorTest(CommandTest):
         self.assertEqual(findings["reached"], status == 0)
         text = call("doctor", *named, *options, *after, env=env or environment())
         self.assertEqual((text.returncode, text.stderr), (status, b""))
-        last = text.stdout.decode().splitlines()[-1]
+        last = text.stdout.decode(errors="replace").splitlines()[-1]
         self.assertRegex(last, r"^reached +yes$" if status == 0 else r"^reached +no: .")
         if status != 0:
             self.assertTrue(last.endswith(findings["reason"]), last)
@@ -195,6 +195,19 @@ class WhatItFinds(DoctorTest):
         self.assertEqual(findings["program"]["chain"], [by_env, "/usr/bin/env", SHOW])
         shell = self.file("shell", "exit 0\n")
         self.assertEqual(self.fake(shell, status=0)["program"]["chain"], [shell, "/bin/sh"])
+
+    def test_elf_magic_and_no_more(self):
+        findings = self.fake(self.file("cut", "\x7fELF\x02\x01\x01"), status=1)
+        self.assertIn("no ELF program that can be read", findings["reason"])
+
+    def test_names_that_are_no_utf8(self):
+        folder = os.fsencode(self.folder) + b"/gr\xfcn"
+        os.mkdir(folder)
+        program = os.fsdecode(shutil.copy(os.fsencode(SHOW), folder + b"/show"))
+        for library in (FAKE_LIBRARY, ""):
+            report = json.dumps(REPORT | {"version": version()})
+            findings = self.doctor(program, status=0, library=library, env=environment(FAKE_REPORT=report))
+            self.assertIn("gr\ufffdn", findings["program"]["path"])
 
     def test_a_missing_command(self):
         done = call("doctor", f"--library={FAKE_LIBRARY}", "--", "no-such-command-here")

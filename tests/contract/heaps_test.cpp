@@ -32,6 +32,22 @@ namespace {
   return function;
 }
 
+// Far from its ends, where looking at everything in between would take the test's time many times over.
+SCENARIO(api_owns_within_huge) {
+  constexpr std::size_t kHuge =
+      sizeof(void*) == 8 ? std::size_t{200} << 30 : std::size_t{200} << 20;
+  auto* block = static_cast<char*>(RH(rh_malloc)(kHuge));
+  if (block == nullptr) return 0;  // the system does not promise so much
+  for (int round = 0; round < 20000; ++round) {
+    NEED(RH(rh_owns)(block + kHuge / 20000 * static_cast<std::size_t>(round)));
+  }
+  RH(rh_free)(block);
+  NEED(!RH(rh_owns)(block + kHuge / 2));
+  return 0;
+}
+
+TEST(Api, OwnsWithinHugeBlocks) { EXPECT_SCENARIO("api_owns_within_huge", {.deadline = 20}); }
+
 TEST(Api, Version) {
   const std::string expected = std::to_string(RH_VERSION_MAJOR) + '.' +
                                std::to_string(RH_VERSION_MINOR) + '.' +

@@ -94,6 +94,17 @@ std::vector<size_t> alignments_for(const New& form) {
   return {1, 8, 16, 32, 64, 128, 1024, 4096, 65536, MiB};
 }
 
+// As libstdc++ has it.
+TEST(New, AlignmentsThatAreNoPowersOfTwoAreRefused) {
+  for (const size_t alignment : {0, 3, 12, 24, 48, 100, 4097}) {
+    const align_val_t odd{opaque(alignment)};
+    EXPECT_THROW(::operator delete(::operator new(10, odd), odd), std::bad_alloc) << alignment;
+    EXPECT_THROW(::operator delete[](::operator new[](10, odd), odd), std::bad_alloc) << alignment;
+    EXPECT_EQ(::operator new(10, odd, nothrow), nullptr) << alignment;
+    EXPECT_EQ(::operator new[](10, odd, nothrow), nullptr) << alignment;
+  }
+}
+
 TEST(New, EveryFormIsServedByTheLibrary) {
   if (!on_reheap()) GTEST_SKIP() << "they are the C++ library's there";
   for (const New& form : news) {

@@ -94,6 +94,22 @@ TEST(Options, BadValuesNameThemselvesAndTheAllowedAndAreIgnored) {
   }
 }
 
+TEST(Options, AnUnknownNameIsSaid) {
+  const Outcome outcome = run("option_work", {.environment = {{"REHEAP_DECAY", "1"}}});
+  EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
+  EXPECT_EQ(outcome.out, "worked\n");
+  EXPECT_EQ(outcome.err.substr(0, 33), "reheap: REHEAP_DECAY is no option") << outcome.err;
+  EXPECT_NE(outcome.err.find("REHEAP_DECAY_MS"), std::string::npos) << outcome.err;
+  EXPECT_EQ(lines(outcome.err), 1u) << outcome.err;
+}
+
+TEST(Options, NamesOfTheToolsAreLeftAlone) {
+  const Outcome outcome = run("option_work", {.environment = {{"REHEAP_LIBRARY", "/some/where"},
+                                                              {"REHEAP_RECORD_LIMIT", "1"},
+                                                              {"REHEAPING", "1"}}});
+  EXPECT_EQ(outcome.err, "");
+}
+
 TEST(Options, VerbosePrintsOneLineAtTheStart) {
   const Outcome outcome = run("option_work", {.environment = {{"REHEAP_VERBOSE", "1"}}});
   EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
@@ -339,6 +355,24 @@ TEST(Report, SaysWhoServesMalloc) {
     EXPECT_EQ(real_path(report[name].get<std::string>()), expected_server()) << name;
   }
   EXPECT_GT(report["realm"]["reserved"], 0u);
+}
+
+TEST(Report, SaysWhatBecameOfAnImpossibleWindow) {
+  if (narrow) GTEST_SKIP() << "64-bit processes only";
+  const Outcome outcome =
+      run("report_here", {.environment = {{"REHEAP_WINDOW_AT", "low"}, {"REHEAP_WINDOW", "8G"}}});
+  const json report = json::parse(outcome.out, nullptr, false);
+  ASSERT_FALSE(report.is_discarded()) << outcome.describe();
+  EXPECT_NE(outcome.err.find("no room there"), std::string::npos) << outcome.err;
+  EXPECT_EQ(report["options"]["window_at"], "anywhere");
+  EXPECT_EQ(report["options"]["window"], std::uint64_t{8} << 30);
+}
+
+TEST(Report, IsUtf8WhateverItsPaths) {
+  const Outcome outcome = run("report_here", {.environment = {{"REHEAP_STATS", "/no/gr\xfcn"}}});
+  const json report = json::parse(outcome.out, nullptr, false);
+  ASSERT_FALSE(report.is_discarded()) << outcome.describe();
+  EXPECT_EQ(report["options"]["stats"].get<std::string>().substr(0, 6), "/no/gr");
 }
 
 }  // namespace

@@ -58,6 +58,6 @@ static void testify(const char* out) {
 }
 
 __attribute__((constructor)) static void begin(void) {
-  const char* out = getenv("REHEAP_WITNESS");
+  const char* out = secure_getenv("REHEAP_WITNESS");
   if (out) testify(out);
 }

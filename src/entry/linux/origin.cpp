@@ -21,15 +21,27 @@ Path library_of(const void* address) {
   return path;
 }
 
-Path malloc_server() {
-  const void* ours = reinterpret_cast<const void*>(&rh_malloc);
-  void* found = dlsym != nullptr ? dlsym(RTLD_DEFAULT, "malloc") : nullptr;
-  if (found == nullptr) return library_of(ours);
+namespace {
+
+void* found_malloc() { return dlsym != nullptr ? dlsym(RTLD_DEFAULT, "malloc") : nullptr; }
+
+// Its address would not tell: a program that takes it may have put its own in its place.
+bool makes_our_blocks(void* found) {
+  if (found == nullptr) return true;
   void* block = reinterpret_cast<void* (*)(size_t)>(found)(1);
   bool is_ours = rh_owns(block);
   auto free_found = reinterpret_cast<void (*)(void*)>(dlsym(RTLD_DEFAULT, "free"));
   if (free_found != nullptr) free_found(block);
-  return library_of(is_ours ? ours : found);
+  return is_ours;
+}
+
+}  // namespace
+
+bool serves_malloc() { return makes_our_blocks(found_malloc()); }
+
+Path malloc_server() {
+  void* found = found_malloc();
+  return library_of(makes_our_blocks(found) ? reinterpret_cast<const void*>(&rh_malloc) : found);
 }
 
 }  // namespace rh::origin

@@ -87,6 +87,10 @@ uintptr_t image_address() { return g_image; }
 uint64_t process_id() { return static_cast<uint64_t>(getpid()); }
 const char* environment(const char* name) { return getenv(name); }
 
+void each_variable(void (*visit)(const char* entry)) {
+  for (char** entry = environ; *entry != nullptr; ++entry) visit(*entry);
+}
+
 void write_error(const char* text, size_t length) {
   {
     Guard guard(g_mutex);

@@ -1,9 +1,8 @@
-// The process: clock, environment, files, its end.
+// The process: environment, files, its end.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -13,12 +12,6 @@
 extern "C" char** environ;
 
 namespace rh::platform {
-
-uint64_t now_ms() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
-}
 
 uint64_t random_seed() {
   uint64_t seed = 0;
@@ -84,11 +77,17 @@ const char* early_environment(const char* name) {
 }  // namespace
 
 const char* environment(const char* name) {
+  if (getauxval(AT_SECURE) != 0) return nullptr;
   if (environ == nullptr) return early_environment(name);
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (const char* value = value_of(*entry, name)) return value;
   }
   return nullptr;
+}
+
+void each_variable(void (*visit)(const char* entry)) {
+  if (environ == nullptr || getauxval(AT_SECURE) != 0) return;
+  for (char** entry = environ; *entry != nullptr; ++entry) visit(*entry);
 }
 
 void write_error(const char* text, size_t length) { write_all(2, text, length); }

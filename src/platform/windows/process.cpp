@@ -50,6 +50,7 @@ uint64_t process_id() { return GetCurrentProcessId(); }
 const char* environment(const char* name) {
   KeepLastError keep;
   static char value[kMostText];
+  if (is_raised()) return nullptr;
   Wide wide_name, wide_value;
   if (!widen(name, &wide_name)) return nullptr;
   DWORD length = GetEnvironmentVariableW(wide_name.text, wide_value.text, kMostText);
@@ -57,6 +58,27 @@ const char* environment(const char* name) {
   int written =
       WideCharToMultiByte(CP_UTF8, 0, wide_value.text, -1, value, kMostText, nullptr, nullptr);
   return written == 0 ? nullptr : value;
+}
+
+void each_variable(void (*visit)(const char* entry)) {
+  KeepLastError keep;
+  wchar_t* all = is_raised() ? nullptr : GetEnvironmentStringsW();
+  if (all == nullptr) return;
+  for (const wchar_t* wide = all; *wide != 0; wide += lstrlenW(wide) + 1) {
+    char entry[kMostText];
+    int length = 0;
+    for (bool name = true; length < kMostText - 1 && wide[length] != 0; ++length) {
+      wchar_t character = wide[length];
+      name = name && character != '=';
+      // Names have no case there.
+      bool small = name && character >= 'a' && character <= 'z';
+      entry[length] =
+          character > 0x7e ? '?' : static_cast<char>(small ? character - 32 : character);
+    }
+    entry[length] = 0;
+    visit(entry);
+  }
+  FreeEnvironmentStringsW(all);
 }
 
 void write_error(const char* text, size_t length) {

@@ -42,6 +42,9 @@ void note_thread_end();
 // Of the calling thread, which is about to end: the helper ends with it, if the process ends with the helper.
 void keep_exit_code();
 
+// The process has more rights than the one that asked for it.
+bool is_raised();
+
 // Ends the helper thread for good, wherever it is; for a library about to be unloaded.
 void stop_helper();
 

@@ -36,6 +36,8 @@ struct Conditions {
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::vector<Limit> limits = {};
   double deadline = 30;  // seconds, then it is killed
+  bool raised =
+      false;  // is told that it has more privileges than who started it (AT_SECURE); not on Windows
 };
 
 // In a scenario: the smaller of its limits, 0 when it has none.

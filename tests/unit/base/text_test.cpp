@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 namespace rh {
 namespace {
@@ -77,6 +78,27 @@ TEST(Text, FlushPassesOnOnce) {
   text.flush();
   EXPECT_EQ(seen, "once");
   EXPECT_EQ(text.length(), 0u);
+}
+
+TEST(Text, QuotesWhatIsNoUtf8AsReplaced) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"gr\xc3\xbcn \xe2\x82\xac \xf0\x9f\x90\x9f", "gr\xc3\xbcn \xe2\x82\xac \xf0\x9f\x90\x9f"},
+      {"/tmp/\xfc/x", R"(/tmp/\ufffd/x)"},
+      {"\x80", R"(\ufffd)"},                                // what follows a start, alone
+      {"\xc3", R"(\ufffd)"},                                // cut off
+      {"\xe2\x82", R"(\ufffd\ufffd)"},                      // cut off later
+      {"\xe2(x", R"(\ufffd(x)"},                            // interrupted
+      {"\xc0\xaf", R"(\ufffd\ufffd)"},                      // longer than need be
+      {"\xe0\x80\xaf", R"(\ufffd\ufffd\ufffd)"},            // the same
+      {"\xed\xa0\x80", R"(\ufffd\ufffd\ufffd)"},            // half of a pair of UTF-16
+      {"\xf4\x90\x80\x80", R"(\ufffd\ufffd\ufffd\ufffd)"},  // beyond the last character
+      {"\xff", R"(\ufffd)"},
+  };
+  for (const auto& [given, expected] : cases) {
+    Text text;
+    text.quoted(given);
+    EXPECT_EQ(text_of(text), '"' + std::string(expected) + '"');
+  }
 }
 
 TEST(Json, PlacesCommas) {

@@ -36,6 +36,33 @@ TEST(Heap, BlocksOfEverySizeHoldTheirContent) {
   }
 }
 
+TEST(Heap, EveryUnitOfALongBlockIsKnown) {
+  std::vector<void*> fillers;
+  for (size_t units : {3, 63, 64, 65, 127, 130, 1000, 4096, 5000}) {
+    fillers.push_back(
+        allocate(units % 7 * kUnitSize + kMaxSmall + 1));  // another place in the table
+    char* block = static_cast<char*>(allocate(units * kUnitSize));
+    auto all_known = [&](size_t length) {
+      for (size_t unit = 0; unit < length; ++unit) {
+        ASSERT_TRUE(owns(block + unit * kUnitSize + 5)) << unit << " of " << length;
+        ASSERT_EQ(block_start(block + unit * kUnitSize + 5, "test"), block) << unit;
+      }
+      char* behind = block + length * kUnitSize;
+      ASSERT_FALSE(owns(behind) && block_start(behind, "test") == block) << length;
+    };
+    all_known(units);
+    for (size_t length : {units + 200, units / 2 + 3, units + 70}) {
+      if (resize_in_place(block, length * kUnitSize, Fit::loose) != nullptr) all_known(length);
+    }
+    deallocate(block);
+    ASSERT_FALSE(owns(block));
+    ASSERT_FALSE(owns(block + 64 * kUnitSize) &&
+                 block_start(block + 64 * kUnitSize, "test") == block);
+  }
+  for (void* block : fillers) deallocate(block);
+  EXPECT_EQ(figures().large_blocks, 0u);
+}
+
 TEST(Heap, AllComesBack) {
   std::vector<void*> blocks;
   for (int round = 0; round < 3; ++round) {

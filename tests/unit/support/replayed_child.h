@@ -19,7 +19,7 @@ struct Ending {
 
 namespace replay {
 
-constexpr const char* kVariable = "REHEAP_UNIT_ENDINGS";
+constexpr const char* kVariable = "RH_UNIT_ENDINGS";
 
 // The statuses of earlier children, a character each. In a child, all that there are before its own.
 inline std::string& endings() {

@@ -10,12 +10,12 @@ namespace {
 constexpr char kSuffix[] = ".rht";
 
 void read_settings(Settings& to) {
-  const char* path = getenv("REHEAP_RECORD");
+  const char* path = secure_getenv("REHEAP_RECORD");
   if (path && std::strlen(path) < sizeof to.path) std::strcpy(to.path, path);
-  const char* limit = getenv("REHEAP_RECORD_LIMIT");
+  const char* limit = secure_getenv("REHEAP_RECORD_LIMIT");
   to.limit = limit ? std::strtoull(limit, nullptr, 10) : 0;
   if (to.limit == 0) to.limit = UINT64_MAX;
-  const char* children = getenv("REHEAP_RECORD_CHILDREN");
+  const char* children = secure_getenv("REHEAP_RECORD_CHILDREN");
   to.children = !children || std::strcmp(children, "0") != 0;
 }
 

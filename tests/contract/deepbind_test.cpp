@@ -1,0 +1,77 @@
+// Libraries opened with RTLD_DEEPBIND, which look for malloc and free in their own dependencies first.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "support/library.h"
+#include "support/scenario.h"
+
+using namespace contract;
+
+extern "C" void* open_beside(const char* name, int flags);
+extern "C" void* open_beside_in_base(const char* name, int flags);
+
+namespace {
+
+const char* plugin() { return std::getenv("CONTRACT_DEEP_PLUGIN"); }
+
+// As the plugin's file is called, without its folder.
+std::string bare_name() { return std::strrchr(plugin(), '/') + 1; }
+
+void exchange_blocks(void* library) {
+  NEED(library, "%s", dlerror());
+  auto* make = reinterpret_cast<char* (*)(const char*)>(dlsym(library, "deep_make"));
+  auto* release = reinterpret_cast<void (*)(char*)>(dlsym(library, "deep_free"));
+  for (int round = 0; round < 1000; ++round) {
+    const std::string text(static_cast<std::size_t>(round), 'd');
+    char* theirs = make(text.c_str());
+    NEED(text == theirs);
+    free(theirs);
+    release(strdup(text.c_str()));
+  }
+}
+
+SCENARIO(deep_exchange) {
+  exchange_blocks(dlopen(plugin(), RTLD_NOW | RTLD_DEEPBIND));
+  return 0;
+}
+
+SCENARIO(deep_exchange_in_base) {
+  exchange_blocks(dlmopen(LM_ID_BASE, plugin(), RTLD_LAZY | RTLD_DEEPBIND));
+  return 0;
+}
+
+TEST(DeepBind, BlocksGoToAndFro) {
+  EXPECT_SCENARIO("deep_exchange");
+  EXPECT_SCENARIO("deep_exchange_in_base");
+}
+
+// In another namespace there is another C library.
+SCENARIO(deep_namespace) {
+  void* library = dlmopen(LM_ID_NEWLM, plugin(), RTLD_NOW | RTLD_DEEPBIND);
+  NEED(library, "%s", dlerror());
+  auto* make = reinterpret_cast<char* (*)(const char*)>(dlsym(library, "deep_make"));
+  auto* release = reinterpret_cast<void (*)(char*)>(dlsym(library, "deep_free"));
+  char* block = make("apart");
+  NEED(std::strcmp(block, "apart") == 0);
+  release(block);
+  return 0;
+}
+
+TEST(DeepBind, AnotherNamespaceKeepsItsOwn) { EXPECT_SCENARIO("deep_namespace"); }
+
+TEST(DeepBind, LibrariesAreLookedForWhereTheirOpenerSays) {
+  for (int flags : {RTLD_NOW, RTLD_NOW | RTLD_DEEPBIND}) {
+    EXPECT_EQ(dlopen(bare_name().c_str(), flags), nullptr) << "the program has no such path";
+    for (auto* open : {open_beside, open_beside_in_base}) {
+      void* library = open(bare_name().c_str(), flags);
+      ASSERT_NE(library, nullptr) << dlerror();
+      dlclose(library);
+    }
+  }
+}
+
+}  // namespace
