@@ -16,6 +16,12 @@ constinit std::atomic<uint64_t> g_decay_ms{kDefaultDecayMs};
 constinit std::atomic<uint32_t> g_helper_runs{0};
 constinit std::atomic<uint64_t> g_retry_at{0};
 
+// What heaps hold back is mostly in use, or of the few classes that few threads need.
+constexpr size_t kWorthCollecting = size_t{8} << 20;
+
+constinit std::atomic<size_t> g_held{0};
+constinit std::atomic<size_t> g_held_after{0};  // when all heaps had been collected from
+
 enum class Rest : uint8_t { required, not_required };
 
 size_t activity(const Heap* heap) { return heap->refills.value() + heap->marks.value(); }
@@ -28,17 +34,24 @@ bool at_rest(Heap* heap) {
   return rests;
 }
 
-void collect(Heap* heap, ThreadToken token) {
-  if (!heap->lock.try_acquire(token)) return;
+bool collect(Heap* heap, ThreadToken token) {
+  if (!heap->lock.try_acquire(token)) return false;
   drain(heap, {token, false});
   release_empty(heap, token);
+  for (Span* slab : heap->current) {
+    if (slab != nullptr) slab::clear_uncarved(slab);
+  }
   heap->lock.release();
+  return true;
 }
 
 void collect_all(ThreadToken token, Rest rest) {
+  bool all = true;
   for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) {
-    if (rest == Rest::not_required || at_rest(heap)) collect(heap, token);
+    bool wanted = rest == Rest::not_required || at_rest(heap);
+    if (!wanted || !collect(heap, token)) all = false;
   }
+  if (all) g_held_after.store(g_held.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 // Four looks in the time that memory may stay, so that it goes at most a quarter late.
@@ -47,7 +60,7 @@ uint64_t interval_ms() {
   return interval < 10 ? 10 : interval;
 }
 
-bool much_is_free() { return g_arena.dirty_bytes() >= kWorthReturning; }
+bool much_is_free() { return g_arena.dirty_bytes() >= kWorthReturning || much_is_held(); }
 
 // The helper thread. It ends when little is left to return; whoever frees next starts another.
 void help_until_idle() {
@@ -65,11 +78,13 @@ void help_until_idle() {
   } while (much_is_free() && g_helper_runs.compare_exchange_strong(no, 1));
 }
 
-// Without a helper (the system would not give a thread), those who free do its work now and then.
+// Without a helper (none is wanted, or the system would not give a thread), those who free do its work now and then.
 void decay_here() {
   uint64_t now = platform::now_ms();
   if (now < g_retry_at.load(std::memory_order_relaxed)) return;
   g_retry_at.store(now + interval_ms(), std::memory_order_relaxed);
+  collect_all(platform::thread_token(), Rest::required);
+  g_held_after.store(g_held.load(std::memory_order_relaxed), std::memory_order_relaxed);
   g_arena.purge(decay_ms());
 }
 
@@ -88,11 +103,27 @@ void start_helper() {
 }  // namespace
 
 void set_decay_ms(uint64_t decay_ms) { g_decay_ms.store(decay_ms, std::memory_order_relaxed); }
+
+void note_held(size_t bytes) { g_held.fetch_add(bytes, std::memory_order_relaxed); }
+
+void note_let_go(size_t bytes) {
+  size_t held = g_held.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
+  // What comes from here on counts anew.
+  if (held < g_held_after.load(std::memory_order_relaxed))
+    g_held_after.store(held, std::memory_order_relaxed);
+}
+
+bool much_is_held() {
+  size_t after = g_held_after.load(std::memory_order_relaxed);
+  return g_held.load(std::memory_order_relaxed) >= after + after / 8 + kWorthCollecting;
+}
+
 uint64_t decay_ms() { return g_decay_ms.load(std::memory_order_relaxed); }
 
 void note_free() {
   if (decay_ms() == 0) g_arena.purge(0);
   if (torn() || !much_is_free() || g_helper_runs.load(std::memory_order_relaxed) != 0) return;
+  if (decay_ms() == 0) return decay_here();
   if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed)) start_helper();
 }
 

@@ -100,9 +100,8 @@ Heap* make() {
 
 void set_aside_current(Heap* heap) {
   for (size_t index = 0; index < size_class::kCount; ++index) {
-    Span* slab = heap->current[index];
+    Span* slab = take_current(heap, static_cast<SizeClass>(index));
     if (slab == nullptr) continue;
-    heap->current[index] = nullptr;
     slab->state = SlabState::available;
     heap->available[index].push_back(slab);
   }

@@ -83,7 +83,8 @@ void destroy(Heap* heap) {
     LockGuard guard(heap->lock);
     if (torn()) return;
     for (size_t index = 0; index < size_class::kCount; ++index) {
-      if (heap->current[index] != nullptr) destroy_slab(heap->current[index]);
+      Span* current = take_current(heap, static_cast<SizeClass>(index));
+      if (current != nullptr) destroy_slab(current);
       destroy_slabs(heap->available[index]);
     }
     destroy_slabs(heap->full);
@@ -152,7 +153,7 @@ Heap* heap_of(const void* block) {
   Span* span = g_realm.span_of(block);
   SpanKind kind = span->kind.load();
   if (kind == SpanKind::slab || kind == SpanKind::interior) span = slab::head(span);
-  Heap* owner = span->owner.load_acquire();
+  Heap* owner = owner_of(span);
   return owner != kNobody && owner->shared ? owner : nullptr;
 }
 

@@ -51,12 +51,27 @@ void note_free_from(const Span* slab, uintptr_t first, uintptr_t last) {
   for (uintptr_t at = first; at <= last; at += properties(slab).size) note_free(slab, block_at(at));
 }
 
-// Links the next few blocks that were never handed out, in address order.
-Taken carve(Span* slab) {
+}  // namespace
+
+void arm(Span* slab, unsigned frees) {
+  settle(slab);
+  slab->armed.store(static_cast<uint16_t>(frees));
+  slab->countdown.store_release(static_cast<uint16_t>(frees));
+  if (is_left(slab)) slab->owner.store(owner_of(slab));
+}
+
+void leave(Span* slab) {
+  slab->owner.store(
+      reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(slab->owner.load()) | kLeft));
+}
+
+// Links them in address order.
+Taken carve(Span* slab, unsigned most) {
   const size_class::Properties& own = properties(slab);
   unsigned carved = slab->carved.load();
   unsigned count = own.capacity - carved;
   if (count > own.carve) count = own.carve;
+  if (count > most) count = most;
   if (count == 0) return {nullptr, false};
   uintptr_t first = g_realm.address(slab) + carved * size_t{own.size};
   uintptr_t last = first + (count - 1) * size_t{own.size};
@@ -67,14 +82,6 @@ Taken carve(Span* slab) {
   add(slab->carved, count);
   add(slab->outstanding, count);
   return {block_at(first), slab->zero};
-}
-
-}  // namespace
-
-void arm(Span* slab, unsigned frees) {
-  settle(slab);
-  slab->armed.store(static_cast<uint16_t>(frees));
-  slab->countdown.store_release(static_cast<uint16_t>(frees));
 }
 
 Taken take(Span* slab) {
@@ -99,6 +106,17 @@ void give_back(Span* slab, Block* first, Block* last, unsigned count) {
   slab->returned = first;
   add(slab->returned_count, count);
   add(slab->outstanding, 0u - count);
+}
+
+void clear_uncarved(Span* slab) {
+  if (slab->zero) return;
+  uintptr_t start = g_realm.address(slab);
+  uintptr_t end = start + Units{slab->units}.bytes();
+  start += slab->carved.load() * size_t{properties(slab).size};
+  uintptr_t page = align_up(start, platform::kPageSize);
+  if (page >= end || !platform::replace_by_zeros(page, end - page)) return;
+  __builtin_memset(reinterpret_cast<void*>(start), 0, page - start);
+  slab->zero = true;
 }
 
 void recount(Span* slab) {

@@ -40,6 +40,11 @@ inline constexpr unsigned kNever = 0;
 // By the owner: books the local frees since the last arming, and asks to be called after `frees` more.
 void arm(Span* slab, unsigned frees);
 
+// By another than the owner, who alone may arm: sends the owner's next free the long way, where it arms again.
+void leave(Span* slab);
+
+inline bool is_left(const Span* slab) { return slab->owner.load() != owner_of(slab); }
+
 // What was asked for of a block, where that is kept; else its usable size.
 RH_INLINE size_t requested_size(const Span* slab, const void* block) {
   if constexpr (!kExactSizes) return properties(slab).size;
@@ -69,8 +74,15 @@ struct Taken {
 // By the owner: hands out the blocks freed locally, or those freed by others, or newly carved ones.
 Taken take(Span* slab);
 
+// The same, of newly carved ones only: `most`, or about a page.
+inline constexpr unsigned kAll = ~0u;
+Taken carve(Span* slab, unsigned most = kAll);
+
 // Books `count` blocks freed by other threads, linked from `first` to `last`.
 void give_back(Span* slab, Block* first, Block* last, unsigned count);
+
+// Returns to the OS what a warm slab has not carved, where the OS can give it back as zeros.
+void clear_uncarved(Span* slab);
 
 // The list of free blocks was put back to an earlier one, in a fork's child: counts what is linked.
 void recount(Span* slab);
