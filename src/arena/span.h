@@ -64,7 +64,7 @@ enum class SlabState : uint8_t {
 struct Span {
   Word<Heap*> owner;
   union {
-    Block* free;       // slab: blocks freed by the owner
+    Block* free;       // slab: blocks freed by the owner, ending with slab::kEnd
     Span* left;        // free span: smaller in the tree, or previous of its size
     size_t requested;  // large: the bytes asked for
   };

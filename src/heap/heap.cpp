@@ -156,9 +156,15 @@ Block* refill(Heap* heap, SizeClass size_class) {
 
 // ---- freeing ------------------------------------------------------------------------------------
 
-void release_slab(Heap* heap, Span* slab, ThreadToken token) {
-  RH_CHECK(slab::outstanding(slab) == 0);
+// The caller holds heap.lock, and all of the slab is free.
+static void finish(Heap* heap, Span* slab) {
+  // Of a thread that was not forked along the lists may be of different moments.
+  if (heap->fork_state != ForkState::to_restore) slab::check_lists(slab);
   slab::finish(slab);
+}
+
+void release_slab(Heap* heap, Span* slab, ThreadToken token) {
+  finish(heap, slab);
   slab->zero = false;
   if (slab->units == 1 && heap->stashed < Heap::kStashMost) {
     heap->stash.push_front(slab);
@@ -229,6 +235,8 @@ static void take_up(Heap* heap, Span* slab) {
 }
 
 static void free_in_slab(Span* slab, Block* block) {
+  size_t offset = address_of(block) - g_realm.address(slab);
+  if (!slab::is_block(slab, offset)) fail_invalid("free", block);
   Heap* owner = owner_of(slab);
   Heap* heap = own_heap();
   if (owner == heap) {
@@ -287,14 +295,14 @@ void release_empty(Heap* heap, ThreadToken token) {
     if (current != nullptr && slab::outstanding(current) == 0) {
       take_current(heap, static_cast<SizeClass>(index));
       heap->uses[index] = 0;
-      slab::finish(current);
+      finish(heap, current);
       g_arena.free(current, token);
     }
     for (Span *slab = heap->available[index].first(), *next; slab != nullptr; slab = next) {
       next = slab->next;
       if (slab::outstanding(slab) != 0) continue;
       heap->available[index].remove(slab);
-      slab::finish(slab);
+      finish(heap, slab);
       g_arena.free(slab, token);
     }
   }

@@ -21,6 +21,7 @@ constexpr size_t kWorthCollecting = size_t{8} << 20;
 
 constinit std::atomic<size_t> g_held{0};
 constinit std::atomic<size_t> g_held_after{0};  // when all heaps had been collected from
+constinit std::atomic<bool> g_much_is_held{false};
 
 enum class Rest : uint8_t { required, not_required };
 
@@ -45,13 +46,19 @@ bool collect(Heap* heap, ThreadToken token) {
   return true;
 }
 
-void collect_all(ThreadToken token, Rest rest) {
+// What is held from here on counts anew.
+void begin_count() {
+  g_much_is_held.store(false, std::memory_order_relaxed);
+  g_held_after.store(g_held.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+void collect_all(uint32_t token, Rest rest) {
   bool all = true;
   for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) {
     bool wanted = rest == Rest::not_required || at_rest(heap);
     if (!wanted || !collect(heap, token)) all = false;
   }
-  if (all) g_held_after.store(g_held.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  if (all) begin_count();
 }
 
 // Four looks in the time that memory may stay, so that it goes at most a quarter late.
@@ -84,7 +91,7 @@ void decay_here() {
   if (now < g_retry_at.load(std::memory_order_relaxed)) return;
   g_retry_at.store(now + interval_ms(), std::memory_order_relaxed);
   collect_all(platform::thread_token(), Rest::required);
-  g_held_after.store(g_held.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  begin_count();
   g_arena.purge(decay_ms());
 }
 
@@ -104,19 +111,20 @@ void start_helper() {
 
 void set_decay_ms(uint64_t decay_ms) { g_decay_ms.store(decay_ms, std::memory_order_relaxed); }
 
-void note_held(size_t bytes) { g_held.fetch_add(bytes, std::memory_order_relaxed); }
+void note_held(size_t bytes) {
+  size_t after = g_held_after.load(std::memory_order_relaxed);
+  size_t held = g_held.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (held >= after + after / 8 + kWorthCollecting)
+    g_much_is_held.store(true, std::memory_order_relaxed);
+}
 
 void note_let_go(size_t bytes) {
   size_t held = g_held.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
-  // What comes from here on counts anew.
   if (held < g_held_after.load(std::memory_order_relaxed))
     g_held_after.store(held, std::memory_order_relaxed);
 }
 
-bool much_is_held() {
-  size_t after = g_held_after.load(std::memory_order_relaxed);
-  return g_held.load(std::memory_order_relaxed) >= after + after / 8 + kWorthCollecting;
-}
+bool much_is_held() { return g_much_is_held.load(std::memory_order_relaxed); }
 
 uint64_t decay_ms() { return g_decay_ms.load(std::memory_order_relaxed); }
 

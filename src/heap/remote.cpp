@@ -59,6 +59,16 @@ Batch decode(const Message* message, const Span* slab_span) {
           at_position(slab, message->packed >> kPositionBits), count};
 }
 
+// A block freed again while it waited in an inbox is no message any longer.
+bool is_possible(const Batch& batch, const Span* slab, const Block* first) {
+  uintptr_t start = g_realm.address(slab);
+  auto is_block = [&](const Block* block) {
+    return slab::is_block(slab, address_of(block) - start);
+  };
+  return batch.count != 0 && batch.count <= slab::outstanding(slab) && is_block(first) &&
+         is_block(batch.last) && (batch.second == nullptr || is_block(batch.second));
+}
+
 void push(std::atomic<Block*>& inbox, Message* message) {
   Block* first = inbox.load(std::memory_order_relaxed);
   do {
@@ -149,6 +159,7 @@ void drain(Heap* heap, Caller caller) {
     Batch batch = decode(message, slab);
     first->next = batch.second;
     if (owner == heap) {
+      if (!is_possible(batch, slab, first)) fail_invalid("free", message);
       slab::give_back(slab, first, batch.last, batch.count);
       review(heap, slab, caller);
     } else {

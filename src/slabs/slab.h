@@ -57,14 +57,26 @@ RH_INLINE void note_free(const Span* slab, const void* block) {
   if constexpr (kExactSizes) g_realm.note_free(block, slab->size_class.load() == 0);
 }
 
+// Whether a block that was made begins at `offset` from the slab's start.
+RH_INLINE bool is_block(const Span* slab, size_t offset) {
+  size_class::Position position = size_class::position(slab->size_class.load(), offset);
+  return RH_LIKELY(position.is_start && position.index < slab->carved.load());
+}
+
 // Whether `pointer`, which is `offset` bytes from the slab's start, is the start of a block in somebody's hands, as far
 // as the notes tell.
 RH_INLINE bool is_live(const Span* slab, const void* pointer, size_t offset) {
-  SizeClass size_class = slab->size_class.load();
-  size_class::Position position = size_class::position(size_class, offset);
-  if (RH_UNLIKELY(!position.is_start || position.index >= slab->carved.load())) return false;
-  return !kExactSizes || !g_realm.is_noted_free(pointer, size_class == 0);
+  if (RH_UNLIKELY(!is_block(slab, offset))) return false;
+  return !kExactSizes || !g_realm.is_noted_free(pointer, slab->size_class.load() == 0);
 }
+
+// The end of a slab's local list, its own successor: as many steps as there should be members are safe in a list that
+// ends too soon.
+extern constinit Block g_end;
+
+// Ends the process when the blocks that are free are not as many as were freed, or not blocks: one was freed twice, or a
+// pointer into one was.
+void check_lists(Span* slab);
 
 struct Taken {
   Block* blocks;  // null when the slab has none
