@@ -112,7 +112,8 @@ void note_free_lists() {
 
 void restore_free_list(Span* slab) {
   uintptr_t note = slab->stamp;
-  slab->free = note == 0 ? &slab::g_end : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
+  slab->free =
+      note == 0 ? &slab::g_end : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
   slab::recount(slab);
 }
 
@@ -126,9 +127,11 @@ bool is_missed(const Heap* heap) { return heap->fork_state == ForkState::missed;
 // An empty heap in the place of one that may be half-changed.
 void renew(Heap* heap) {
   bool shared = heap->shared, is_forking = heap->is_forking;
+  uint16_t life = heap->life;
   Heap *next = heap->next, *previous = heap->previous;
   heap = new (heap) Heap;
   heap->shared = shared;
+  heap->life = life;
   heap->is_forking = is_forking;
   heap->next = next;
   heap->previous = previous;

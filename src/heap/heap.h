@@ -43,6 +43,7 @@ struct Heap {
   Lock lock;
   Word<ThreadToken> token;  // of the owning thread; read by a thread looking for its own heap
   bool shared = false;      // a first-class heap: the lock covers the owner's fields above too
+  uint16_t life = 0;        // of a shared heap: its handle tells it from others that lay there
   ForkState fork_state = ForkState::whole;
   Span* current[size_class::kCount] = {};
   uint8_t uses[size_class::kCount] = {};  // how often a class was refilled, while that is seldom

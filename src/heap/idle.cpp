@@ -2,6 +2,7 @@
 
 #include "heap/heap.h"
 #include "heap/registry.h"
+#include "heap/shared.h"
 
 namespace rh::idle {
 
@@ -52,8 +53,21 @@ void begin_count() {
   g_held_after.store(g_held.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-void collect_all(uint32_t token, Rest rest) {
+// From first-class heaps, whose list others change under its lock.
+bool collect_shared(ThreadToken token, Rest rest) {
+  if (registry::shared_heaps() == nullptr) return true;
+  if (!registry::lock().try_acquire(token)) return false;
   bool all = true;
+  for (Heap* heap = registry::shared_heaps(); heap != nullptr; heap = heap->next) {
+    bool wanted = rest == Rest::not_required || at_rest(heap);
+    if (!wanted || !shared::collect(heap, token)) all = false;
+  }
+  registry::lock().release();
+  return all;
+}
+
+void collect_all(ThreadToken token, Rest rest) {
+  bool all = collect_shared(token, rest);
   for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) {
     bool wanted = rest == Rest::not_required || at_rest(heap);
     if (!wanted || !collect(heap, token)) all = false;
