@@ -70,14 +70,15 @@ typedef struct rh_heap rh_heap;
 /* A new, empty heap; NULL and ENOMEM on failure. */
 RH_API rh_heap* rh_heap_create(void) RH_NOTHROW;
 
-/* Frees every block still in the heap, and the heap. No other thread may be using either. */
+/* Frees every block still in the heap, and the heap. No other thread may be using either. From then on whoever names the
+ * heap ends the process, with a message; so does NULL, but for rh_heap_destroy, which does nothing. */
 RH_API void rh_heap_destroy(rh_heap* heap) RH_NOTHROW;
 
 RH_API void* rh_heap_malloc(rh_heap* heap, size_t size) RH_NOTHROW;
 RH_API void* rh_heap_calloc(rh_heap* heap, size_t count, size_t size) RH_NOTHROW;
 RH_API void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size) RH_NOTHROW;
 
-/* Resizes a block of this heap within this heap. */
+/* Resizes a block of this heap within this heap. A block of another ends the process. */
 RH_API void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) RH_NOTHROW;
 
 /* ---- memory held --------------------------------------------------------------------------- */

@@ -53,6 +53,9 @@ constexpr bool is_free(SpanKind kind) {
 // the heap of the only thread.
 inline Heap* const kNobody = reinterpret_cast<Heap*>(1);
 
+// Beside the address of a slab's owner: its countdown is out of date (slab::leave).
+inline constexpr uintptr_t kLeft = 2;
+
 enum class SlabState : uint8_t {
   current,    // the owner takes its class's blocks from it
   available,  // has free blocks, in the owner's list of its class
@@ -62,7 +65,7 @@ enum class SlabState : uint8_t {
 struct Span {
   Word<Heap*> owner;
   union {
-    Block* free;       // slab: blocks freed by the owner
+    Block* free;       // slab: blocks freed by the owner, ending with slab::kEnd
     Span* left;        // free span: smaller in the tree, or previous of its size
     size_t requested;  // large: the bytes asked for
   };
@@ -88,6 +91,10 @@ struct Span {
 };
 
 static_assert(!k64Bit || sizeof(Span) == 64, "one cache line a descriptor");
+
+inline Heap* owner_of(const Span* span) {
+  return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(span->owner.load_acquire()) & ~kLeft);
+}
 
 // Doubly linked through next and previous; a span is in one list at a time.
 class SpanList {

@@ -10,13 +10,21 @@
 #include "heap/idle.h"
 #include "heap/stats.h"
 #include "platform/platform.h"
+#include "platform/report.h"
 
 using namespace rh;
 
 namespace {
 
 // The public name of a heap is opaque; inside it is what it is.
-Heap* inside(rh_heap* heap) { return reinterpret_cast<Heap*>(heap); }
+Heap* inside(rh_heap* handle, const char* function) {
+  Heap* heap = shared::find(address_of(handle));
+  if (RH_LIKELY(heap != nullptr)) return heap;
+  Text message;
+  message << function << " of invalid heap ";
+  message.hex(address_of(handle)) << ": it was destroyed, or never made";
+  fatal(message);
+}
 
 bool valid_alignment(size_t alignment) {
   if (is_power_of_two(alignment) && alignment <= kMaxAlignment) return true;
@@ -60,30 +68,33 @@ bool rh_owns(const void* pointer) noexcept { return owns(pointer); }
 
 rh_heap* rh_heap_create(void) noexcept {
   start();
-  return static_cast<rh_heap*>(rules::checked(shared::create()));
+  Heap* heap = shared::create();
+  if (heap == nullptr) return static_cast<rh_heap*>(rules::out_of_memory());
+  return reinterpret_cast<rh_heap*>(shared::handle_of(heap));
 }
 
 void rh_heap_destroy(rh_heap* heap) noexcept {
-  if (heap != nullptr) shared::destroy(inside(heap));
+  if (heap != nullptr) shared::destroy(inside(heap, "rh_heap_destroy"));
 }
 
 void* rh_heap_malloc(rh_heap* heap, size_t size) noexcept {
-  return rules::heap_allocate(inside(heap), kBlockAlign, size, false);
+  return rules::heap_allocate(inside(heap, "rh_heap_malloc"), kBlockAlign, size, false);
 }
 
 void* rh_heap_calloc(rh_heap* heap, size_t count, size_t size) noexcept {
   size_t bytes = 0;
   if (!rules::product(count, size, &bytes)) return rules::out_of_memory();
-  return rules::heap_allocate(inside(heap), kBlockAlign, bytes, true);
+  return rules::heap_allocate(inside(heap, "rh_heap_calloc"), kBlockAlign, bytes, true);
 }
 
 void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size) noexcept {
   if (!valid_alignment(alignment)) return nullptr;
-  return rules::heap_allocate(inside(heap), at_least_block(alignment), size, false);
+  return rules::heap_allocate(inside(heap, "rh_heap_aligned_alloc"), at_least_block(alignment),
+                              size, false);
 }
 
 void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) noexcept {
-  return rules::heap_reallocate(inside(heap), block, size);
+  return rules::heap_reallocate(inside(heap, "rh_heap_realloc"), block, size);
 }
 
 size_t rh_trim(void) noexcept { return idle::trim(); }

@@ -1,5 +1,7 @@
 #include "entry/rules.h"
 
+#include "platform/report.h"
+
 namespace rh::rules {
 
 void* allocate_cold(size_t size) {
@@ -62,6 +64,12 @@ void* heap_allocate(Heap* heap, size_t alignment, size_t size, bool zeroed) {
 
 void* heap_reallocate(Heap* heap, void* block, size_t size) {
   if (block == nullptr) return heap_allocate(heap, kBlockAlign, size, false);
+  bool live = in_realm(block) && rh::usable_size(block, "rh_heap_realloc") != 0;
+  if (RH_UNLIKELY(!live || shared::heap_of(block) != heap)) {
+    Text message;
+    message << "rh_heap_realloc of a block of another heap: ";
+    fatal(message.hex(address_of(block)));
+  }
   return reallocate(block, size);
 }
 

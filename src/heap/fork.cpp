@@ -88,7 +88,7 @@ void note_heap(Heap* heap, bool held) {
 void note_free_list(Span* slab) {
   const Block* first = *const_cast<Block* const volatile*>(&slab->free);
   size_t behind_start = address_of(first) - g_realm.address(slab);
-  uint32_t note = first == nullptr ? 0 : static_cast<uint32_t>(behind_start) + 1;
+  uint32_t note = first == &slab::g_end ? 0 : static_cast<uint32_t>(behind_start) + 1;
   if (slab->stamp != note) slab->stamp = note;
 }
 
@@ -103,7 +103,7 @@ void note_free_lists() {
   if (!wanted) return;
   for_each_span([](Span* span) {
     if (span->kind.load() != SpanKind::slab) return;
-    const Heap* owner = span->owner.load_acquire();
+    const Heap* owner = owner_of(span);
     if (owner != nullptr && wants_notes(owner)) note_free_list(span);
   });
 }
@@ -112,7 +112,8 @@ void note_free_lists() {
 
 void restore_free_list(Span* slab) {
   uintptr_t note = slab->stamp;
-  slab->free = note == 0 ? nullptr : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
+  slab->free =
+      note == 0 ? &slab::g_end : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
   slab::recount(slab);
 }
 
@@ -126,9 +127,11 @@ bool is_missed(const Heap* heap) { return heap->fork_state == ForkState::missed;
 // An empty heap in the place of one that may be half-changed.
 void renew(Heap* heap) {
   bool shared = heap->shared, is_forking = heap->is_forking;
+  uint16_t life = heap->life;
   Heap *next = heap->next, *previous = heap->previous;
   heap = new (heap) Heap;
   heap->shared = shared;
+  heap->life = life;
   heap->is_forking = is_forking;
   heap->next = next;
   heap->previous = previous;
@@ -139,14 +142,14 @@ void give_up_span(Span* span, bool with_free) {
   bool in_arena = is_free(kind) || kind == SpanKind::free_tail || kind == SpanKind::busy;
   if (in_arena && with_free) span->kind.store(SpanKind::none);
   if (kind != SpanKind::slab && kind != SpanKind::large) return;
-  Heap* owner = span->owner.load();
+  Heap* owner = owner_of(span);
   if (owner == nullptr || owner == kNobody || !is_missed(owner)) return;
   span->owner.store(kind == SpanKind::slab ? &g_given_up : kNobody);
 }
 
 void forget_outgoing_to_given_up(Heap* own) {
   for (Outgoing& out : own->outgoing) {
-    if (out.slab != nullptr && out.slab->owner.load() == &g_given_up) out = {};
+    if (out.slab != nullptr && owner_of(out.slab) == &g_given_up) out = {};
   }
 }
 
@@ -263,7 +266,7 @@ void restore(Heap* heap) {
   if (heap->fork_state != ForkState::to_restore) return;
   heap->fork_state = ForkState::whole;
   for_each_span([heap](Span* span) {
-    if (span->kind.load() == SpanKind::slab && span->owner.load() == heap) restore_free_list(span);
+    if (span->kind.load() == SpanKind::slab && owner_of(span) == heap) restore_free_list(span);
   });
 }
 

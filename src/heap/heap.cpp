@@ -30,8 +30,10 @@ static Block* take_small(SizeClass size_class) {
   if (RH_UNLIKELY(heap == nullptr)) return nullptr;
   // A heap left behind by another thread brings its bins.
   if (Block* block = pop(heap, size_class)) return block;
-  if (Block* block = refill_own(heap, size_class)) return block;
-  return idle::reclaim() ? refill_own(heap, size_class) : nullptr;
+  Block* block = refill_own(heap, size_class);
+  if (block == nullptr && idle::reclaim()) block = refill_own(heap, size_class);
+  if (RH_UNLIKELY(idle::much_is_held())) idle::note_free();
+  return block;
 }
 
 static void* allocate_small(SizeClass size_class, size_t size) {
@@ -88,11 +90,47 @@ static Span* next_slab(Heap* heap, SizeClass size_class) {
   return span;
 }
 
+// Most threads use most classes not at all, or once. So a class begins with one block, then takes two, then four, and at
+// last a page of them; until then its slab goes back when all of it is free again, to serve the next class.
+constexpr unsigned kSeldom = 4;
+
+static bool is_seldom_used(const Heap* heap, SizeClass size_class) {
+  return heap->uses[size_class] < kSeldom;
+}
+
+static size_t bytes_of(const Span* slab) { return Units{slab->units}.bytes(); }
+
+static void set_current(Heap* heap, SizeClass size_class, Span* slab) {
+  slab->state = SlabState::current;
+  heap->current[size_class] = slab;
+  idle::note_held(bytes_of(slab));
+}
+
+Span* take_current(Heap* heap, SizeClass size_class) {
+  Span* slab = heap->current[size_class];
+  heap->current[size_class] = nullptr;
+  if (slab != nullptr) idle::note_let_go(bytes_of(slab));
+  return slab;
+}
+
 static void set_aside(Heap* heap, Span* slab) {
   slab->state = SlabState::full;
   if (heap->shared) heap->full.push_back(slab);
   unsigned worth = slab::properties(slab).worth;
   slab::arm(slab, worth);
+}
+
+static slab::Taken take_from(Heap* heap, Span* slab) {
+  uint8_t& uses = heap->uses[slab->size_class.load()];
+  slab::Taken taken{};
+  // Where the blocks made at a time are but one, a second would lie in the bin while the thread sleeps.
+  bool fresh = uses < kSeldom || (uses == kSeldom && slab::properties(slab).carve > 1);
+  if (fresh) taken = slab::carve(slab, uses < kSeldom ? 1u << uses : slab::kAll);
+  if (taken.blocks == nullptr) taken = slab::take(slab);
+  if (taken.blocks == nullptr) return taken;
+  slab::arm(slab, uses < kSeldom ? slab::outstanding(slab) : slab::kNever);
+  if (uses <= kSeldom) ++uses;
+  return taken;
 }
 
 Block* refill(Heap* heap, SizeClass size_class) {
@@ -104,26 +142,29 @@ Block* refill(Heap* heap, SizeClass size_class) {
     if (slab == nullptr) {
       slab = next_slab(heap, size_class);
       if (slab == nullptr) return nullptr;
-      slab->state = SlabState::current;
-      heap->current[size_class] = slab;
+      set_current(heap, size_class, slab);
     }
-    slab::Taken taken = slab::take(slab);
+    slab::Taken taken = take_from(heap, slab);
     if (taken.blocks != nullptr) {
-      slab::arm(slab, slab::kNever);
       heap->bin_zero[size_class] = taken.zero;
       heap->bins[size_class] = taken.blocks->next;
       return taken.blocks;
     }
-    heap->current[size_class] = nullptr;
-    set_aside(heap, slab);
+    set_aside(heap, take_current(heap, size_class));
   }
 }
 
 // ---- freeing ------------------------------------------------------------------------------------
 
-void release_slab(Heap* heap, Span* slab, ThreadToken token) {
-  RH_CHECK(slab::outstanding(slab) == 0);
+// The caller holds heap.lock, and all of the slab is free.
+static void finish(Heap* heap, Span* slab) {
+  // Of a thread that was not forked along the lists may be of different moments.
+  if (heap->fork_state != ForkState::to_restore) slab::check_lists(slab);
   slab::finish(slab);
+}
+
+void release_slab(Heap* heap, Span* slab, ThreadToken token) {
+  finish(heap, slab);
   slab->zero = false;
   if (slab->units == 1 && heap->stashed < Heap::kStashMost) {
     heap->stash.push_front(slab);
@@ -139,8 +180,12 @@ static void unlist(Heap* heap, Span* slab) {
 }
 
 void review(Heap* heap, Span* slab, Caller caller) {
-  if (slab->state == SlabState::current) return;
   unsigned outstanding = slab::outstanding(slab);
+  if (slab->state == SlabState::current) {
+    SizeClass size_class = slab->size_class.load();
+    if (outstanding != 0 || !is_seldom_used(heap, size_class)) return;
+    take_current(heap, size_class);
+  }
   if (outstanding == 0) {
     unlist(heap, slab);
     release_slab(heap, slab, caller.token);
@@ -157,7 +202,11 @@ void review(Heap* heap, Span* slab, Caller caller) {
     slab->state = SlabState::available;
     heap->available[slab->size_class.load()].push_back(slab);
   }
-  if (caller.is_owner) slab::arm(slab, outstanding);
+  if (caller.is_owner) {
+    slab::arm(slab, outstanding);
+  } else {
+    slab::leave(slab);
+  }
 }
 
 void free_reached_mark(Span* slab) {
@@ -167,7 +216,7 @@ void free_reached_mark(Span* slab) {
     if (torn()) return;
     heap->marks.add(1);
     // A helper may have seen the slab empty, and released it, before this thread got the lock.
-    if (slab->owner.load() == heap) review(heap, slab, {heap->token.load(), true});
+    if (owner_of(slab) == heap) review(heap, slab, {heap->token.load(), true});
   }
   idle::note_free();
 }
@@ -179,10 +228,19 @@ void fail_invalid(const char* function, const void* pointer) {
   fatal(message);
 }
 
+// Arms again what a helper has left, by the owner, who still holds a block of it.
+static void take_up(Heap* heap, Span* slab) {
+  LockGuard guard(heap->lock, heap->token.load());
+  if (!torn()) review(heap, slab, {heap->token.load(), true});
+}
+
 static void free_in_slab(Span* slab, Block* block) {
-  Heap* owner = slab->owner.load_acquire();
+  size_t offset = address_of(block) - g_realm.address(slab);
+  if (!slab::is_block(slab, offset)) fail_invalid("free", block);
+  Heap* owner = owner_of(slab);
   Heap* heap = own_heap();
   if (owner == heap) {
+    if (slab::is_left(slab)) take_up(heap, slab);
     if (slab::free_local(slab, block)) free_reached_mark(slab);
   } else if (owner->shared) {
     shared::free(owner, slab, block);
@@ -235,15 +293,16 @@ void release_empty(Heap* heap, ThreadToken token) {
   for (size_t index = 0; index < size_class::kCount; ++index) {
     Span* current = heap->current[index];
     if (current != nullptr && slab::outstanding(current) == 0) {
-      heap->current[index] = nullptr;
-      slab::finish(current);
+      take_current(heap, static_cast<SizeClass>(index));
+      heap->uses[index] = 0;
+      finish(heap, current);
       g_arena.free(current, token);
     }
     for (Span *slab = heap->available[index].first(), *next; slab != nullptr; slab = next) {
       next = slab->next;
       if (slab::outstanding(slab) != 0) continue;
       heap->available[index].remove(slab);
-      slab::finish(slab);
+      finish(heap, slab);
       g_arena.free(slab, token);
     }
   }

@@ -38,14 +38,15 @@ struct Heap {
   Block* bins[size_class::kCount] = {};  // blocks taken from the current slabs
   bool bin_zero[size_class::kCount] = {};
   Outgoing outgoing[kOutgoing] = {};
-  size_t posted_bytes = 0;  // since this thread last helped an owner
 
   // ---- under the lock ----
   Lock lock;
   Word<ThreadToken> token;  // of the owning thread; read by a thread looking for its own heap
   bool shared = false;      // a first-class heap: the lock covers the owner's fields above too
+  uint16_t life = 0;        // of a shared heap: its handle tells it from others that lay there
   ForkState fork_state = ForkState::whole;
   Span* current[size_class::kCount] = {};
+  uint8_t uses[size_class::kCount] = {};  // how often a class was refilled, while that is seldom
   SpanList available[size_class::kCount] = {};
   SpanList stash;  // empty slabs of one unit, for any class
   size_t stashed = 0;
@@ -54,6 +55,7 @@ struct Heap {
 
   // ---- anyone ----
   alignas(64) std::atomic<Block*> inbox{nullptr};  // messages: heap/remote.cpp
+  std::atomic<size_t> waiting{0};                  // the bytes in there, about
   std::atomic<bool> stripped{false};  // left behind, its slabs adopted; more come by the inbox
   platform::Ownership ownership;
   Heap* next = nullptr;      // in the registry; set before it is published
@@ -229,6 +231,9 @@ void free_remote(Heap* heap, Span* slab, Block* block);
 
 // Gives back to the arena every slab of the heap that is empty. The caller holds heap.lock; `token` is its own.
 void release_empty(Heap* heap, ThreadToken token);
+
+// The class has no current slab any more; gives the one it had, or null. The caller holds heap.lock.
+Span* take_current(Heap* heap, SizeClass size_class);
 
 // By the owner, holding heap.lock: returns what is in its bins to the slabs.
 void empty_bins(Heap* heap);

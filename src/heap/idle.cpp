@@ -2,6 +2,7 @@
 
 #include "heap/heap.h"
 #include "heap/registry.h"
+#include "heap/shared.h"
 
 namespace rh::idle {
 
@@ -21,6 +22,13 @@ constinit std::atomic<uint32_t> g_stop{0};
 constinit std::atomic<uint32_t> g_unwanted{0};
 constinit Lock g_starting;
 
+// What heaps hold back is mostly in use, or of the few classes that few threads need.
+constexpr size_t kWorthCollecting = size_t{8} << 20;
+
+constinit std::atomic<size_t> g_held{0};
+constinit std::atomic<size_t> g_held_after{0};  // when all heaps had been collected from
+constinit std::atomic<bool> g_much_is_held{false};
+
 enum class Rest : uint8_t { required, not_required };
 
 size_t activity(const Heap* heap) { return heap->refills.value() + heap->marks.value(); }
@@ -33,17 +41,43 @@ bool at_rest(Heap* heap) {
   return rests;
 }
 
-void collect(Heap* heap, ThreadToken token) {
-  if (!heap->lock.try_acquire(token)) return;
+bool collect(Heap* heap, ThreadToken token) {
+  if (!heap->lock.try_acquire(token)) return false;
   drain(heap, {token, false});
   release_empty(heap, token);
+  for (Span* slab : heap->current) {
+    if (slab != nullptr) slab::clear_uncarved(slab);
+  }
   heap->lock.release();
+  return true;
+}
+
+// What is held from here on counts anew.
+void begin_count() {
+  g_much_is_held.store(false, std::memory_order_relaxed);
+  g_held_after.store(g_held.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+// From first-class heaps, whose list others change under its lock.
+bool collect_shared(ThreadToken token, Rest rest) {
+  if (registry::shared_heaps() == nullptr) return true;
+  if (!registry::lock().try_acquire(token)) return false;
+  bool all = true;
+  for (Heap* heap = registry::shared_heaps(); heap != nullptr; heap = heap->next) {
+    bool wanted = rest == Rest::not_required || at_rest(heap);
+    if (!wanted || !shared::collect(heap, token)) all = false;
+  }
+  registry::lock().release();
+  return all;
 }
 
 void collect_all(ThreadToken token, Rest rest) {
+  bool all = collect_shared(token, rest);
   for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) {
-    if (rest == Rest::not_required || at_rest(heap)) collect(heap, token);
+    bool wanted = rest == Rest::not_required || at_rest(heap);
+    if (!wanted || !collect(heap, token)) all = false;
   }
+  if (all) begin_count();
 }
 
 // Four looks in the time that memory may stay, so that it goes at most a quarter late.
@@ -52,7 +86,7 @@ uint64_t interval_ms() {
   return interval < 10 ? 10 : interval;
 }
 
-bool much_is_free() { return g_arena.dirty_bytes() >= kWorthReturning; }
+bool much_is_free() { return g_arena.dirty_bytes() >= kWorthReturning || much_is_held(); }
 
 // The helper thread. It ends when little is left to return; whoever frees next starts another.
 void help_until_idle() {
@@ -70,11 +104,13 @@ void help_until_idle() {
   } while (g_stop.load() == 0 && much_is_free() && g_helper_runs.compare_exchange_strong(no, 1));
 }
 
-// Without a helper (the system would not give a thread), those who free do its work now and then.
+// Without a helper (none is wanted, or the system would not give a thread), those who free do its work now and then.
 void decay_here() {
   uint64_t now = platform::now_ms();
   if (now < g_retry_at.load(std::memory_order_relaxed)) return;
   g_retry_at.store(now + interval_ms(), std::memory_order_relaxed);
+  collect_all(platform::thread_token(), Rest::required);
+  begin_count();
   g_arena.purge(decay_ms());
 }
 
@@ -104,11 +140,28 @@ void start_helper() {
 }  // namespace
 
 void set_decay_ms(uint64_t decay_ms) { g_decay_ms.store(decay_ms, std::memory_order_relaxed); }
+
+void note_held(size_t bytes) {
+  size_t after = g_held_after.load(std::memory_order_relaxed);
+  size_t held = g_held.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (held >= after + after / 8 + kWorthCollecting)
+    g_much_is_held.store(true, std::memory_order_relaxed);
+}
+
+void note_let_go(size_t bytes) {
+  size_t held = g_held.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
+  if (held < g_held_after.load(std::memory_order_relaxed))
+    g_held_after.store(held, std::memory_order_relaxed);
+}
+
+bool much_is_held() { return g_much_is_held.load(std::memory_order_relaxed); }
+
 uint64_t decay_ms() { return g_decay_ms.load(std::memory_order_relaxed); }
 
 void note_free() {
   if (decay_ms() == 0) g_arena.purge(0);
   if (torn() || !much_is_free() || g_helper_runs.load(std::memory_order_relaxed) != 0) return;
+  if (decay_ms() == 0) return decay_here();
   if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed)) start_helper();
 }
 

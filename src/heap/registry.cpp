@@ -17,13 +17,27 @@ constexpr size_t kHeapSize = align_up(sizeof(Heap), 64);
 constexpr size_t kChunkHeader = 64;
 constexpr size_t kChunk = 16 * align_up(kHeapSize, platform::kPageSize);
 
+// A first-class heap has pages of its own: those of one that was destroyed go back, and read as zero to who asks about it.
+constexpr size_t kSharedSize = align_up(sizeof(Heap), platform::kPageSize);
+constexpr size_t kSharedChunk = 16 * kSharedSize;
+static_assert(is_power_of_two(kSharedChunk));
+
+struct SharedChunk {
+  static constexpr uint32_t kAll = (1u << (kSharedChunk / kSharedSize)) - 1;
+  SharedChunk* next;
+  uint32_t used;  // a bit for each place; the first is this
+
+  uintptr_t place(unsigned index) const { return address_of(this) + index * kSharedSize; }
+};
+
 constinit Lock g_lock;
 constinit std::atomic<Heap*> g_threads{nullptr};
 constinit std::atomic<Heap*> g_cursor{nullptr};
 constinit std::atomic<bool> g_watches_forks{false};
 constinit std::atomic<bool> g_loading{true};
 constinit Heap* g_shared = nullptr;
-constinit Heap* g_unused_shared = nullptr;
+constinit SharedChunk* g_shared_chunks = nullptr;
+constinit uint16_t g_life = 0;
 constinit uintptr_t g_chunk = 0;
 constinit uintptr_t g_chunks = 0;  // the latest; the first word of each is the one before
 constinit size_t g_chunk_left = 0;
@@ -48,6 +62,39 @@ void* heap_memory() {
   g_chunk_left -= kHeapSize;
   g_metadata.add(kHeapSize);
   return memory;
+}
+
+// The caller holds g_lock.
+SharedChunk* make_shared_chunk() {
+  uintptr_t start = platform::reserve(kSharedChunk, kSharedChunk);
+  if (start == 0) return nullptr;
+  if (!platform::commit(start, kSharedChunk)) {
+    platform::release(start, kSharedChunk);
+    return nullptr;
+  }
+  return g_shared_chunks = new (reinterpret_cast<void*>(start)) SharedChunk{g_shared_chunks, 1};
+}
+
+// Memory for a first-class heap, which reads as zero. The caller holds g_lock.
+void* shared_memory() {
+  SharedChunk* chunk = g_shared_chunks;
+  while (chunk != nullptr && chunk->used == SharedChunk::kAll) chunk = chunk->next;
+  if (chunk == nullptr) chunk = make_shared_chunk();
+  if (chunk == nullptr) return nullptr;
+  unsigned index = static_cast<unsigned>(__builtin_ctz(~chunk->used));
+  chunk->used |= 1u << index;
+  g_metadata.add(kSharedSize);
+  return reinterpret_cast<void*>(chunk->place(index));
+}
+
+// The caller holds g_lock.
+void free_shared_memory(Heap* heap) {
+  uintptr_t place = address_of(heap);
+  SharedChunk* chunk = reinterpret_cast<SharedChunk*>(align_down(place, kSharedChunk));
+  if (!platform::replace_by_zeros(place, kSharedSize))
+    __builtin_memset(reinterpret_cast<void*>(place), 0, kSharedSize);
+  chunk->used &= ~(1u << ((place - address_of(chunk)) / kSharedSize));
+  g_metadata.set(g_metadata.value() - kSharedSize);
 }
 
 // Each call looks one further round the list of heaps.
@@ -100,9 +147,8 @@ Heap* make() {
 
 void set_aside_current(Heap* heap) {
   for (size_t index = 0; index < size_class::kCount; ++index) {
-    Span* slab = heap->current[index];
+    Span* slab = take_current(heap, static_cast<SizeClass>(index));
     if (slab == nullptr) continue;
-    heap->current[index] = nullptr;
     slab->state = SlabState::available;
     heap->available[index].push_back(slab);
   }
@@ -187,21 +233,21 @@ void release_unused() {
     g_chunks = *reinterpret_cast<uintptr_t*>(chunk);
     platform::release(chunk, kChunk);
   }
+  while (SharedChunk* chunk = g_shared_chunks) {
+    g_shared_chunks = chunk->next;
+    platform::release(address_of(chunk), kSharedChunk);
+  }
 }
 
 // ---- first-class heaps --------------------------------------------------------------------------
 
 Heap* make_shared() {
   LockGuard guard(g_lock);
-  void* memory = g_unused_shared;
-  if (memory != nullptr) {
-    g_unused_shared = g_unused_shared->next;
-  } else {
-    memory = heap_memory();
-  }
+  void* memory = shared_memory();
   if (memory == nullptr) return nullptr;
   Heap* heap = new (memory) Heap;
   heap->shared = true;
+  heap->life = g_life = static_cast<uint16_t>(g_life % kMostLife + 1);
   heap->next = g_shared;
   if (g_shared != nullptr) g_shared->previous = heap;
   return g_shared = heap;
@@ -211,15 +257,14 @@ void forget_shared(Heap* heap) {
   LockGuard guard(g_lock);
   (heap->previous != nullptr ? heap->previous->next : g_shared) = heap->next;
   if (heap->next != nullptr) heap->next->previous = heap->previous;
-  heap->next = g_unused_shared;
-  g_unused_shared = heap;
+  free_shared_memory(heap);
 }
 
 void go_back_to(Heap* threads, Heap* shared_heaps) {
   g_threads.store(threads, std::memory_order_relaxed);
   g_cursor.store(nullptr, std::memory_order_relaxed);
   g_shared = shared_heaps;
-  g_unused_shared = nullptr;
+  g_shared_chunks = nullptr;
   g_chunk_left = 0;
   Heap* previous = nullptr;
   for (Heap* heap = shared_heaps; heap != nullptr; heap = heap->next) {

@@ -25,6 +25,8 @@ Heap* threads();
 Heap* shared_heaps();
 Lock& lock();
 
+// They begin at multiples of a page, and each has a life of its own from 1 to kMostLife.
+inline constexpr uint16_t kMostLife = platform::kPageSize - 1;
 Heap* make_shared();
 void forget_shared(Heap* heap);
 

@@ -13,8 +13,11 @@ namespace {
 // A batch is sent when it holds this much; larger blocks go alone.
 constexpr size_t kBatchBytes = 4096;
 
-// After sending this much, a thread looks after an owner's inbox itself: the owner may be asleep, or gone.
-constexpr size_t kHelpAfterBytes = size_t{1} << 20;
+// When this much waits for an owner, who sends more looks after the inbox itself: the owner may be asleep, or gone.
+constexpr size_t kHelpFromBytes = size_t{1} << 20;
+
+// What waits is told to `idle` in such steps.
+constexpr size_t kToldBytes = size_t{64} << 10;
 
 struct Message {
   Message* next;
@@ -56,12 +59,32 @@ Batch decode(const Message* message, const Span* slab_span) {
           at_position(slab, message->packed >> kPositionBits), count};
 }
 
+// A block freed again while it waited in an inbox is no message any longer.
+bool is_possible(const Batch& batch, const Span* slab, const Block* first) {
+  uintptr_t start = g_realm.address(slab);
+  auto is_block = [&](const Block* block) {
+    return slab::is_block(slab, address_of(block) - start);
+  };
+  return batch.count != 0 && batch.count <= slab::outstanding(slab) && is_block(first) &&
+         is_block(batch.last) && (batch.second == nullptr || is_block(batch.second));
+}
+
 void push(std::atomic<Block*>& inbox, Message* message) {
   Block* first = inbox.load(std::memory_order_relaxed);
   do {
     message->next = reinterpret_cast<Message*>(first);
   } while (!inbox.compare_exchange_weak(first, reinterpret_cast<Block*>(message),
                                         std::memory_order_release, std::memory_order_relaxed));
+}
+
+// Gives how many bytes wait for the owner now.
+size_t send(Heap* owner, const Outgoing& out) {
+  size_t bytes = out.count * size_t{slab::properties(out.slab).size};
+  size_t before = owner->waiting.fetch_add(bytes, std::memory_order_relaxed);
+  size_t steps = (before + bytes) / kToldBytes - before / kToldBytes;
+  if (steps != 0) idle::note_held(steps * kToldBytes);
+  push(owner->inbox, encode(out));
+  return before + bytes;
 }
 
 // Drains the owner's inbox in its stead, unless it is busy with its heap: then it will do so itself.
@@ -72,21 +95,17 @@ bool help(Heap* owner, const Heap* helper) {
   return true;
 }
 
-// True when memory of the owner's may have become free.
+// True when memory of the owner's may have become free, or much is held.
 bool post(Heap* heap, Outgoing& out) {
   // A fork may find this thread anywhere here: better that the child loses the batch than that it has it twice.
   Outgoing sent = out;
   out = {};
   std::atomic_signal_fence(std::memory_order_release);
-  size_t bytes = sent.count * size_t{slab::properties(sent.slab).size};
   heap->remote_frees.add(sent.count);
   heap->remote_batches.add(1);
-  Heap* owner = sent.slab->owner.load_acquire();
-  push(owner->inbox, encode(sent));
-  heap->posted_bytes += bytes;
-  if (heap->posted_bytes < kHelpAfterBytes) return false;
-  heap->posted_bytes = 0;
-  return help(owner, heap);
+  Heap* owner = owner_of(sent.slab);
+  size_t waiting = send(owner, sent);
+  return (waiting >= kHelpFromBytes && help(owner, heap)) || idle::much_is_held();
 }
 
 Outgoing& slot_of(Heap* heap, const Span* slab) {
@@ -100,7 +119,7 @@ void free_remote(Heap* heap, Span* slab, Block* block) {
   if (heap == nullptr) {
     // No memory for a heap of this thread's own: the block travels alone.
     block->next = nullptr;
-    push(slab->owner.load_acquire()->inbox, encode({slab, block, block, 1}));
+    send(owner_of(slab), {slab, block, block, 1});
     return;
   }
   bool helped = false;
@@ -128,19 +147,23 @@ void post_all(Heap* heap) {
 void drain(Heap* heap, Caller caller) {
   Block* inbox = heap->inbox.exchange(nullptr, std::memory_order_acquire);
   Message* message = reinterpret_cast<Message*>(inbox);
-  if (message != nullptr) heap->stripped.store(false, std::memory_order_relaxed);
+  if (message == nullptr) return;
+  heap->stripped.store(false, std::memory_order_relaxed);
+  size_t waited = heap->waiting.exchange(0, std::memory_order_relaxed);
+  idle::note_let_go(align_down(waited, kToldBytes));
   while (message != nullptr) {
     Message* next = message->next;
     Block* first = reinterpret_cast<Block*>(message);
     Span* slab = slab::head(g_realm.span_of(message));
-    Heap* owner = slab->owner.load_acquire();
+    Heap* owner = owner_of(slab);
+    Batch batch = decode(message, slab);
+    first->next = batch.second;
     if (owner == heap) {
-      Batch batch = decode(message, slab);
-      first->next = batch.second;
+      if (!is_possible(batch, slab, first)) fail_invalid("free", message);
       slab::give_back(slab, first, batch.last, batch.count);
       review(heap, slab, caller);
     } else {
-      push(owner->inbox, message);  // adopted by another heap meanwhile
+      send(owner, {slab, first, batch.last, batch.count});  // adopted by another heap meanwhile
     }
     message = next;
   }

@@ -78,12 +78,21 @@ void destroy_slabs(SpanList& list) {
 
 Heap* create() { return registry::make_shared(); }
 
+uintptr_t handle_of(const Heap* heap) { return address_of(heap) + heap->life; }
+
+Heap* find(uintptr_t handle) {
+  size_t life = handle % platform::kPageSize;
+  Heap* heap = reinterpret_cast<Heap*>(handle - life);
+  return life != 0 && heap != nullptr && heap->life == life ? heap : nullptr;
+}
+
 void destroy(Heap* heap) {
   {
     LockGuard guard(heap->lock);
     if (torn()) return;
     for (size_t index = 0; index < size_class::kCount; ++index) {
-      if (heap->current[index] != nullptr) destroy_slab(heap->current[index]);
+      Span* current = take_current(heap, static_cast<SizeClass>(index));
+      if (current != nullptr) destroy_slab(current);
       destroy_slabs(heap->available[index]);
     }
     destroy_slabs(heap->full);
@@ -98,12 +107,24 @@ void destroy(Heap* heap) {
   idle::note_free();
 }
 
-void trim(Heap* heap) {
-  ThreadToken token = platform::thread_token();
-  LockGuard guard(heap->lock, token);
+// The caller holds heap.lock.
+static void give_back_empty(Heap* heap, ThreadToken token) {
   if (torn()) return;
   empty_bins(heap);
   release_empty(heap, token);
+}
+
+void trim(Heap* heap) {
+  ThreadToken token = platform::thread_token();
+  LockGuard guard(heap->lock, token);
+  give_back_empty(heap, token);
+}
+
+bool collect(Heap* heap, ThreadToken token) {
+  if (!heap->lock.try_acquire(token)) return false;
+  give_back_empty(heap, token);
+  heap->lock.release();
+  return true;
 }
 
 void* next_block(Heap* heap, const void* block) {
@@ -152,7 +173,7 @@ Heap* heap_of(const void* block) {
   Span* span = g_realm.span_of(block);
   SpanKind kind = span->kind.load();
   if (kind == SpanKind::slab || kind == SpanKind::interior) span = slab::head(span);
-  Heap* owner = span->owner.load_acquire();
+  Heap* owner = owner_of(span);
   return owner != kNobody && owner->shared ? owner : nullptr;
 }
 

@@ -7,11 +7,16 @@ namespace rh::shared {
 
 Heap* create();
 
+// What a program knows of a heap: its address, and its life beside it. find gives null for what is no heap's, or was.
+uintptr_t handle_of(const Heap* heap);
+Heap* find(uintptr_t handle);
+
 // Gives back all slabs and large blocks of the heap, and the heap.
 void destroy(Heap* heap);
 
-// Gives back what is empty.
+// Gives back what is empty. `collect` only if nobody is using the heap now, and by `token`.
 void trim(Heap* heap);
+bool collect(Heap* heap, ThreadToken token);
 
 // Walks the live blocks in the order of their addresses: the first behind `block`, or of all when that is null; null
 // when there are no more. With kExactSizes only.

@@ -40,6 +40,11 @@ inline constexpr unsigned kNever = 0;
 // By the owner: books the local frees since the last arming, and asks to be called after `frees` more.
 void arm(Span* slab, unsigned frees);
 
+// By another than the owner, who alone may arm: sends the owner's next free the long way, where it arms again.
+void leave(Span* slab);
+
+inline bool is_left(const Span* slab) { return slab->owner.load() != owner_of(slab); }
+
 // What was asked for of a block, where that is kept; else its usable size.
 RH_INLINE size_t requested_size(const Span* slab, const void* block) {
   if constexpr (!kExactSizes) return properties(slab).size;
@@ -52,14 +57,26 @@ RH_INLINE void note_free(const Span* slab, const void* block) {
   if constexpr (kExactSizes) g_realm.note_free(block, slab->size_class.load() == 0);
 }
 
+// Whether a block that was made begins at `offset` from the slab's start.
+RH_INLINE bool is_block(const Span* slab, size_t offset) {
+  size_class::Position position = size_class::position(slab->size_class.load(), offset);
+  return RH_LIKELY(position.is_start && position.index < slab->carved.load());
+}
+
 // Whether `pointer`, which is `offset` bytes from the slab's start, is the start of a block in somebody's hands, as far
 // as the notes tell.
 RH_INLINE bool is_live(const Span* slab, const void* pointer, size_t offset) {
-  SizeClass size_class = slab->size_class.load();
-  size_class::Position position = size_class::position(size_class, offset);
-  if (RH_UNLIKELY(!position.is_start || position.index >= slab->carved.load())) return false;
-  return !kExactSizes || !g_realm.is_noted_free(pointer, size_class == 0);
+  if (RH_UNLIKELY(!is_block(slab, offset))) return false;
+  return !kExactSizes || !g_realm.is_noted_free(pointer, slab->size_class.load() == 0);
 }
+
+// The end of a slab's local list, its own successor: as many steps as there should be members are safe in a list that
+// ends too soon.
+extern constinit Block g_end;
+
+// Ends the process when the blocks that are free are not as many as were freed, or not blocks: one was freed twice, or a
+// pointer into one was.
+void check_lists(Span* slab);
 
 struct Taken {
   Block* blocks;  // null when the slab has none
@@ -69,8 +86,15 @@ struct Taken {
 // By the owner: hands out the blocks freed locally, or those freed by others, or newly carved ones.
 Taken take(Span* slab);
 
+// The same, of newly carved ones only: `most`, or about a page.
+inline constexpr unsigned kAll = ~0u;
+Taken carve(Span* slab, unsigned most = kAll);
+
 // Books `count` blocks freed by other threads, linked from `first` to `last`.
 void give_back(Span* slab, Block* first, Block* last, unsigned count);
+
+// Returns to the OS what a warm slab has not carved, where the OS can give it back as zeros.
+void clear_uncarved(Span* slab);
 
 // The list of free blocks was put back to an earlier one, in a fork's child: counts what is linked.
 void recount(Span* slab);

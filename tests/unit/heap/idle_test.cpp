@@ -72,6 +72,72 @@ TEST(Idle, WhatASleepingThreadWasSentGoesBackToo) {
   EXPECT_LE(dirty(), 8 * kMiB / 10);
 }
 
+class Sleepers : public testing::TestWithParam<int> {};
+
+// Threads that used each class once, or now and then, and sleep: nobody frees any longer.
+TEST_P(Sleepers, HoldLittleOfTheClassesTheyUsed) {
+  constexpr size_t kThreads = 64;
+  constexpr size_t kLeast = 4096 + 1;  // whose slabs are emptied by freeing all of them
+  Actor sleepers[kThreads];
+  for (Actor& sleeper : sleepers) {
+    sleeper([] {
+      for (size_t size = kLeast; size <= kMaxSmall; size += size / 9) {
+        for (int use = 0; use < GetParam(); ++use) deallocate(allocate(size));
+      }
+    });
+  }
+  step_for(10000);
+  EXPECT_FALSE(fake::helper_is_there());
+  EXPECT_LE((figures().arena.in_use + dirty()) / kThreads, 128 * 1024u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Uses, Sleepers, testing::Values(1, 2, 20, 21));
+
+TEST(Idle, WhoUsedAClassOnceHoldsNothingOfIt) {
+  constexpr size_t kThreads = 64;
+  Actor sleepers[kThreads];
+  for (Actor& sleeper : sleepers) {
+    sleeper([] {
+      for (size_t index = 0; index < size_class::kCount; ++index) {
+        size_t size = size_class::size_of(index);
+        void* block = allocate(size);
+        std::memset(block, 1, size);
+        deallocate(block);
+      }
+    });
+  }
+  EXPECT_LE(figures().arena.in_use / kThreads, Heap::kStashMost * kUnitSize);
+  EXPECT_EQ(figures().in_use, 0u);
+}
+
+TEST(Idle, WhatWaitsForManySleepingThreadsGoesBack) {
+  constexpr size_t kThreads = 64, kSent = 400 * 1024;
+  Actor sleepers[kThreads], senders[kThreads];
+  for (size_t at = 0; at < kThreads; ++at) {
+    std::vector<void*> blocks = sleepers[at]([] { return used_blocks(1000, kSent); });
+    senders[at]([&] { free_all(blocks); });
+  }
+  step_for(10000);
+  EXPECT_LE(figures().arena.in_use + dirty(), 8 * kMiB);
+}
+
+// What a sleeping thread's warm slabs have not carved yet is of no use to it.
+TEST(Idle, WhatIsNotCarvedIsReturned) {
+  std::vector<void*> before = used_blocks(1000, kMiB);
+  free_all(before);
+  std::vector<void*> kept;
+  for (int count = 0; count < 8; ++count) kept.push_back(allocate(100));
+  Span* slab = slab_of(kept.back());
+  ASSERT_FALSE(slab->zero);
+  step_for(10000);
+  ASSERT_TRUE(slab->zero);
+  for (int count = 0; count < 300; ++count) {
+    void* zeroed = allocate_zeroed(100);
+    ASSERT_TRUE(is_zero(zeroed, 100));
+    fill(zeroed, 100, 1);
+  }
+}
+
 TEST(Idle, MemoryInUseIsLeftAlone) {
   idle::set_decay_ms(100);
   std::vector<void*> kept = used_blocks(1000, kMiB);

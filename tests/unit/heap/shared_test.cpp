@@ -153,6 +153,74 @@ TEST(Shared, MemoryFreeInThreadsHeapsIsCollectedWhenShort) {
   shared::destroy(heap);
 }
 
+// Takes blocks of all sizes and frees them again.
+void use_and_free(Heap* heap) {
+  std::vector<void*> blocks;
+  for (int round = 0; round < 30; ++round) {
+    for (size_t size = 16; size <= kMaxSmall; size += size / 5) blocks.push_back(take(heap, size));
+  }
+  for (void* block : blocks) deallocate(block);
+}
+
+TEST(Shared, WhatIsFreeIsTrimmed) {
+  Heap* heap = shared::create();
+  void* kept = take(heap, 16);
+  use_and_free(heap);
+  idle::trim();
+  EXPECT_LE(figures().arena.in_use, 2 * kUnitSize);
+  fill(kept, 16, 1);
+  shared::destroy(heap);
+}
+
+TEST(Shared, WhatIsFreeGoesBackWhileAllSleep) {
+  Heap* heap = shared::create();
+  use_and_free(heap);
+  ASSERT_TRUE(fake::helper_is_there());
+  for (int step = 0; step < 100 && fake::step_helper(); ++step) continue;
+  EXPECT_LE(figures().arena.in_use, kUnitSize);
+  EXPECT_EQ(figures().in_use, 0u);
+  shared::destroy(heap);
+}
+
+TEST(Shared, WhatIsFreeIsCollectedWhenShort) {
+  Heap* heap = shared::create();
+  use_and_free(heap);
+  fake::limit_committed(fake::committed_bytes());
+  fake::limit_reserved(fake::reserved_bytes());
+  size_t most = figures().arena.in_use + g_arena.dirty_bytes();
+  EXPECT_NE(allocate(most * 3 / 4), nullptr);
+  fake::limit_committed(SIZE_MAX);
+  fake::limit_reserved(SIZE_MAX);
+  shared::destroy(heap);
+}
+
+TEST(Shared, AHandleIsOfOneHeapAndOneLife) {
+  Heap* heap = shared::create();
+  uintptr_t handle = shared::handle_of(heap);
+  EXPECT_EQ(shared::find(handle), heap);
+  EXPECT_EQ(shared::find(address_of(heap)), nullptr);
+  shared::destroy(heap);
+  EXPECT_EQ(shared::find(handle), nullptr);
+  Heap* next = shared::create();
+  EXPECT_EQ(next, heap);
+  EXPECT_EQ(shared::find(handle), nullptr);
+  shared::destroy(next);
+}
+
+TEST(Shared, HeapsDestroyedLeaveNothing) {
+  std::vector<Heap*> heaps;
+  size_t before = registry::metadata_bytes();
+  for (int count = 0; count < 1000; ++count) {
+    heaps.push_back(shared::create());
+    take(heaps.back(), 100);
+  }
+  EXPECT_GT(registry::metadata_bytes(), before);
+  for (Heap* heap : heaps) shared::destroy(heap);
+  EXPECT_EQ(registry::metadata_bytes(), before);
+  for (Heap* heap : heaps) EXPECT_TRUE(is_zero(heap, platform::kPageSize));
+  EXPECT_EQ(figures().arena.in_use, 0u);
+}
+
 TEST(Shared, ManyThreadsAtTheSameTime) {
   Heap* heap = shared::create();
   std::vector<std::thread> threads;

@@ -1,6 +1,7 @@
 // Several threads' heaps: what is freed elsewhere, threads that end, threads that sleep.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -231,6 +232,56 @@ TEST(Remote, WithoutMemoryForAHeapBlocksTravelAlone) {
   a([] { idle::trim(); });
   EXPECT_EQ(figures().in_use, 0u);
   for (Actor* other : others) delete other;
+}
+
+// Every slab that is empty has gone back, but the one that its class is served from.
+size_t unnoticed_slabs() {
+  size_t count = 0;
+  Span* end = g_realm.first() + g_realm.count();
+  for (Span* span = g_realm.first(); span != end; ++span) {
+    if (span->kind.load() != SpanKind::slab || span->state == SlabState::current) continue;
+    if (slab::outstanding(span) == 0) ++count;
+  }
+  return count;
+}
+
+void drain_for(Heap* heap) {
+  LockGuard guard(heap->lock);
+  drain(heap, {platform::thread_token(), false});
+}
+
+// In whatever order a slab's blocks are freed by its owner and by others, and whoever books these.
+TEST(Remote, NoSlabIsEmptyUnnoticed) {
+  constexpr size_t kSizes[] = {16, 64, 1000, 3000, 20000};
+  Actor a, b;
+  std::mt19937 random(11);
+  std::vector<void*> blocks;
+  a([] { allocate(16); });
+  for (int round = 0; round < 400; ++round) {
+    size_t size = kSizes[random() % std::size(kSizes)];
+    size_t count = size < 1000 ? 1500 : 40;
+    a([&] {
+      while (blocks.size() < count) blocks.push_back(allocate(size));
+    });
+    unsigned remote = random() % 101, helped = random() % 8;
+    while (!blocks.empty()) {
+      // Mostly in turn, so that slabs become empty one by one.
+      size_t index = blocks.size() - 1 - (random() % 8 == 0 ? random() % blocks.size() : 0);
+      void* block = blocks[index];
+      blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(index));
+      bool by_b = random() % 100 < remote;
+      (by_b ? b : a)([&] { deallocate(block); });
+      if (random() % 16 == 0) b([] { post_all(own_heap()); });
+      if (random() % 16 < helped) b([&] { drain_for(a.heap()); });
+      if (random() % 64 == 0) a([] { deallocate(allocate(500)); });
+      if (random() % 256 == 0) idle::reclaim();
+    }
+    b([&] {
+      if (b.heap() != nullptr) post_all(b.heap());
+      drain_for(a.heap());
+    });
+    ASSERT_EQ(unnoticed_slabs(), 0u) << "round " << round << ", blocks of " << size;
+  }
 }
 
 // ---- orphans ------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ size_t index_of(size_t size) { return size_class::computed(size); }
 
 size_t length(const Block* list) {
   size_t count = 0;
-  for (; list != nullptr; list = list->next) ++count;
+  for (; list != nullptr && list != &g_end; list = list->next) ++count;
   return count;
 }
 

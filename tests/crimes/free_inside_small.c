@@ -1,0 +1,9 @@
+/* Frees a pointer into a small block. */
+#include "small.h"
+
+int main(void) {
+  take_blocks();
+  free(hidden(blocks[500] + 16));
+  free_some();
+  return survived_reuse();
+}

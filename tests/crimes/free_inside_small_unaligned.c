@@ -1,0 +1,9 @@
+/* Frees a pointer into a small block, aligned to nothing. */
+#include "small.h"
+
+int main(void) {
+  take_blocks();
+  free(hidden(blocks[500] + 5));
+  free_some();
+  return survived_reuse();
+}
