@@ -24,6 +24,10 @@ constexpr size_t kMostSteps = 1 << 20;
 constexpr size_t kStack = 256 * 1024;
 constexpr size_t kNone = kMostThreads;
 
+// Far more than any part of the core waits for anything.
+constexpr uint64_t kPauseMs = 20;
+constexpr size_t kMostVain = 5000;
+
 // A moment at which more than one thread could have gone on.
 struct Choice {
   unsigned char options;  // a bit for each thread
@@ -105,7 +109,9 @@ void back_off() {
   if (at_work == kNone) fail("waits, and nobody else is there");
   fibers[at_work].waits = true;
   if (ready() == 0) {
-    if (++vain > 2 * fiber_count) fail("deadlock: each thread waits");
+    // Whoever waits only so long sees time pass.
+    if (++vain > kMostVain) fail("deadlock: each thread waits");
+    fake::advance(kPauseMs);
     for (Fiber& fiber : fibers) fiber.waits = false;
     fibers[at_work].waits = true;
     if (ready() == 0) fibers[at_work].waits = false;
