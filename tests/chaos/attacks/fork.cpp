@@ -211,7 +211,7 @@ SCENARIO(fork_in_handler_beside_threads) {
   action.sa_handler = fork_in_handler;
   action.sa_flags = SA_RESTART;
   sigaction(SIGUSR1, &action, nullptr);
-  const int wanted = times(400);
+  const int wanted = times(60);
   may_interrupt = true;
   std::vector<std::thread> others;
   for (std::uint64_t at = 1; at <= 2; ++at) others.emplace_back(churn, at);
