@@ -15,7 +15,7 @@ import time
 import watch
 
 MIX_SECONDS = 2
-PATIENCE = 120  # no run takes a quarter of this on a busy machine
+PATIENCE = 60  # no run takes a quarter of this on a busy machine
 
 PYTHON = """
 import hashlib, json, os, subprocess, sys, threading
@@ -75,7 +75,7 @@ class Run:
         said = [f"{name}={value}" for name, value in self.variables.items()]
         shown = [pathlib.Path(library).name for library in self.preload]
         words = [word if len(word) < 200 and "\n" not in word else "…" for word in self.words]
-        return " ".join([*said, f"LD_PRELOAD={':'.join(shown)}", *words])
+        return " ".join([*said, *([f"LD_PRELOAD={':'.join(shown)}"] if shown else []), *words])
 
 
 def real_programs(folder: str) -> list[list[str]]:

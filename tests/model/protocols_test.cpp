@@ -99,17 +99,24 @@ void leave_twelve_behind() {
   Actor gone;
   gone([] { take_some(0, 12, kSmall); });
   gone.end();
-  play(0, [] { take(12, kSmall); });
+  play(0, [] {
+    take(12, kSmall);
+    take(13, kSmall + 512);
+  });
 }
 
-// Each class needs a slab, and for each a look at the next heap is taken. One of three was before there was a choice.
-void look_at_the_other_heaps() {
-  for (size_t number = 1; number < 3; ++number) take(12 + number, kSmall + 512 * number);
+// Each class needs a slab, and for each a look at the next heap is taken. Two of three were before there was a choice.
+void look_at_the_heap_left_behind() { take(14, kSmall + 1024); }
+
+// So that the two programs below are about what they say.
+void adopt() {
+  look_at_the_heap_left_behind();
+  MODEL_NEED(slab_of(slots[11].block)->owner.load() == thread_heap());
 }
 
 const Program kAdoption = {
     leave_twelve_behind,
-    {look_at_the_other_heaps, free_anothers, [] { take_some(16, 2, kSmall); }},
+    {look_at_the_heap_left_behind, free_anothers, [] { take_some(16, 2, kSmall); }},
     check_all};
 
 // ---- fork ---------------------------------------------------------------------------------------
@@ -154,7 +161,7 @@ void fork_once() {
 const Program kFork = {own_twelve, {free_and_allocate_own, free_anothers, fork_once}, check_all};
 
 const Program kForkAndAdoption = {
-    leave_twelve_behind, {look_at_the_other_heaps, fork_once}, check_all};
+    leave_twelve_behind, {look_at_the_heap_left_behind, fork_once}, check_all};
 
 // ---- purging ------------------------------------------------------------------------------------
 
@@ -194,6 +201,10 @@ void expect_good(const Program& program, unsigned preemptions) {
 }
 
 TEST(Model, RemoteFreesAreCollectedByOwnerAndHelper) { expect_good(kRemoteFree, 2); }
+
+TEST(Model, OneLookAdopts) {
+  expect_good({leave_twelve_behind, {adopt, [] {}}, check_all}, 0);
+}
 
 TEST(Model, SlabsOfADeadThreadAreAdoptedWhileBlocksComeBack) { expect_good(kAdoption, 2); }
 
