@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/sanitizers.h"
+#include "base/schedule.h"
 
 namespace rh {
 
@@ -33,6 +34,7 @@ class Word {
   }
 
   T load_acquire() const {
+    schedule_point();
     T value;
     __atomic_load(&value_, &value, __ATOMIC_ACQUIRE);
     return value;
@@ -40,10 +42,14 @@ class Word {
 
   void store(T value) { __atomic_store(&value_, &value, __ATOMIC_RELAXED); }
 
-  void store_release(T value) { __atomic_store(&value_, &value, __ATOMIC_RELEASE); }
+  void store_release(T value) {
+    __atomic_store(&value_, &value, __ATOMIC_RELEASE);
+    schedule_point();
+  }
 
   // By the only writer; what it wrote before is seen by who sees the result.
   RH_INLINE T decrement() {
+    schedule_point();
     if constexpr (kPlainWords) {
       std::atomic_signal_fence(std::memory_order_release);
       return --value_;

@@ -72,6 +72,7 @@ bool is_possible(const Batch& batch, const Span* slab, const Block* first) {
 void push(std::atomic<Block*>& inbox, Message* message) {
   Block* first = inbox.load(std::memory_order_relaxed);
   do {
+    schedule_point();
     message->next = reinterpret_cast<Message*>(first);
   } while (!inbox.compare_exchange_weak(first, reinterpret_cast<Block*>(message),
                                         std::memory_order_release, std::memory_order_relaxed));
@@ -145,6 +146,7 @@ void post_all(Heap* heap) {
 }
 
 void drain(Heap* heap, Caller caller) {
+  schedule_point();
   Block* inbox = heap->inbox.exchange(nullptr, std::memory_order_acquire);
   Message* message = reinterpret_cast<Message*>(inbox);
   if (message == nullptr) return;

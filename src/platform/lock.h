@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "base/compiler.h"
+#include "base/schedule.h"
 #include "platform/platform.h"
 
 namespace rh {
@@ -44,6 +45,7 @@ class Lock {
   }
 
   bool try_acquire(ThreadToken token = platform::thread_token()) {
+    schedule_point();
     ThreadToken nobody = 0;
     return holder_.compare_exchange_strong(nobody, token, std::memory_order_acquire,
                                            std::memory_order_relaxed);
@@ -52,7 +54,10 @@ class Lock {
   // False when it could not be had in that time.
   bool acquire_within(uint64_t patience_ms, ThreadToken token);
 
-  void release() { holder_.store(0, std::memory_order_release); }
+  void release() {
+    holder_.store(0, std::memory_order_release);
+    schedule_point();
+  }
 
   // Unless it was taken from the fork.
   void release_after_fork();

@@ -1,3 +1,4 @@
+#include "base/schedule.h"
 #include "platform/platform.h"
 
 namespace rh::platform {
@@ -20,6 +21,8 @@ size_t os_calls(OsCall kind) {
 }
 
 void count_os_call(OsCall kind) {
+  // A helper is started under the fake's own lock.
+  if (kind != OsCall::thread) schedule_point();
   g_counts[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -76,6 +76,9 @@ void end_thread(uint32_t thread);
 // How often a thread became the owner of something.
 uint64_t acquisitions();
 
+// Called in place of every pause that a thread makes to let others go on.
+void on_back_off(void (*hook)());
+
 // From now on the process is ending, all other threads are gone.
 void set_others_are_gone(bool gone);
 

@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include "base/bits.h"
+#include "base/schedule.h"
 #include "platform/fake/ledger.h"
 #include "platform/fake/state.h"
 #include "platform/fake/system.h"
@@ -32,6 +33,8 @@ bool is_alive(uint32_t thread) {
 }
 
 constinit std::atomic<bool> g_others_are_gone{false};
+using Hook = void (*)();
+constinit Hook g_back_off_hook = nullptr;
 constinit std::atomic<uint64_t> g_acquisitions{0};
 constinit thread_local uint32_t t_played = 0;
 
@@ -148,6 +151,8 @@ void end_thread(uint32_t thread) { record_of(thread).ended.store(true); }
 
 uint64_t acquisitions() { return g_acquisitions.load(); }
 
+void on_back_off(void (*hook)()) { g_back_off_hook = hook; }
+
 void set_others_are_gone(bool gone) { g_others_are_gone.store(gone); }
 
 bool step_helper() {
@@ -179,7 +184,10 @@ ThreadToken thread_token() { return record_of(played()).token; }
 
 bool is_single_threaded() { return false; }
 
-void back_off(unsigned) { sched_yield(); }
+void back_off(unsigned) {
+  if (g_back_off_hook != nullptr) return g_back_off_hook();
+  sched_yield();
+}
 
 bool others_are_gone() { return g_others_are_gone.load(); }
 
@@ -230,6 +238,7 @@ void prepare() {}
 void Ownership::reset() { owner_of(storage_).store(0); }
 
 bool Ownership::try_acquire() {
+  schedule_point();
   uint32_t owner = owner_of(storage_).load();
   if (owner != 0 && is_alive(owner)) return false;
   if (!owner_of(storage_).compare_exchange_strong(owner, played())) return false;
@@ -242,6 +251,7 @@ void Ownership::release() {
     broken("a thread gives up what it does not own", address_of(storage_), 0);
   }
   owner_of(storage_).store(0);
+  schedule_point();
 }
 
 bool Ownership::is_mine() const {

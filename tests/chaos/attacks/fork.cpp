@@ -211,7 +211,7 @@ SCENARIO(fork_in_handler_beside_threads) {
   action.sa_handler = fork_in_handler;
   action.sa_flags = SA_RESTART;
   sigaction(SIGUSR1, &action, nullptr);
-  const int wanted = times(400);
+  const int wanted = times(60);
   may_interrupt = true;
   std::vector<std::thread> others;
   for (std::uint64_t at = 1; at <= 2; ++at) others.emplace_back(churn, at);
@@ -232,11 +232,12 @@ SCENARIO(fork_in_handler_beside_threads) {
 class LookAlike {
  public:
   LookAlike(int number, void* (*body)(void*)) {
-    constexpr std::uintptr_t kFirst = std::uintptr_t{0x2000} << 32;
-    constexpr std::uintptr_t kApart = std::uintptr_t{16} << 32;
+    constexpr std::uint64_t kFirst = std::uint64_t{0x2000} << 32;
+    constexpr std::uint64_t kApart = std::uint64_t{16} << 32;
     void* stack =
-        mmap(reinterpret_cast<void*>(kFirst + kApart * static_cast<unsigned>(number)), MiB,
-             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        mmap(reinterpret_cast<void*>(
+                 static_cast<std::uintptr_t>(kFirst + kApart * static_cast<unsigned>(number))),
+             MiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     NEED(stack != MAP_FAILED, "a stack of its own");
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);

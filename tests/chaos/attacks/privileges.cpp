@@ -78,14 +78,29 @@ SCENARIO(seteuid_after_much_was_freed) {
 
 // What glibc's malloc calls, and what the program itself does.
 const long kAllowed[] = {
-    SYS_brk,           SYS_mmap,
-    SYS_munmap,        SYS_mremap,
-    SYS_mprotect,      SYS_madvise,
-    SYS_futex,         SYS_read,
-    SYS_write,         SYS_exit,
-    SYS_exit_group,    SYS_rt_sigreturn,
-    SYS_clock_gettime, SYS_clock_nanosleep,
-    SYS_nanosleep,     SYS_restart_syscall,
+    SYS_brk,
+    SYS_mmap,
+    SYS_munmap,
+    SYS_mremap,
+    SYS_mprotect,
+    SYS_madvise,
+    SYS_futex,
+    SYS_read,
+    SYS_write,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_rt_sigreturn,
+    SYS_clock_gettime,
+    SYS_clock_nanosleep,
+    SYS_nanosleep,
+    SYS_restart_syscall,
+#ifdef __i386__
+    SYS_mmap2,
+    SYS_futex_time64,
+    SYS_clock_gettime64,
+    SYS_clock_nanosleep_time64,
+#endif
+
 };
 
 void kill_what_is_unusual() {

@@ -1,0 +1,42 @@
+// What programs do that an allocator has to live with, as a list to choose from: each is done once by the calling thread,
+// checks what it used, and leaves nothing behind.
+#pragma once
+
+#include <pthread.h>
+
+#include "held.h"
+
+namespace chaos {
+
+struct Disturbance {
+  const char* name;
+  void (*run)(Random& random);
+};
+
+extern const Disturbance kDisturbances[];
+extern const std::size_t kDisturbanceCount;
+
+// The disturbances of a run: a choice of about half of them. Some exclude each other.
+class Mix {
+ public:
+  Mix(Random& random, bool with_limits);
+  void run_one(Random& random) const;
+  void print() const;
+
+ private:
+  const Disturbance* chosen_[32] = {};
+  std::size_t count_ = 0;
+};
+
+// Blocks that pass from thread to thread, so that each frees what others made.
+void pass_on(Random& random);
+void drop_passed();
+
+// A thread that signals may interrupt with forks; it asks now and then whether it is a child of one.
+void offer_to_interrupt(pthread_t thread);
+bool is_interrupted_child();
+
+// All threads that ask rest while one of them wants it.
+void rest_if_wanted();
+
+}  // namespace chaos

@@ -1,0 +1,33 @@
+// A plugin as programs load and unload them by the hundred: it allocates as it comes, when it is used, and as it goes.
+#include <map>
+#include <new>
+#include <string>
+
+namespace {
+
+std::map<int, std::string> contents;
+
+// Where memory is refused it does without.
+void allocate() {
+  try {
+    for (int at = 0; at < 100; ++at)
+      contents[at] = std::string(static_cast<std::size_t>(at) * 20, 'p');
+    contents[100] = std::string(100000, 'q');
+  } catch (const std::bad_alloc&) {
+    contents.clear();
+  }
+}
+
+struct Presence {
+  Presence() { allocate(); }
+  ~Presence() { contents.clear(); }
+};
+
+Presence presence;
+
+}  // namespace
+
+extern "C" void chaos_use_and_free() {
+  contents.clear();
+  allocate();
+}

@@ -1,0 +1,280 @@
+// The protocols between threads, in all orders with up to so many preemptions: nothing waits for ever, no block is lost
+// or handed out twice, and the books balance.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "books.h"
+#include "heap/idle.h"
+#include "heap/registry.h"
+#include "scheduler.h"
+#include "support/heaps.h"
+
+namespace rh::model {
+
+namespace {
+
+// What the threads of a program have in their hands.
+struct Slot {
+  void* block = nullptr;
+  size_t size = 0;
+};
+constexpr size_t kSlots = 32;
+Slot slots[kSlots];
+
+unsigned seed_of(const Slot& slot) { return static_cast<unsigned>(&slot - slots) + 1; }
+
+void check(const Slot& slot) {
+  if (!is_filled(slot.block, slot.size, seed_of(slot))) fail("a block's content was changed");
+}
+
+void take(size_t number, size_t size) {
+  Slot& slot = slots[number];
+  void* block = allocate(size);
+  MODEL_NEED(block != nullptr);
+  fill(block, size, seed_of(slot));
+  slot = {block, size};
+}
+
+void drop(size_t number) {
+  Slot given = slots[number];
+  check(slots[number]);
+  slots[number] = {};
+  deallocate(given.block);
+}
+
+void take_some(size_t first, size_t count, size_t size) {
+  for (size_t number = first; number < first + count; ++number) take(number, size);
+}
+
+void drop_some(size_t first, size_t count) {
+  for (size_t number = first; number < first + count; ++number) drop(number);
+}
+
+void send_all() { post_all(own_heap()); }
+
+void check_all() {
+  for (const Slot& slot : slots) {
+    if (slot.block == nullptr) continue;
+    check(slot);
+    note_held(slot.block);
+  }
+  check_books();
+}
+
+// Eight to a slab of one unit, and past the table of the fast path.
+constexpr size_t kSmall = 2048;
+constexpr size_t kLarge = 256 * 1024;
+
+// ---- remote frees, the inbox, help --------------------------------------------------------------
+
+void own_twelve() {
+  registry::loaded();
+  play(0, [] { take_some(0, 12, kSmall); });
+}
+
+void free_and_allocate_own() {
+  drop_some(0, 2);
+  take_some(12, 2, kSmall);
+}
+
+void free_anothers() {
+  drop_some(2, 4);
+  send_all();
+}
+
+void collect_everything() { idle::trim(); }
+
+const Program kRemoteFree = {
+    own_twelve, {free_and_allocate_own, free_anothers, collect_everything}, check_all};
+
+// ---- adoption -----------------------------------------------------------------------------------
+
+void leave_twelve_behind() {
+  registry::loaded();
+  play(0, [] { take(30, 16); });
+  play(1, [] { take(31, 16); });
+  Actor gone;
+  gone([] { take_some(0, 12, kSmall); });
+  gone.end();
+  play(0, [] {
+    take(12, kSmall);
+    take(13, kSmall + 512);
+  });
+}
+
+// Each class needs a slab, and for each a look at the next heap is taken. Two of three were before there was a choice.
+void look_at_the_heap_left_behind() { take(14, kSmall + 1024); }
+
+// So that the two programs below are about what they say.
+void adopt() {
+  look_at_the_heap_left_behind();
+  MODEL_NEED(slab_of(slots[11].block)->owner.load() == thread_heap());
+}
+
+const Program kAdoption = {
+    leave_twelve_behind,
+    {look_at_the_heap_left_behind, free_anothers, [] { take_some(16, 2, kSmall); }},
+    check_all};
+
+// ---- fork ---------------------------------------------------------------------------------------
+
+// What a child finds it can use, and goes on with threads of its own.
+[[noreturn]] void live_on_as_child() {
+  for (size_t thread = 0; thread < 3; ++thread) {
+    Actor actor;
+    actor([] {
+      void* blocks[16];
+      for (unsigned number = 0; number < 16; ++number) {
+        size_t size = number % 8 == 0 ? kLarge : kSmall;
+        blocks[number] = allocate(size);
+        MODEL_NEED(blocks[number] != nullptr);
+        fill(blocks[number], size, number + 100);
+      }
+      for (const Slot& slot : slots) {
+        if (slot.block != nullptr) check(slot);
+      }
+      for (unsigned number = 0; number < 16; number += 2) {
+        size_t size = number % 8 == 0 ? kLarge : kSmall;
+        if (!is_filled(blocks[number], size, number + 100)) fail("a child's block was changed");
+        deallocate(blocks[number]);
+      }
+    });
+  }
+  for (const Slot& slot : slots) {
+    if (slot.block != nullptr) deallocate(slot.block);
+  }
+  idle::trim();
+  _exit(0);
+}
+
+void fork_once() {
+  pid_t child = fork();
+  if (child == 0) live_on_as_child();
+  int status = 0;
+  MODEL_NEED(child > 0 && waitpid(child, &status, 0) == child);
+  if (status != 0) _exit(1);  // it has said why
+}
+
+const Program kFork = {own_twelve, {free_and_allocate_own, free_anothers, fork_once}, check_all};
+
+const Program kForkAndAdoption = {
+    leave_twelve_behind, {look_at_the_heap_left_behind, fork_once}, check_all};
+
+// ---- purging ------------------------------------------------------------------------------------
+
+// All the memory that may be had is free, and dirty.
+void free_all_there_is() {
+  registry::loaded();
+  play(0, [] {
+    take(0, kLarge);
+    drop(0);
+  });
+  fake::limit_committed(fake::committed_bytes());
+}
+
+void purge() { g_arena.purge(0); }
+
+const Program kPurge = {free_all_there_is,
+                        {[] {
+                           take(0, kLarge);
+                           drop(0);
+                           take(1, kLarge);
+                         },
+                         purge},
+                        check_all};
+
+const Program kPurges = {free_all_there_is,
+                         {[] {
+                            take(0, kLarge / 2);
+                            drop(0);
+                          },
+                          purge, collect_everything},
+                         check_all};
+
+void expect_good(const Program& program, unsigned preemptions) {
+  Explored explored = explore(program, preemptions);
+  EXPECT_EQ(explored.failure, "") << "in schedule " << explored.schedules;
+  std::printf("%zu schedules\n", explored.schedules);
+}
+
+TEST(Model, RemoteFreesAreCollectedByOwnerAndHelper) { expect_good(kRemoteFree, 2); }
+
+TEST(Model, OneLookAdopts) {
+  expect_good({leave_twelve_behind, {adopt, [] {}}, check_all}, 0);
+}
+
+TEST(Model, SlabsOfADeadThreadAreAdoptedWhileBlocksComeBack) { expect_good(kAdoption, 2); }
+
+TEST(Model, ForkBesideAllocationAndFrees) { expect_good(kFork, 1); }
+
+TEST(Model, ForkBesideAdoption) { expect_good(kForkAndAdoption, 2); }
+
+TEST(Model, WhatIsBeingPurgedCanBeHad) { expect_good(kPurge, 3); }
+
+TEST(Model, TwoPurgeWhileOneAllocates) { expect_good(kPurges, 2); }
+
+// ---- controls: what is wrong is found -----------------------------------------------------------
+
+// A push onto the inbox that is no compare-and-swap: what another pushes meanwhile is forgotten.
+void send_unguarded(size_t number) {
+  void* block = slots[number].block;
+  slots[number] = {};
+  Span* slab = slab_of(block);
+  std::atomic<Block*>& inbox = slab->owner.load()->inbox;
+  struct Message {
+    Block* next;
+    uint64_t packed;  // one block, which is the last
+  };
+  uint64_t position = (address_of(block) - g_realm.address(slab)) / kBlockAlign;
+  Block* before = inbox.load();
+  schedule_point();
+  Message message = {before, position << 16 | uint64_t{1} << 32};
+  std::memcpy(block, &message, sizeof(message));
+  inbox.store(static_cast<Block*>(block));
+}
+
+TEST(ModelControl, APushInTwoStepsLosesABlock) {
+  const Program program = {
+      own_twelve, {[] { send_unguarded(2); }, [] { send_unguarded(3); }}, check_all};
+  EXPECT_EQ(explore(program, 0).failure, "");
+  EXPECT_NE(explore(program, 1).failure.find("lost"), std::string::npos);
+}
+
+Lock first, second;
+
+TEST(ModelControl, LocksInTwoOrdersAreADeadlock) {
+  const Program program = {[] {},
+                           {[] {
+                              LockGuard one(first);
+                              LockGuard other(second);
+                            },
+                            [] {
+                              LockGuard one(second);
+                              LockGuard other(first);
+                            }},
+                           [] {}};
+  EXPECT_EQ(explore(program, 0).failure, "");
+  EXPECT_NE(explore(program, 1).failure.find("deadlock"), std::string::npos);
+}
+
+size_t figure = 0;
+
+void add_one_unguarded() {
+  size_t before = figure;
+  schedule_point();
+  figure = before + 1;
+}
+
+TEST(ModelControl, AnUnguardedSumIsWrongAfterOnePreemption) {
+  const Program program = {
+      [] {}, {add_one_unguarded, add_one_unguarded}, [] { MODEL_NEED(figure == 2); }};
+  EXPECT_EQ(explore(program, 0).failure, "");
+  EXPECT_NE(explore(program, 1).failure, "");
+}
+
+}  // namespace
+
+}  // namespace rh::model
