@@ -175,12 +175,12 @@ static void empty(Heap* heap) {
 void release_unused() {
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) post_all(heap);
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) empty(heap);
+  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) heap->ownership.drop();
   if (torn()) return;
   if (g_arena.figures().in_use != 0) {
     g_arena.purge(0);
     return;
   }
-  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) heap->ownership.drop();
   g_realm.release_all();
   while (g_chunks != 0) {
     uintptr_t chunk = g_chunks;

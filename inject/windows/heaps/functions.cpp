@@ -54,10 +54,12 @@ constexpr USHORT kBusyEntry = 1;
 
 constinit Originals g_originals = {};
 constinit HANDLE g_process_heap = nullptr;
-// The process heap while it is not locked: for the fast paths, which ask nothing else.
-constinit std::atomic<HANDLE> g_unlocked_process_heap{nullptr};
 constinit Served g_process = {};
 constinit Handles g_handles = {};
+// The process heap while it is not locked, else what is nobody's handle, as NULL may be: for the fast paths, which ask
+// nothing else.
+constexpr const void* kNoHandle = &g_process;
+constinit std::atomic<const void*> g_unlocked_process_heap{kNoHandle};
 
 template <typename Function>
 Function* original(Role role) {
@@ -129,7 +131,7 @@ ULONG NTAPI lock(HANDLE handle) {
   ULONG result = original<LockFunction>(Role::lock)(handle);
   if (of == nullptr || static_cast<BOOLEAN>(result) == 0) return result;
   of->locked.fetch_add(1, std::memory_order_acq_rel);
-  if (of == &g_process) g_unlocked_process_heap.store(nullptr, std::memory_order_release);
+  if (of == &g_process) g_unlocked_process_heap.store(kNoHandle, std::memory_order_release);
   return result;
 }
 
@@ -297,11 +299,13 @@ void serve(HANDLE handle, ULONG flags) {
   if (heap != nullptr && !g_handles.add(handle, heap, flags)) shared::destroy(heap);
 }
 
+// What is to be committed at first would be so beside the memory of ours that the blocks lie in.
 HANDLE NTAPI create(ULONG flags, void* base, SIZE_T reserve, SIZE_T commit, void* lock_of,
                     void* parameters) {
-  HANDLE handle = original<Create>(Role::create)(flags, base, reserve, commit, lock_of, parameters);
-  if (handle != nullptr && is_plain(flags, base, reserve, lock_of, parameters))
-    serve(handle, flags);
+  bool plain = is_plain(flags, base, reserve, lock_of, parameters);
+  HANDLE handle =
+      original<Create>(Role::create)(flags, base, reserve, plain ? 0 : commit, lock_of, parameters);
+  if (handle != nullptr && plain) serve(handle, flags);
   return handle;
 }
 

@@ -150,6 +150,9 @@ void stop_helper() {
   CloseHandle(g_helper_thread);
   g_helper_thread = nullptr;
   take_latest_exit_code();  // nobody ends with it now
+  if (HANDLE event = g_wake.exchange(nullptr, std::memory_order_acq_rel); event != nullptr) {
+    CloseHandle(event);
+  }
   g_helper.store(kNone, std::memory_order_relaxed);
 }
 
