@@ -65,8 +65,13 @@ void help_until_idle() {
   } while (much_is_free() && g_helper_runs.compare_exchange_strong(no, 1));
 }
 
-// Without a helper (the system would not give a thread), those who free do its work now and then.
+// Without a helper (the system would not give a thread), those who free do its work now and then. What is young when they
+// stop would stay for ever: little of it may.
 void decay_here() {
+  constexpr size_t kMostYoung = size_t{16} << 20;
+  if (size_t dirty = g_arena.dirty_bytes(); dirty > kMostYoung) {
+    g_arena.purge(0, Units::holding(dirty - kMostYoung));
+  }
   uint64_t now = platform::now_ms();
   if (now < g_retry_at.load(std::memory_order_relaxed)) return;
   g_retry_at.store(now + interval_ms(), std::memory_order_relaxed);
@@ -93,7 +98,11 @@ uint64_t decay_ms() { return g_decay_ms.load(std::memory_order_relaxed); }
 void note_free() {
   if (decay_ms() == 0) g_arena.purge(0);
   if (torn() || !much_is_free() || g_helper_runs.load(std::memory_order_relaxed) != 0) return;
-  if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed)) start_helper();
+  if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed)) {
+    start_helper();
+  } else {
+    decay_here();
+  }
 }
 
 // Also what the calling thread holds back itself.

@@ -117,9 +117,8 @@ bool start_helper(void (*main)()) {
   if (!g_helper.compare_exchange_strong(none, kRuns, std::memory_order_acquire)) return false;
   count_os_call(OsCall::thread);
   if (g_helper_thread != nullptr) CloseHandle(g_helper_thread);
-  constexpr size_t kStack = 64 * 1024;
-  g_helper_thread = CreateThread(nullptr, kStack, run_helper, reinterpret_cast<void*>(main),
-                                 STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
+  // With the stack that the program's threads have: every DLL's code for the start of a thread runs on it.
+  g_helper_thread = CreateThread(nullptr, 0, run_helper, reinterpret_cast<void*>(main), 0, nullptr);
   if (g_helper_thread != nullptr) {
     keep_exit_code();  // this thread may be ending already
     return true;
