@@ -1,6 +1,7 @@
 #include "heap/registry.h"
 
 #include "heap/fork.h"
+#include "heap/mend.h"
 #include "platform/platform.h"
 
 #include <new>
@@ -63,6 +64,7 @@ void settle(Heap* heap) {
   heap->token.store(platform::thread_token());
   heap->stripped.store(false, std::memory_order_relaxed);
   fork::restore(heap);
+  mend::settle(heap);
 }
 
 Heap* find_ownerless() {
@@ -137,6 +139,7 @@ size_t metadata_bytes() { return g_metadata.value(); }
 Heap* adopt_or_make() {
   if (!g_watches_forks.exchange(true, std::memory_order_relaxed)) {
     platform::on_fork(fork::before, fork::after_in_parent, fork::after_in_child);
+    mend::watch();
   }
   if (Heap* heap = find_ownerless()) return heap;
   return make();
@@ -213,6 +216,16 @@ void forget_shared(Heap* heap) {
   if (heap->next != nullptr) heap->next->previous = heap->previous;
   heap->next = g_unused_shared;
   g_unused_shared = heap;
+}
+
+// Lists are right from their heads on, forwards; a piece of memory may have been taken from the chunk and not counted.
+void put_in_order() {
+  g_chunk_left = 0;
+  Heap* previous = nullptr;
+  for (Heap* heap = g_shared; heap != nullptr; heap = heap->next) {
+    heap->previous = previous;
+    previous = heap;
+  }
 }
 
 void go_back_to(Heap* threads, Heap* shared_heaps) {

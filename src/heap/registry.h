@@ -25,6 +25,9 @@ Heap* threads();
 Heap* shared_heaps();
 Lock& lock();
 
+// The lock was taken from a thread that was terminated. The caller holds it.
+void put_in_order();
+
 Heap* make_shared();
 void forget_shared(Heap* heap);
 

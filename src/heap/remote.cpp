@@ -3,6 +3,7 @@
 // Optimizing Message-Passing Allocators for Producer-Consumer Workloads", ISMM 2024.)
 //
 // A message is its first block: the first word links messages in the inbox, the second holds the rest.
+#include "heap/fork.h"
 #include "heap/heap.h"
 #include "heap/idle.h"
 
@@ -82,6 +83,7 @@ bool post(Heap* heap, Outgoing& out) {
   heap->remote_frees.add(sent.count);
   heap->remote_batches.add(1);
   Heap* owner = sent.slab->owner.load_acquire();
+  if (owner == &fork::g_given_up) return false;
   push(owner->inbox, encode(sent));
   heap->posted_bytes += bytes;
   if (heap->posted_bytes < kHelpAfterBytes) return false;

@@ -110,6 +110,16 @@ void forget_helper();
 // that one of them holds will never be released.
 bool others_are_gone();
 
+#if defined(_WIN32)
+inline constexpr bool kThreadsAreTerminated = true;
+#else
+inline constexpr bool kThreadsAreTerminated = false;
+#endif
+
+// Whether the thread of that token is no more: terminated from outside, what it held it holds for ever. To be asked after
+// much patience, by one who waits for it. Never true where no thread ends so.
+bool thread_is_gone(ThreadToken token);
+
 // Ownership of something by a thread, for as long as the thread lives. It passes on by itself when the thread
 // ends, however it ends: there is nothing to call.
 class Ownership {

@@ -32,6 +32,7 @@ bool is_alive(uint32_t thread) {
 }
 
 constinit std::atomic<bool> g_others_are_gone{false};
+constinit std::atomic<platform::ThreadToken> g_terminated{0};
 constinit std::atomic<uint64_t> g_acquisitions{0};
 constinit thread_local uint32_t t_played = 0;
 
@@ -149,6 +150,7 @@ void end_thread(uint32_t thread) { record_of(thread).ended.store(true); }
 uint64_t acquisitions() { return g_acquisitions.load(); }
 
 void set_others_are_gone(bool gone) { g_others_are_gone.store(gone); }
+void set_terminated(platform::ThreadToken token) { g_terminated.store(token); }
 
 bool step_helper() {
   Guard guard(g_mutex);
@@ -182,6 +184,7 @@ bool is_single_threaded() { return false; }
 void back_off(unsigned) { sched_yield(); }
 
 bool others_are_gone() { return g_others_are_gone.load(); }
+bool thread_is_gone(ThreadToken token) { return token != 0 && token == g_terminated.load(); }
 
 void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms) {
   count_os_call(OsCall::wait);

@@ -1,4 +1,5 @@
 // Threads: identity, waiting, and the helper thread.
+#include "platform/lock.h"
 #include "platform/platform.h"
 #include "platform/windows/system.h"
 
@@ -25,6 +26,24 @@ void back_off(unsigned attempt) {
 }
 
 bool others_are_gone() { return RtlDllShutdownInProgress() != FALSE; }
+
+namespace {
+constinit std::atomic<DWORD> g_helper_id{0};
+}
+
+// Ids are used again, by other processes too. Who waits holds nothing: then its id was another's before.
+bool thread_is_gone(ThreadToken token) {
+  KeepLastError keep;
+  DWORD id = token == kHelperToken ? g_helper_id.load(std::memory_order_relaxed)
+                                   : static_cast<DWORD>(token);
+  if (id == GetCurrentThreadId()) return true;
+  HANDLE thread = OpenThread(SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION, FALSE, id);
+  if (thread == nullptr) return GetLastError() == ERROR_INVALID_PARAMETER;
+  bool gone = GetProcessIdOfThread(thread) != GetCurrentProcessId() ||
+              WaitForSingleObject(thread, 0) == WAIT_OBJECT_0;
+  CloseHandle(thread);
+  return gone;
+}
 
 // ---- the helper thread ------------------------------------------------------------------------
 
@@ -63,6 +82,7 @@ bool is_last_thread() {
 }
 
 DWORD WINAPI run_helper(void* main) {
+  g_helper_id.store(GetCurrentThreadId(), std::memory_order_relaxed);
   reinterpret_cast<void (*)()>(main)();
   uint32_t runs = kRuns;
   if (!g_helper.compare_exchange_strong(runs, kNone, std::memory_order_release)) park();
