@@ -285,13 +285,33 @@ void Arena::remove(Span* span) {
   set_kind(span, SpanKind::none);
 }
 
+// Whether the thread that is returning memory was stopped or terminated in the middle.
+bool Arena::lost_purger(ThreadToken token) const {
+  if (busy_.load() == nullptr || purger_ == token) return false;
+  return platform::others_are_gone() || platform::thread_is_gone(purger_);
+}
+
+// Nobody knows how much of it was returned.
+void Arena::take_from_purger() {
+  Span* span = busy_.load();
+  if (platform::commit(g_realm.address(span), Units{span->units}.bytes())) {
+    put_back(SpanKind::free_dirty);
+  } else {
+    busy_.store(nullptr);
+  }
+}
+
 // The caller holds the lock. True when another thread's purge of a span came to its end meanwhile.
 bool Arena::wait_for_purge(ThreadToken token) {
   Span* busy = busy_.load();
   if (busy == nullptr || purger_ == token || torn()) return false;
+  constexpr unsigned kAskAfter = 128;
+  if (lost_purger(token)) {
+    take_from_purger();
+    return true;
+  }
   lock_.release();
-  for (unsigned attempt = 0; busy_.load() == busy; ++attempt) {
-    if (platform::others_are_gone()) break;
+  for (unsigned attempt = 0; busy_.load() == busy && attempt < kAskAfter; ++attempt) {
     platform::back_off(attempt);
   }
   lock_.acquire(token);
@@ -305,6 +325,7 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token) {
     while (wait_for_purge(token)) {
     }
   }
+  if (!torn() && lost_purger(token)) take_from_purger();
   if (busy_.load() != nullptr || torn()) return 0;  // someone else is at it
   purger_ = token;
   while (returned < most) {
@@ -361,6 +382,22 @@ void Arena::put_back(SpanKind kind) {
 
 void Arena::after_fork_in_child() {
   if (busy_.load() != nullptr) put_back(SpanKind::free_dirty);
+}
+
+void Arena::give_up_free() {
+  Span* end = g_realm.first() + g_realm.count();
+  for (Span* span = g_realm.first(); span < end; ++span) {
+    SpanKind kind = kind_of(span);
+    if (is_free(kind) || kind == SpanKind::free_tail || kind == SpanKind::busy) {
+      set_kind(span, SpanKind::none);
+    }
+  }
+  dirty_ = clean_ = bare_ = {};
+  by_age_ = {};
+  busy_.store(nullptr);
+  note_in_use(Units::holding(g_realm.committed()));
+  note_committed();
+  note_dirty();
 }
 
 void Arena::start_over() {

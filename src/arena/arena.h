@@ -57,6 +57,10 @@ class Arena {
   // No descriptor may be of a free kind any longer.
   void start_over();
 
+  // The lock was taken from a thread that was terminated: what is free may be half-changed, and is never used again. The
+  // caller holds the lock.
+  void give_up_free();
+
   // Whoever was returning memory is not here: takes back what it had in hand. The caller holds the lock.
   void after_fork_in_child();
 
@@ -78,6 +82,8 @@ class Arena {
   Span* take_out(Span* span, Units most);
   void put_back(SpanKind kind);
   bool wait_for_purge(ThreadToken token);
+  bool lost_purger(ThreadToken token) const;
+  void take_from_purger();
   Span* oldest(uint64_t now, uint64_t age_ms) const;
 
   Lock lock_;

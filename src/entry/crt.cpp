@@ -58,7 +58,7 @@ size_t own_bytes(const void* block) {
 }
 
 RH_COLD void free_elsewhere(void* block, void (*original)(void*)) {
-  if (const copies::Copy* copy = copies::maker_of(block)) return copy->free(block);
+  if (copies::free(block)) return;
   if (original != nullptr) return original(block);
   fail_invalid("free", block);
 }
@@ -121,8 +121,8 @@ void* realloc(const Host& host, void* block, size_t size) {
   }
   if (size > kMost) return out_of_memory(host);
   if (is_ours(block)) return reallocate_own(host, block, size);
-  if (const copies::Copy* copy = copies::maker_of(block)) {
-    return move(host, block, copy->bytes_from(block), malloc(host, size), size);
+  if (size_t present = 0; copies::bytes_from(block, &present)) {
+    return move(host, block, present, malloc(host, size), size);
   }
   return host.realloc != nullptr ? host.realloc(block, size) : invalid(host);
 }
@@ -131,7 +131,7 @@ void* recalloc(const Host& host, void* block, size_t count, size_t size) {
   size_t bytes = 0;
   if (!product(host, count, size, &bytes)) return nullptr;
   if (block == nullptr) return calloc(host, count, size);
-  if (!is_ours(block) && copies::maker_of(block) == nullptr && host.recalloc != nullptr) {
+  if (!is_ours(block) && !copies::made(block) && host.recalloc != nullptr) {
     return host.recalloc(block, count, size);
   }
   size_t present = msize(host, block);
@@ -147,8 +147,8 @@ void* expand(const Host& host, void* block, size_t size) {
     void* resized = resize_in_place(block, size, Fit::loose);
     return resized != nullptr ? resized : out_of_memory(host);
   }
-  if (const copies::Copy* copy = copies::maker_of(block)) {
-    return size <= copy->bytes_from(block) ? block : out_of_memory(host);
+  if (size_t present = 0; copies::bytes_from(block, &present)) {
+    return size <= present ? block : out_of_memory(host);
   }
   return host.expand != nullptr ? host.expand(block, size) : invalid(host);
 }
@@ -161,7 +161,7 @@ size_t msize(const Host& host, void* block) {
     return kFailed;
   }
   if (is_ours(block)) return at_least_one(requested_size(block, "_msize"));
-  if (const copies::Copy* copy = copies::maker_of(block)) return copy->bytes_from(block);
+  if (copies::bytes_from(block, &size)) return size;
   if (host.msize != nullptr) return host.msize(block);
   invalid(host);
   return kFailed;
@@ -210,8 +210,8 @@ void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t 
     return nullptr;
   }
   bool ours = is_ours(block);
-  const copies::Copy* copy = ours ? nullptr : copies::maker_of(block);
-  if (!ours && copy == nullptr) {
+  size_t present = 0;
+  if (!ours && !copies::bytes_from(block, &present)) {
     if (offset == 0 && host.aligned_realloc != nullptr) {
       return host.aligned_realloc(block, size, alignment);
     }
@@ -224,7 +224,7 @@ void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t 
   if (ours && stays_aligned && block == block_start(block, "_aligned_realloc")) {
     if (void* resized = resize_in_place(block, size)) return resized;
   }
-  size_t present = ours ? own_bytes(block) : copy->bytes_from(block);
+  if (ours) present = own_bytes(block);
   return move(host, block, present, aligned_offset_malloc(host, size, alignment, offset), size);
 }
 
@@ -236,7 +236,7 @@ void* aligned_offset_recalloc(const Host& host, void* block, size_t count, size_
                               size_t alignment, size_t offset) {
   size_t bytes = 0;
   if (!product(host, count, size, &bytes)) return nullptr;
-  if (block != nullptr && !is_ours(block) && copies::maker_of(block) == nullptr &&
+  if (block != nullptr && !is_ours(block) && !copies::made(block) &&
       host.aligned_offset_recalloc != nullptr) {
     return host.aligned_offset_recalloc(block, count, size, alignment, offset);
   }
@@ -252,7 +252,7 @@ size_t aligned_msize(const Host& host, void* block, size_t alignment, size_t off
     return kFailed;
   }
   if (is_ours(block)) return own_bytes(block);
-  if (const copies::Copy* copy = copies::maker_of(block)) return copy->bytes_from(block);
+  if (size_t bytes = 0; copies::bytes_from(block, &bytes)) return bytes;
   if (host.aligned_msize != nullptr) return host.aligned_msize(block, alignment, offset);
   invalid(host);
   return kFailed;

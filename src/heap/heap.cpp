@@ -281,6 +281,10 @@ void empty_bins(Heap* heap) {
   for (size_t index = 0; index < size_class::kCount; ++index) {
     Block* first = heap->bins[index];
     if (first == nullptr) continue;
+    if (heap->current[index] == nullptr) {  // given up
+      heap->bins[index] = nullptr;
+      continue;
+    }
     unsigned count = 1;
     Block* last = first;
     for (; last->next != nullptr; last = last->next) ++count;

@@ -114,6 +114,15 @@ void decay_here() {
   g_arena.purge(decay_ms());
 }
 
+// What is young when they stop freeing would stay for ever: little of it may, but in a program of one thread, which sees
+// to it when it waits.
+void keep_little_young() {
+  constexpr size_t kMostYoung = size_t{16} << 20;
+  size_t dirty = g_arena.dirty_bytes();
+  if (dirty <= kMostYoung || platform::is_single_threaded()) return;
+  g_arena.purge(0, Units::holding(dirty - kMostYoung));
+}
+
 // A program that has made no thread gets none: what asks for a process of one thread (name spaces, raw forks, sandboxes
 // that never saw a thread made) finds it so.
 bool helper_is_wanted() { return g_unwanted.load() == 0 && !platform::is_single_threaded(); }
@@ -130,10 +139,12 @@ bool make_helper() {
 
 void start_helper() {
   uint32_t no = 0;
-  if (!helper_is_wanted()) return decay_here();
-  if (!g_helper_runs.compare_exchange_strong(no, 1, std::memory_order_relaxed)) return;
-  if (make_helper()) return;
-  g_helper_runs.store(0, std::memory_order_relaxed);
+  if (helper_is_wanted()) {
+    if (!g_helper_runs.compare_exchange_strong(no, 1, std::memory_order_relaxed)) return;
+    if (make_helper()) return;
+    g_helper_runs.store(0, std::memory_order_relaxed);
+  }
+  keep_little_young();
   decay_here();
 }
 
@@ -162,7 +173,11 @@ void note_free() {
   if (decay_ms() == 0) g_arena.purge(0);
   if (torn() || !much_is_free() || g_helper_runs.load(std::memory_order_relaxed) != 0) return;
   if (decay_ms() == 0) return decay_here();
-  if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed)) start_helper();
+  if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed)) {
+    start_helper();
+  } else {
+    keep_little_young();
+  }
 }
 
 // Also what the calling thread holds back itself.

@@ -1,6 +1,7 @@
 #include "heap/registry.h"
 
 #include "heap/fork.h"
+#include "heap/mend.h"
 #include "platform/platform.h"
 
 #include <new>
@@ -110,6 +111,7 @@ void settle(Heap* heap) {
   heap->token.store(platform::thread_token());
   heap->stripped.store(false, std::memory_order_relaxed);
   fork::restore(heap);
+  mend::settle(heap);
 }
 
 Heap* find_ownerless() {
@@ -183,6 +185,7 @@ size_t metadata_bytes() { return g_metadata.value(); }
 Heap* adopt_or_make() {
   if (!g_watches_forks.exchange(true, std::memory_order_relaxed)) {
     platform::on_fork(fork::before, fork::after_in_parent, fork::after_in_child);
+    mend::watch();
   }
   if (Heap* heap = find_ownerless()) return heap;
   return make();
@@ -221,12 +224,12 @@ static void empty(Heap* heap) {
 void release_unused() {
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) post_all(heap);
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) empty(heap);
+  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) heap->ownership.drop();
   if (torn()) return;
   if (g_arena.figures().in_use != 0) {
     g_arena.purge(0);
     return;
   }
-  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) heap->ownership.drop();
   g_realm.release_all();
   while (g_chunks != 0) {
     uintptr_t chunk = g_chunks;
@@ -258,6 +261,16 @@ void forget_shared(Heap* heap) {
   (heap->previous != nullptr ? heap->previous->next : g_shared) = heap->next;
   if (heap->next != nullptr) heap->next->previous = heap->previous;
   free_shared_memory(heap);
+}
+
+// Lists are right from their heads on, forwards; a piece of memory may have been taken from the chunk and not counted.
+void put_in_order() {
+  g_chunk_left = 0;
+  Heap* previous = nullptr;
+  for (Heap* heap = g_shared; heap != nullptr; heap = heap->next) {
+    heap->previous = previous;
+    previous = heap;
+  }
 }
 
 void go_back_to(Heap* threads, Heap* shared_heaps) {

@@ -27,6 +27,10 @@ Lock& lock();
 
 // They begin at multiples of a page, and each has a life of its own from 1 to kMostLife.
 inline constexpr uint16_t kMostLife = platform::kPageSize - 1;
+
+// The lock was taken from a thread that was terminated. The caller holds it.
+void put_in_order();
+
 Heap* make_shared();
 void forget_shared(Heap* heap);
 

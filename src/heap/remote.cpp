@@ -3,6 +3,7 @@
 // Optimizing Message-Passing Allocators for Producer-Consumer Workloads", ISMM 2024.)
 //
 // A message is its first block: the first word links messages in the inbox, the second holds the rest.
+#include "heap/fork.h"
 #include "heap/heap.h"
 #include "heap/idle.h"
 
@@ -105,6 +106,7 @@ bool post(Heap* heap, Outgoing& out) {
   heap->remote_frees.add(sent.count);
   heap->remote_batches.add(1);
   Heap* owner = owner_of(sent.slab);
+  if (owner == &fork::g_given_up) return false;
   size_t waiting = send(owner, sent);
   return (waiting >= kHelpFromBytes && help(owner, heap)) || idle::much_is_held();
 }

@@ -4,6 +4,10 @@ namespace rh {
 
 constinit std::atomic<bool> g_torn{false};
 constinit std::atomic<std::atomic<uint32_t>*> g_fork_breaks{nullptr};
+constinit std::atomic<void (*)(Lock& taken_over)> g_put_in_order{nullptr};
+
+// Far beyond what any lock is held for.
+static constexpr unsigned kAskAfter = 128;
 
 void Lock::acquire_slow(ThreadToken token) {
   uint64_t fork_since = 0;
@@ -12,6 +16,8 @@ void Lock::acquire_slow(ThreadToken token) {
     ThreadToken holder = holder_.load(std::memory_order_relaxed);
     if (holder == 0 && try_acquire(token)) return;
     if (platform::others_are_gone()) return take_over(token);
+    bool ask = holder != 0 && attempt % kAskAfter == kAskAfter - 1;
+    if (ask && platform::thread_is_gone(holder) && take_from(holder, token)) return;
     if (holder != kForkToken) {
       fork_since = 0;
     } else if (fork_since == 0) {
@@ -39,6 +45,17 @@ bool Lock::break_fork(ThreadToken token) {
   ThreadToken fork = kForkToken;
   return holder_.compare_exchange_strong(fork, token, std::memory_order_acquire,
                                          std::memory_order_relaxed);
+}
+
+bool Lock::take_from(ThreadToken gone, ThreadToken token) {
+  if (!holder_.compare_exchange_strong(gone, token, std::memory_order_acquire)) return false;
+  auto put_in_order = g_put_in_order.load(std::memory_order_acquire);
+  if (put_in_order != nullptr) {
+    put_in_order(*this);
+  } else {
+    g_torn.store(true, std::memory_order_relaxed);
+  }
+  return true;
 }
 
 void Lock::take_over(ThreadToken token) {

@@ -27,11 +27,17 @@ inline constexpr uint64_t kForkPatienceMs = 200;
 
 // True once a lock was taken over from a thread that is no more, because the process is ending: what a lock guards may
 // be half-changed. From then on nothing is freed, and memory comes fresh from the OS.
+//
+// While the process goes on, a lock is taken over from a thread that was terminated by itself, and what it guards is put in
+// order by the function below, if there is one yet.
 extern constinit std::atomic<bool> g_torn;
 inline bool torn() { return RH_UNLIKELY(g_torn.load(std::memory_order_relaxed)); }
 
 // Counts the locks that were taken from a fork, in memory that its child shares; null until there was a fork.
 extern constinit std::atomic<std::atomic<uint32_t>*> g_fork_breaks;
+
+class Lock;
+extern constinit std::atomic<void (*)(Lock& taken_over)> g_put_in_order;
 
 // Order in which one thread may take several: docs/ARCHITECTURE.md.
 class Lock {
@@ -67,6 +73,7 @@ class Lock {
  private:
   RH_COLD void acquire_slow(ThreadToken token);
   bool break_fork(ThreadToken token);
+  bool take_from(ThreadToken gone, ThreadToken token);
   void take_over(ThreadToken token);
 
   std::atomic<ThreadToken> holder_{0};

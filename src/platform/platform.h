@@ -117,6 +117,16 @@ bool others_are_gone();
 // To be called when the library is loaded: asks the OS what a thread may not ask later, in a sandbox closed by then.
 void prepare();
 
+#if defined(_WIN32)
+inline constexpr bool kThreadsAreTerminated = true;
+#else
+inline constexpr bool kThreadsAreTerminated = false;
+#endif
+
+// Whether the thread of that token is no more: terminated from outside, what it held it holds for ever. To be asked after
+// much patience, by one who waits for it. Never true where no thread ends so.
+bool thread_is_gone(ThreadToken token);
+
 // Ownership of something by a thread, for as long as the thread lives. It passes on by itself when the thread
 // ends, however it ends: there is nothing to call.
 class Ownership {

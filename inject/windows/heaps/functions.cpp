@@ -54,10 +54,12 @@ constexpr USHORT kBusyEntry = 1;
 
 constinit Originals g_originals = {};
 constinit HANDLE g_process_heap = nullptr;
-// The process heap while it is not locked: for the fast paths, which ask nothing else.
-constinit std::atomic<HANDLE> g_unlocked_process_heap{nullptr};
 constinit Served g_process = {};
 constinit Handles g_handles = {};
+// The process heap while it is not locked, else what is nobody's handle, as NULL may be: for the fast paths, which ask
+// nothing else.
+constexpr const void* kNoHandle = &g_process;
+constinit std::atomic<const void*> g_unlocked_process_heap{kNoHandle};
 
 template <typename Function>
 Function* original(Role role) {
@@ -129,7 +131,7 @@ ULONG NTAPI lock(HANDLE handle) {
   ULONG result = original<LockFunction>(Role::lock)(handle);
   if (of == nullptr || static_cast<BOOLEAN>(result) == 0) return result;
   of->locked.fetch_add(1, std::memory_order_acq_rel);
-  if (of == &g_process) g_unlocked_process_heap.store(nullptr, std::memory_order_release);
+  if (of == &g_process) g_unlocked_process_heap.store(kNoHandle, std::memory_order_release);
   return result;
 }
 
@@ -190,10 +192,7 @@ RH_COLD ULONG free_cold(HANDLE handle, ULONG flags, void* block) {
     Turn turn(handle, of, flags);
     return is_block_of(of, block) && deallocate_live(block) ? TRUE : invalid();
   }
-  if (const copies::Copy* copy = copies::maker_of(block)) {
-    copy->free(block);
-    return TRUE;
-  }
+  if (copies::free(block)) return TRUE;
   return original<Free>(Role::free)(handle, flags, block);
 }
 
@@ -217,7 +216,7 @@ SIZE_T NTAPI size_of(HANDLE handle, ULONG flags, const void* block) {
     invalid();
     return kFailed;
   }
-  if (const copies::Copy* copy = copies::maker_of(block)) return copy->bytes_from(block);
+  if (size_t bytes = 0; copies::bytes_from(block, &bytes)) return bytes;
   return original<Size>(Role::size)(handle, flags, block);
 }
 
@@ -243,18 +242,17 @@ void* resize(void* block, SIZE_T present, SIZE_T size, bool in_place) {
 }
 
 // Another copy's block comes over to us, unless it must stay where it is: that only its maker could do.
-void* take_over(const copies::Copy* maker, const Served* of, void* block, SIZE_T size,
-                bool in_place) {
+void* take_over(const Served* of, void* block, SIZE_T present, SIZE_T size, bool in_place) {
   if (in_place) return nullptr;
-  void* fresh = move_to(of != nullptr ? of->heap : nullptr, block, maker->bytes_from(block), size);
-  if (fresh != nullptr) maker->free(block);
+  void* fresh = move_to(of != nullptr ? of->heap : nullptr, block, present, size);
+  if (fresh != nullptr) copies::free(block);
   return fresh;
 }
 
 void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
   bool ours = block != nullptr && in_realm(block);
-  const copies::Copy* copy = block == nullptr || ours ? nullptr : copies::maker_of(block);
-  if (!ours && copy == nullptr) {
+  size_t present = 0;
+  if (!ours && (block == nullptr || !copies::bytes_from(block, &present))) {
     return original<Reallocate>(Role::reallocate)(handle, flags, block, size);
   }
   const Served* of = served(handle);
@@ -266,9 +264,9 @@ void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
       return nullptr;
     }
     bool in_place = (flags & kInPlace) != 0;
-    SIZE_T present = ours ? requested_size(block, "HeapReAlloc") : copy->bytes_from(block);
-    resized =
-        ours ? resize(block, present, size, in_place) : take_over(copy, of, block, size, in_place);
+    if (ours) present = requested_size(block, "HeapReAlloc");
+    resized = ours ? resize(block, present, size, in_place)
+                   : take_over(of, block, present, size, in_place);
     if (resized != nullptr && (flags & HEAP_ZERO_MEMORY) != 0 && size > present) {
       __builtin_memset(static_cast<char*>(resized) + present, 0, size - present);
     }
@@ -297,11 +295,13 @@ void serve(HANDLE handle, ULONG flags) {
   if (heap != nullptr && !g_handles.add(handle, heap, flags)) shared::destroy(heap);
 }
 
+// What is to be committed at first would be so beside the memory of ours that the blocks lie in.
 HANDLE NTAPI create(ULONG flags, void* base, SIZE_T reserve, SIZE_T commit, void* lock_of,
                     void* parameters) {
-  HANDLE handle = original<Create>(Role::create)(flags, base, reserve, commit, lock_of, parameters);
-  if (handle != nullptr && is_plain(flags, base, reserve, lock_of, parameters))
-    serve(handle, flags);
+  bool plain = is_plain(flags, base, reserve, lock_of, parameters);
+  HANDLE handle =
+      original<Create>(Role::create)(flags, base, reserve, plain ? 0 : commit, lock_of, parameters);
+  if (handle != nullptr && plain) serve(handle, flags);
   return handle;
 }
 
@@ -334,7 +334,7 @@ using SetUserFlags = ULONG NTAPI(HANDLE, ULONG, void*, ULONG, ULONG);
 
 ULONG NTAPI validate(HANDLE handle, ULONG flags, const void* block) {
   if (block != nullptr && in_realm(block)) return is_block_of(served(handle), block) ? TRUE : FALSE;
-  if (block != nullptr && copies::maker_of(block) != nullptr) return TRUE;
+  if (block != nullptr && copies::made(block)) return TRUE;
   return original<Validate>(Role::validate)(handle, flags, block);
 }
 

@@ -8,7 +8,7 @@ namespace rh::redirect {
 
 namespace {
 
-constexpr size_t kSize = 16384;          // some 250 patches
+constexpr size_t kSize = 16384;          // some 100 patches
 constexpr uintptr_t kGranule = 65536;    // what VirtualAlloc rounds addresses to
 constexpr uintptr_t kLowest = kGranule;  // below nothing can be had
 
@@ -57,16 +57,35 @@ uint8_t* allocate_below(uintptr_t from, uintptr_t lowest) {
   return nullptr;
 }
 
+#if defined(__x86_64__) && !defined(__arm64ec__)
+constexpr bool kHasUnwindTables = true;
+
+void register_unwinds(void* table, size_t count, const uint8_t* base) {
+  RtlAddFunctionTable(static_cast<RUNTIME_FUNCTION*>(table), static_cast<DWORD>(count),
+                      reinterpret_cast<uintptr_t>(base));
+}
+
+void forget_unwinds(void* table) { RtlDeleteFunctionTable(static_cast<RUNTIME_FUNCTION*>(table)); }
+#else
+constexpr bool kHasUnwindTables = false;
+
+void register_unwinds(void*, size_t, const uint8_t*) {}
+
+void forget_unwinds(void*) {}
+#endif
+
 }  // namespace
 
 bool CodeMemory::open_near(Range image) {
   used_ = 0;
+  unwind_count_ = 0;
   sealed_ = false;
   uintptr_t highest = image.begin + kReach - kGranule;
   uintptr_t lowest = image.end > kReach + kLowest ? image.end - kReach : kLowest;
   if (highest < image.begin) highest = UINTPTR_MAX - kGranule;
   begin_ = allocate_above(image.end, highest);
   if (begin_ == nullptr) begin_ = allocate_below(image.begin, lowest);
+  if (kHasUnwindTables) take(kMostUnwinds * sizeof(Unwind));
   return begin_ != nullptr;
 }
 
@@ -79,15 +98,31 @@ uint8_t* CodeMemory::take(size_t size) {
   return piece;
 }
 
+CodeMemory::Unwind* CodeMemory::unwinds() const { return reinterpret_cast<Unwind*>(begin_); }
+
+void CodeMemory::add_unwind(const uint8_t* code, size_t size, const uint8_t* data) {
+  if (!kHasUnwindTables || unwind_count_ == kMostUnwinds) return;
+  uint32_t begin = static_cast<uint32_t>(code - begin_);
+  unwinds()[unwind_count_++] = {begin, begin + static_cast<uint32_t>(size),
+                                static_cast<uint32_t>(data - begin_)};
+}
+
 bool CodeMemory::seal() {
+  constexpr DWORD kNoNewTargets = 0x40000000;  // PAGE_TARGETS_NO_UPDATE: not all headers have it
   DWORD before = 0;
-  sealed_ = VirtualProtect(begin_, kSize, PAGE_EXECUTE_READ, &before) != 0;
-  if (sealed_) FlushInstructionCache(GetCurrentProcess(), begin_, kSize);
-  return sealed_;
+  // What has never been executable is no target, and stays none. Windows 8 and before know nothing of that.
+  sealed_ = VirtualProtect(begin_, kSize, PAGE_EXECUTE_READ | kNoNewTargets, &before) != 0 ||
+            VirtualProtect(begin_, kSize, PAGE_EXECUTE_READ, &before) != 0;
+  if (!sealed_) return false;
+  FlushInstructionCache(GetCurrentProcess(), begin_, kSize);
+  if (unwind_count_ != 0) register_unwinds(unwinds(), unwind_count_, begin_);
+  return true;
 }
 
 void CodeMemory::release() {
-  if (begin_ != nullptr) VirtualFree(begin_, 0, MEM_RELEASE);
+  if (begin_ == nullptr) return;
+  if (sealed_ && unwind_count_ != 0) forget_unwinds(unwinds());
+  VirtualFree(begin_, 0, MEM_RELEASE);
   begin_ = nullptr;
 }
 

@@ -72,7 +72,7 @@ struct Functions {
   // ---- debug: the same without the notes about who asked, which belong to the runtime's own heap -------------
   using Place = const char*;
   static bool is_theirs(const void* block) {
-    return block != nullptr && !rh_owns(block) && copies::maker_of(block) == nullptr;
+    return block != nullptr && !rh_owns(block) && !copies::made(block);
   }
 
   static void* malloc_dbg(size_t size, int, Place, int) { return malloc(size); }

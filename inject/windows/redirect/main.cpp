@@ -16,6 +16,7 @@
 #include "heap/registry.h"
 #include "modules.h"
 #include "platform/report.h"
+#include "platform/thread_slot.h"
 #include "platform/windows/system.h"
 #include "redirect.h"
 #include "redirect_report.h"
@@ -118,6 +119,7 @@ void leave() {
   platform::stop_helper();
   end();
   registry::release_unused();
+  platform::forget_thread_words();
 }
 
 }  // namespace

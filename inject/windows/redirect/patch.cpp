@@ -3,6 +3,7 @@
 #include <windows.h>
 
 #include "threads.h"
+#include "unwind.h"
 
 namespace rh::redirect {
 
@@ -84,6 +85,11 @@ class Mover {
     return at_ == nullptr ? "is out of reach" : nullptr;
   }
 
+  void describe_to(CodeMemory& memory) const {
+    describe_trampoline(*patch_, here_ - function_.begin, static_cast<size_t>(at_ - trampoline_),
+                        ended_, memory);
+  }
+
  private:
   const char* step() {
     Instruction instruction;
@@ -123,12 +129,13 @@ const char* write_jump(const void* replacement, CodeMemory& memory, Patch* patch
 
 // ---- writing ------------------------------------------------------------------------------------
 
-// Lets the patches' pages be written, and not run, while it lives.
+// Lets the patches' pages be written while it lives. They stay executable meanwhile: there may be functions beside the
+// patched ones in which threads begin that nobody could stop, because they were not there yet.
 class Writable {
  public:
   bool open(const Patch* patches, size_t count) {
     for (patches_ = patches; done_ < count; ++done_) {
-      if (!protect(patches[done_], PAGE_READWRITE, &before_[done_])) return false;
+      if (!protect(patches[done_], PAGE_EXECUTE_READWRITE, &before_[done_])) return false;
     }
     return true;
   }
@@ -177,8 +184,23 @@ bool lead_away(StoppedThreads& threads, const Patch* patches, size_t count, bool
   return true;
 }
 
+// In one store, unless the jump lies across two words: a thread that came when the others were stopped already runs either
+// what was there or the jump.
+void write(const Patch& patch) {
+  using Word = uint64_t;
+  uintptr_t offset = address_of(patch.entry) % sizeof(Word);
+  if (offset + kJumpSize > sizeof(Word)) {
+    __builtin_memcpy(patch.entry, patch.jump, kJumpSize);
+    return;
+  }
+  auto* place = reinterpret_cast<Word*>(patch.entry - offset);
+  Word word = *place;
+  __builtin_memcpy(reinterpret_cast<uint8_t*>(&word) + offset, patch.jump, kJumpSize);
+  __atomic_store_n(place, word, __ATOMIC_RELEASE);
+}
+
 void write(const Patch* patches, size_t count) {
-  for (size_t i = 0; i < count; ++i) __builtin_memcpy(patches[i].entry, patches[i].jump, kJumpSize);
+  for (size_t i = 0; i < count; ++i) write(patches[i]);
 }
 
 void flush(const Patch* patches, size_t count) {
@@ -204,8 +226,10 @@ const char* prepare(Range function, const void* replacement, CodeMemory& memory,
   uint8_t* trampoline = memory.take(kMostMoved);
   if (trampoline == nullptr) return "leaves no room for its patch";
   patch->original = trampoline;
-  if (const char* problem = Mover(function, trampoline, patch).run()) return problem;
+  Mover mover(function, trampoline, patch);
+  if (const char* problem = mover.run()) return problem;
   if (const char* problem = check_body(function)) return problem;
+  mover.describe_to(memory);
   return write_jump(replacement, memory, patch);
 }
 
@@ -217,7 +241,7 @@ const char* commit(const Patch* patches, size_t count) {
   const char* problem = nullptr;
   for (unsigned attempt = 0; attempt < kAttempts; ++attempt) {
     StoppedThreads threads;
-    if (!threads.all()) return "is used by threads that cannot be stopped";
+    if (!threads.all()) return "lies in a process whose threads cannot all be stopped";
     problem = commit_stopped(threads, patches, count, attempt >= kPatience);
     if (problem == nullptr) {
       flush(patches, count);

@@ -9,6 +9,10 @@ namespace {
 
 constexpr size_t kMostThreads = 32768;
 
+// How long new threads are run after. Some may come for as long as any run: of those made by other processes, and where
+// each makes the next and ends before it is stopped.
+constexpr ULONGLONG kPatienceMs = 2000;
+
 // Gives the threads of a process one after the other, new ones last, without allocating. In ntdll since Windows Vista.
 using GetNextThread = LONG(NTAPI*)(HANDLE process, HANDLE after, ACCESS_MASK access,
                                    ULONG attributes, ULONG flags, HANDLE* next);
@@ -72,12 +76,15 @@ StoppedThreads::StoppedThreads() {
                                                MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE));
   if (threads_ == nullptr || get_next_thread() == nullptr) return;
   // Threads still running may make threads, until a round finds none.
-  size_t before = 0;
-  do {
-    before = count_;
+  late_at_ = GetTickCount64() + kPatienceMs;
+  for (size_t before = 0; !all_ && has_patience(); before = count_) {
     stop_new_ones();
-  } while (count_ != before && count_ < kMostThreads);
-  all_ = count_ < kMostThreads;
+    all_ = count_ == before && has_patience();
+  }
+}
+
+bool StoppedThreads::has_patience() const {
+  return count_ < kMostThreads && GetTickCount64() < late_at_;
 }
 
 StoppedThreads::~StoppedThreads() {
@@ -99,12 +106,14 @@ void StoppedThreads::stop_new_ones() {
       THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_SET_CONTEXT | THREAD_QUERY_INFORMATION;
   HANDLE next = nullptr;
   HANDLE to_close = nullptr;
-  for (HANDLE last = nullptr; count_ < kMostThreads; last = next) {
+  for (HANDLE last = nullptr; has_patience(); last = next) {
     LONG status = get_next_thread()(GetCurrentProcess(), last, kAccess, 0, 0, &next);
     if (to_close != nullptr) CloseHandle(to_close);
+    to_close = nullptr;
     if (status != 0) return;
-    to_close = stop(next) ? nullptr : next;
+    if (!stop(next)) to_close = next;
   }
+  if (to_close != nullptr) CloseHandle(to_close);
 }
 
 // True when it is stopped and in the list, which owns the handle then. A thread that cannot be stopped is at its end.

@@ -14,7 +14,7 @@ class StoppedThreads {
   StoppedThreads(const StoppedThreads&) = delete;
   StoppedThreads& operator=(const StoppedThreads&) = delete;
 
-  // Whether there is none that still runs.
+  // Whether there is none that still runs. False when new ones came faster than they could be stopped.
   bool all() const { return all_; }
   void resume();
 
@@ -29,12 +29,14 @@ class StoppedThreads {
     unsigned long id;
   };
 
+  bool has_patience() const;
   void stop_new_ones();
   bool stop(void* handle);
   bool is_known(unsigned long id) const;
 
   Thread* threads_ = nullptr;
   size_t count_ = 0;
+  unsigned long long late_at_ = 0;
   bool all_ = false;
 };
 

@@ -15,32 +15,66 @@ namespace {
 
 constexpr uint32_t kMark = 0x70616568;  // "heap"
 constexpr size_t kMost = 32;
-constinit std::atomic<const Copy*> g_others[kMost] = {};
 
-size_t bytes_from(const void* pointer) {
+// Where another copy stands, and how many threads are asking it.
+struct Place {
+  std::atomic<const Copy*> copy{nullptr};
+  std::atomic<uint32_t> askers{0};
+};
+constinit Place g_others[kMost] = {};
+
+size_t own_bytes_from(const void* pointer) {
   const void* start = block_start(pointer, "realloc");
   return requested_size(start, "realloc") - (address_of(pointer) - address_of(start));
 }
 
-void free_within(void* pointer) { rh::deallocate(block_start(pointer, "free")); }
+void free_own(void* pointer) { rh::deallocate(block_start(pointer, "free")); }
 
 void meet(const Copy* other) {
-  for (std::atomic<const Copy*>& place : g_others) {
+  for (Place& place : g_others) {
     const Copy* none = nullptr;
-    if (place.load(std::memory_order_acquire) == other) return;
-    if (place.compare_exchange_strong(none, other, std::memory_order_acq_rel)) return;
+    if (place.copy.load(std::memory_order_acquire) == other) return;
+    if (place.copy.compare_exchange_strong(none, other, std::memory_order_acq_rel)) return;
+  }
+}
+
+// Not for ever: a thread may have been terminated while it asked.
+void wait_for_askers(const Place& place) {
+  constexpr uint64_t kPatienceMs = 10'000;
+  uint64_t late_at = platform::now_ms() + kPatienceMs;
+  for (unsigned attempt = 0; place.askers.load(std::memory_order_seq_cst) != 0; ++attempt) {
+    if (platform::others_are_gone() || platform::now_ms() >= late_at) return;
+    platform::back_off(attempt);
   }
 }
 
 void forget(const Copy* other) {
-  for (std::atomic<const Copy*>& place : g_others) {
+  for (Place& place : g_others) {
     const Copy* expected = other;
-    place.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
+    if (place.copy.compare_exchange_strong(expected, nullptr, std::memory_order_seq_cst)) {
+      wait_for_askers(place);
+    }
   }
 }
 
+// Asks the others in turn, until one made the block. True when there was one.
+template <typename Question>
+bool ask_maker_of(const void* pointer, Question question) {
+  for (Place& place : g_others) {
+    if (place.copy.load(std::memory_order_relaxed) == nullptr) continue;
+    place.askers.fetch_add(1, std::memory_order_seq_cst);
+    // Only now it can be relied on to stay: who forgets it sees this thread.
+    const Copy* other = place.copy.load(std::memory_order_seq_cst);
+    bool made_it = other != nullptr && other->owns(pointer);
+    if (made_it) question(other);
+    place.askers.fetch_sub(1, std::memory_order_release);
+    if (made_it) return true;
+  }
+  return false;
+}
+
 __attribute__((section(".reheap"), used))
-const Copy kSelf = {kMark, sizeof(Copy), rh::owns, bytes_from, free_within, meet, forget};
+const Copy kSelf = {kMark, sizeof(Copy), rh::owns, own_bytes_from, free_own, meet, forget};
 
 template <typename T>
 const T* at(const void* base, size_t offset) {
@@ -87,17 +121,21 @@ void announce() {
 }
 
 void withdraw() {
-  for (std::atomic<const Copy*>& place : g_others) {
-    if (const Copy* other = place.load(std::memory_order_acquire)) other->forget(&kSelf);
+  for (Place& place : g_others) {
+    if (const Copy* other = place.copy.load(std::memory_order_acquire)) other->forget(&kSelf);
   }
 }
 
-const Copy* maker_of(const void* pointer) {
-  for (std::atomic<const Copy*>& place : g_others) {
-    const Copy* other = place.load(std::memory_order_acquire);
-    if (other != nullptr && other->owns(pointer)) return other;
-  }
-  return nullptr;
+bool made(const void* pointer) {
+  return ask_maker_of(pointer, [](const Copy*) {});
+}
+
+bool bytes_from(const void* pointer, size_t* bytes) {
+  return ask_maker_of(pointer, [=](const Copy* maker) { *bytes = maker->bytes_from(pointer); });
+}
+
+bool free(void* pointer) {
+  return ask_maker_of(pointer, [=](const Copy* maker) { maker->free(pointer); });
 }
 
 }  // namespace rh::copies

@@ -18,16 +18,19 @@ struct Copy {
   size_t (*bytes_from)(const void* pointer);  // asked for, from here to the block's end
   void (*free)(void* pointer);
   void (*meet)(const Copy* other);
-  void (*forget)(const Copy* other);
+  void (*forget)(const Copy* other);  // returns when nobody is asking it any more
 };
 
 // At the start of this copy, with the loader's lock held: makes it and the others known to each other.
 void announce();
 
-// Before it is unloaded.
+// Before it is unloaded: when this returns, no thread is in this copy's code to answer another.
 void withdraw();
 
-// The copy that made the block `pointer` lies in, or null.
-const Copy* maker_of(const void* pointer);
+// Of the block that `pointer` lies in, if another copy made it; else false, and nothing done. The copy is not unloaded before
+// it has answered.
+bool made(const void* pointer);
+bool bytes_from(const void* pointer, size_t* bytes);
+bool free(void* pointer);
 
 }  // namespace rh::copies

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "platform/platform.h"
+
 namespace rh::fake {
 
 // ---- failing calls ------------------------------------------------------------------------------
@@ -81,6 +83,9 @@ void on_back_off(void (*hook)());
 
 // From now on the process is ending, all other threads are gone.
 void set_others_are_gone(bool gone);
+
+// The thread of that token was terminated, as the system tells. 0: nobody was.
+void set_terminated(platform::ThreadToken token);
 
 // The helper thread runs only here. It sleeps as long as it wanted to (the clock moves on by that), does its work, and
 // waits again. True when it is still there then.

@@ -35,6 +35,7 @@ bool is_alive(uint32_t thread) {
 constinit std::atomic<bool> g_others_are_gone{false};
 using Hook = void (*)();
 constinit Hook g_back_off_hook = nullptr;
+constinit std::atomic<platform::ThreadToken> g_terminated{0};
 constinit std::atomic<uint64_t> g_acquisitions{0};
 constinit thread_local uint32_t t_played = 0;
 
@@ -154,6 +155,7 @@ uint64_t acquisitions() { return g_acquisitions.load(); }
 void on_back_off(void (*hook)()) { g_back_off_hook = hook; }
 
 void set_others_are_gone(bool gone) { g_others_are_gone.store(gone); }
+void set_terminated(platform::ThreadToken token) { g_terminated.store(token); }
 
 bool step_helper() {
   Guard guard(g_mutex);
@@ -190,6 +192,7 @@ void back_off(unsigned) {
 }
 
 bool others_are_gone() { return g_others_are_gone.load(); }
+bool thread_is_gone(ThreadToken token) { return token != 0 && token == g_terminated.load(); }
 
 void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms) {
   count_os_call(OsCall::wait);

@@ -84,6 +84,8 @@ void wake(const std::atomic<uint32_t>& word) {
 // Exit stops no thread before it has run its handlers.
 bool others_are_gone() { return false; }
 
+bool thread_is_gone(ThreadToken) { return false; }
+
 namespace {
 
 using Handler = void (*)();

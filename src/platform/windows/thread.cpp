@@ -1,4 +1,5 @@
 // Threads: identity, waiting, and the helper thread.
+#include "platform/lock.h"
 #include "platform/platform.h"
 #include "platform/windows/system.h"
 
@@ -25,6 +26,24 @@ void back_off(unsigned attempt) {
 }
 
 bool others_are_gone() { return RtlDllShutdownInProgress() != FALSE; }
+
+namespace {
+constinit std::atomic<DWORD> g_helper_id{0};
+}
+
+// Ids are used again, by other processes too. Who waits holds nothing: then its id was another's before.
+bool thread_is_gone(ThreadToken token) {
+  KeepLastError keep;
+  DWORD id = token == kHelperToken ? g_helper_id.load(std::memory_order_relaxed)
+                                   : static_cast<DWORD>(token);
+  if (id == GetCurrentThreadId()) return true;
+  HANDLE thread = OpenThread(SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION, FALSE, id);
+  if (thread == nullptr) return GetLastError() == ERROR_INVALID_PARAMETER;
+  bool gone = GetProcessIdOfThread(thread) != GetCurrentProcessId() ||
+              WaitForSingleObject(thread, 0) == WAIT_OBJECT_0;
+  CloseHandle(thread);
+  return gone;
+}
 
 // ---- the helper thread ------------------------------------------------------------------------
 
@@ -63,6 +82,7 @@ bool is_last_thread() {
 }
 
 DWORD WINAPI run_helper(void* main) {
+  g_helper_id.store(GetCurrentThreadId(), std::memory_order_relaxed);
   reinterpret_cast<void (*)()>(main)();
   uint32_t runs = kRuns;
   if (!g_helper.compare_exchange_strong(runs, kNone, std::memory_order_release)) park();
@@ -117,9 +137,8 @@ bool start_helper(void (*main)()) {
   if (!g_helper.compare_exchange_strong(none, kRuns, std::memory_order_acquire)) return false;
   count_os_call(OsCall::thread);
   if (g_helper_thread != nullptr) CloseHandle(g_helper_thread);
-  constexpr size_t kStack = 64 * 1024;
-  g_helper_thread = CreateThread(nullptr, kStack, run_helper, reinterpret_cast<void*>(main),
-                                 STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
+  // With the stack that the program's threads have: every DLL's code for the start of a thread runs on it.
+  g_helper_thread = CreateThread(nullptr, 0, run_helper, reinterpret_cast<void*>(main), 0, nullptr);
   if (g_helper_thread != nullptr) {
     keep_exit_code();  // this thread may be ending already
     return true;
@@ -150,6 +169,9 @@ void stop_helper() {
   CloseHandle(g_helper_thread);
   g_helper_thread = nullptr;
   take_latest_exit_code();  // nobody ends with it now
+  if (HANDLE event = g_wake.exchange(nullptr, std::memory_order_acq_rel); event != nullptr) {
+    CloseHandle(event);
+  }
   g_helper.store(kNone, std::memory_order_relaxed);
 }
 

@@ -173,6 +173,17 @@ TEST(Idle, WithoutAHelperThreadsThatFreeDoItsWork) {
   EXPECT_LE(dirty(), kMiB);
 }
 
+// All is freed at once, and then the program does nothing any more.
+TEST(Idle, WithoutAHelperLittleStaysFromTheStart) {
+  fake::fail_all(fake::Call::start_helper, true);
+  free_all(used_blocks(100000, 256 * kMiB));
+  EXPECT_LE(dirty(), 16 * kMiB);
+  // What is used again and again is warm still.
+  size_t before = figures().arena.returned;
+  for (int round = 0; round < 100; ++round) free_all(used_blocks(kMiB, kMiB));
+  EXPECT_EQ(figures().arena.returned, before);
+}
+
 TEST(Idle, DecayZeroReturnsAtOnce) {
   idle::set_decay_ms(0);
   free_all(used_blocks(100000, 4 * kMiB));

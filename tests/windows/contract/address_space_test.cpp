@@ -44,6 +44,45 @@ SCENARIO(no_address_space) {
   return 0;
 }
 
+std::size_t committed() {
+  std::size_t sum = 0;
+  MEMORY_BASIC_INFORMATION part = {};
+  for (char* at = nullptr; VirtualQuery(at, &part, sizeof part) != 0;
+       at = static_cast<char*>(part.BaseAddress) + part.RegionSize) {
+    if (part.State == MEM_COMMIT && part.Type == MEM_PRIVATE) sum += part.RegionSize;
+  }
+  return sum;
+}
+
+// There is no room for the stack of a thread that would give the memory back.
+SCENARIO(nothing_but_blocks) {
+  const std::size_t before = committed();
+  void* chain = nullptr;
+  for (const std::size_t size : {MiB, 64 * KiB}) {
+    while (auto** block = static_cast<void**>(malloc(size))) {
+      *block = chain;
+      chain = block;
+    }
+  }
+  const std::size_t full = committed();
+  NEED(full > before + 1000 * MiB, "only %zu MiB could be had", full / MiB);
+  while (chain) {
+    void* next = *static_cast<void**>(chain);
+    free(chain);
+    chain = next;
+  }
+  // The tables beside the memory, a fifteenth of it, may stay.
+  NEED(eventually(5, [&] { return committed() < before + full / 8; }), "%zu of %zu MiB stay",
+       committed() / MiB, full / MiB);
+  return 0;
+}
+
+TEST(AddressSpace, WhatFilledItIsGivenBack) {
+  if (!narrow) GTEST_SKIP() << "a 64-bit process has enough";
+  if (!on_reheap()) GTEST_SKIP() << "the system's heap keeps it";
+  EXPECT_SCENARIO("nothing_but_blocks");
+}
+
 TEST(AddressSpace, NoneLeft) {
   if (!narrow) GTEST_SKIP() << "a 64-bit process has enough";
   EXPECT_SCENARIO("no_address_space");

@@ -97,24 +97,29 @@ TEST(Copies, BlocksPassBetweenThreadsAndCopies) {
   for (auto& slot : slots) free(slot);
 }
 
+struct Copy {  // src/entry/windows/copies.h
+  unsigned mark, size;
+  bool (*owns)(const void* pointer);
+  std::size_t (*bytes_from)(const void* pointer);
+  void (*free)(void* pointer);
+  void (*meet)(const Copy* other);
+  void (*forget)(const Copy* other);
+};
+
+const Copy* copy_in(HMODULE module) {
+  const auto* base = reinterpret_cast<const char*>(module);
+  const auto* dos = reinterpret_cast<const IMAGE_DOS_HEADER*>(base);
+  const auto* headers = reinterpret_cast<const IMAGE_NT_HEADERS*>(base + dos->e_lfanew);
+  const IMAGE_SECTION_HEADER* section = IMAGE_FIRST_SECTION(headers);
+  for (int at = 0; at < headers->FileHeader.NumberOfSections; ++at, ++section) {
+    if (std::memcmp(section->Name, ".reheap", 8) == 0)
+      return reinterpret_cast<const Copy*>(base + section->VirtualAddress);
+  }
+  return nullptr;
+}
+
 // The control: once the program's copy has forgotten the DLL's, its blocks are nobody's.
 SCENARIO(forgotten_copy) {
-  struct Copy {  // src/entry/windows/copies.h
-    unsigned mark, size;
-    void *owns, *bytes_from, *free, *meet;
-    void (*forget)(const Copy* other);
-  };
-  const auto copy_in = [](HMODULE module) -> const Copy* {
-    const auto* base = reinterpret_cast<const char*>(module);
-    const auto* dos = reinterpret_cast<const IMAGE_DOS_HEADER*>(base);
-    const auto* headers = reinterpret_cast<const IMAGE_NT_HEADERS*>(base + dos->e_lfanew);
-    const IMAGE_SECTION_HEADER* section = IMAGE_FIRST_SECTION(headers);
-    for (int at = 0; at < headers->FileHeader.NumberOfSections; ++at, ++section) {
-      if (std::memcmp(section->Name, ".reheap", 8) == 0)
-        return reinterpret_cast<const Copy*>(base + section->VirtualAddress);
-    }
-    return nullptr;
-  };
   const Loaded dll;
   void* block = dll->make(5000);
   const Copy* own = copy_in(GetModuleHandleA(nullptr));
@@ -130,6 +135,36 @@ TEST(Copies, AForgottenOneIsMissed) {
   EXPECT_NE(outcome.code, 0);
   EXPECT_NE(outcome.err.find("reheap: free of "), std::string::npos) << outcome.describe();
 }
+
+// One that goes while it is being asked is not gone before it has answered: its code would be unloaded under the asker.
+SCENARIO(forgotten_while_asked) {
+  static std::atomic<int> asked{0}, answered{0};
+  static const Copy slow = {0,
+                            sizeof(Copy),
+                            [](const void*) {
+                              ++asked;
+                              nap(0.2);
+                              ++answered;
+                              return false;
+                            },
+                            nullptr,
+                            nullptr,
+                            nullptr,
+                            nullptr};
+  const Copy* own = copy_in(GetModuleHandleA(nullptr));
+  NEED(own);
+  own->meet(&slow);
+  void* block = foreign_makers().front().make(100);
+  std::thread asker([&] { free(block); });
+  while (asked == 0) nap(0.001);
+  own->forget(&slow);
+  const int at_the_end = answered;
+  asker.join();
+  NEED(at_the_end == asked, "forgotten with %d questions open", asked - at_the_end);
+  return 0;
+}
+
+TEST(Copies, OneThatIsAskedIsNotGone) { EXPECT_SCENARIO("forgotten_while_asked"); }
 
 // ---- coming and going ---------------------------------------------------------------------------
 

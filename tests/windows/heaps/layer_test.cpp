@@ -164,6 +164,17 @@ TEST_F(HeapsTest, BlocksOfTheCrtAndOfTheHeapAreTheSame) {
   free(make(process_, 100));
 }
 
+// Bytes of this process that are committed and not of a file. (Wine's own figure of that is the resident memory.)
+SIZE_T committed() {
+  SIZE_T sum = 0;
+  MEMORY_BASIC_INFORMATION part;
+  for (char* at = nullptr; VirtualQuery(at, &part, sizeof(part)) != 0;
+       at = static_cast<char*>(part.BaseAddress) + part.RegionSize) {
+    if (part.State == MEM_COMMIT && part.Type == MEM_PRIVATE) sum += part.RegionSize;
+  }
+  return sum;
+}
+
 bool is_alive(const void* block) {
   return HeapSize(GetProcessHeap(), 0, block) != static_cast<SIZE_T>(-1);
 }
@@ -310,6 +321,27 @@ TEST_F(HeapsTest, OthersWaitForTheLock) {
     other.join();
   }
   HeapDestroy(heap);
+}
+
+// While the process heap is locked its short paths are closed, for every other handle too.
+TEST_F(HeapsTest, NoHandleIsNoHeapWhileTheProcessHeapIsLocked) {
+  void* block = make(process_, 100);
+  ASSERT_TRUE(HeapLock(process_));
+  EXPECT_EQ(HeapAlloc(nullptr, 0, 100), nullptr);
+  EXPECT_TRUE(HeapFree(process_, 0, block));
+  EXPECT_TRUE(HeapUnlock(process_));
+  EXPECT_EQ(HeapAlloc(nullptr, 0, 100), nullptr);
+}
+
+// The original's empty heap, which every heap of ours keeps beside it, commits nothing of what was asked for first.
+TEST_F(HeapsTest, TheInitialSizeIsCommittedOnce) {
+  constexpr SIZE_T kInitial = 64 << 20, kPiece = 100'000;
+  const SIZE_T before = committed();
+  HANDLE heap = HeapCreate(0, kInitial, 0);
+  ASSERT_NE(heap, nullptr);
+  for (SIZE_T made = 0; made < kInitial; made += kPiece) make(heap, kPiece);
+  EXPECT_LT(committed() - before, kInitial + kInitial / 4);
+  EXPECT_TRUE(HeapDestroy(heap));
 }
 
 TEST_F(HeapsTest, WithoutMemoryTheErrorIsTheSystems) {

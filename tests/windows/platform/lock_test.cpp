@@ -64,6 +64,31 @@ TEST(Lock, KnowsItsHolder) {
   EXPECT_FALSE(lock.held_by(token));
 }
 
+// ---- a thread that was terminated -----------------------------------------------------------------
+
+Lock g_terminated_with, *g_put_in_order_with = nullptr;
+
+TEST(Lock, LeftByATerminatedThreadIsTakenFromIt) {
+  g_put_in_order = [](Lock& lock) { g_put_in_order_with = &lock; };
+  auto hold = [](void*) -> DWORD {
+    g_terminated_with.acquire();
+    Sleep(INFINITE);
+    return 0;
+  };
+  HANDLE holder = CreateThread(nullptr, 0, hold, nullptr, 0, nullptr);
+  until([] { return !g_terminated_with.held_by(0); });
+  EXPECT_FALSE(platform::thread_is_gone(GetThreadId(holder)));
+  TerminateThread(holder, 0);
+  WaitForSingleObject(holder, INFINITE);
+  EXPECT_TRUE(platform::thread_is_gone(GetThreadId(holder)));
+  CloseHandle(holder);
+  KEEPING_LAST_ERROR(g_terminated_with.acquire());
+  EXPECT_TRUE(g_terminated_with.held_by(platform::thread_token()));
+  EXPECT_EQ(g_put_in_order_with, &g_terminated_with);
+  EXPECT_FALSE(torn());
+  g_put_in_order = nullptr;
+}
+
 // ---- the process's end --------------------------------------------------------------------------
 
 constexpr int kTakenOver = 7, kFree = 8, kNotAtTheEnd = 9;

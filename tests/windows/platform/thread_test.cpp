@@ -185,6 +185,27 @@ TEST_F(Helper, KeepsNoHandleOfThreadsThatEnded) {
   stop_helper();
 }
 
+size_t stack_size() {
+  MEMORY_BASIC_INFORMATION region = {};
+  VirtualQuery(&region, &region, sizeof(region));
+  uintptr_t end = reinterpret_cast<uintptr_t>(reinterpret_cast<NT_TIB*>(NtCurrentTeb())->StackBase);
+  return end - reinterpret_cast<uintptr_t>(region.AllocationBase);
+}
+
+std::atomic<size_t> g_stack_size{0};
+
+// Every DLL's code for a thread's start and end runs on it, made for what the program's threads have.
+TEST_F(Helper, HasAStackLikeEveryThread) {
+  size_t of_a_thread = 0;
+  in_threads(1, [&](unsigned) { of_a_thread = stack_size(); });
+  start([] {
+    g_stack_size = stack_size();
+    note_run();
+  });
+  expect_gone(running());
+  EXPECT_EQ(g_stack_size, of_a_thread);
+}
+
 TEST_F(Helper, StoppedWhileItWaitsIsGoneFromThere) {
   for (int round = 1; round <= 3; ++round) {
     start(wait_until_told);

@@ -242,6 +242,153 @@ TEST(patcher, needs_room_for_the_trampoline) {
   memory.release();
 }
 
+// ---- what is asked of the system -------------------------------------------------------------------
+
+#if defined(__x86_64__)
+extern "C" decltype(&VirtualProtect) import_of_virtual_protect asm("__imp_VirtualProtect");
+#else
+extern "C" decltype(&VirtualProtect) import_of_virtual_protect asm("__imp__VirtualProtect@16");
+#endif
+decltype(&VirtualProtect) g_protect = nullptr;  // the system's, while another is in its place
+
+// Sees every call of VirtualProtect by this program, which the patcher is linked into, while it lives.
+class Protections {
+ public:
+  explicit Protections(decltype(&VirtualProtect) seen) {
+    g_protect = import_of_virtual_protect;
+    replace(seen);
+  }
+  ~Protections() { replace(g_protect); }
+  Protections(const Protections&) = delete;
+  Protections& operator=(const Protections&) = delete;
+
+ private:
+  static void replace(decltype(&VirtualProtect) function) {
+    DWORD before;
+    g_protect(&import_of_virtual_protect, sizeof(function), PAGE_READWRITE, &before);
+    import_of_virtual_protect = function;
+  }
+};
+
+std::vector<DWORD> g_asked;
+
+BOOL WINAPI note_protection(void* address, SIZE_T size, DWORD protection, DWORD* before) {
+  g_asked.push_back(protection);
+  return g_protect(address, size, protection, before);
+}
+
+constexpr DWORD kNoNewTargets = 0x40000000;  // PAGE_TARGETS_NO_UPDATE
+
+TEST(patcher, keeps_pages_executable_while_it_writes) {
+  Code code(returning(1));
+  CodeMemory memory;
+  ASSERT_TRUE(memory.open_near(code.range()));
+  Patch patch;
+  ASSERT_STREQ(prepare(code.range(), reinterpret_cast<const void*>(two), memory, &patch), nullptr);
+  ASSERT_TRUE(memory.seal());
+  g_asked.clear();
+  {
+    Protections seen(note_protection);
+    ASSERT_STREQ(commit(&patch, 1), nullptr);
+  }
+  EXPECT_EQ(g_asked, (std::vector<DWORD>{PAGE_EXECUTE_READWRITE, PAGE_EXECUTE_READ}));
+  memory.release();
+}
+
+// Only the jumps lead into its memory, and our own calls.
+TEST(patcher, makes_no_targets_for_guarded_calls) {
+  Code code(returning(1));
+  CodeMemory memory;
+  ASSERT_TRUE(memory.open_near(code.range()));
+  g_asked.clear();
+  {
+    Protections seen(note_protection);
+    ASSERT_TRUE(memory.seal());
+  }
+  EXPECT_EQ(g_asked, (std::vector<DWORD>{PAGE_EXECUTE_READ | kNoNewTargets}));
+  memory.release();
+}
+
+BOOL WINAPI know_no_targets(void* address, SIZE_T size, DWORD protection, DWORD* before) {
+  return (protection & kNoNewTargets) == 0 && g_protect(address, size, protection, before);
+}
+
+TEST(patcher, seals_where_the_system_knows_no_guarded_calls) {
+  Code code(returning(1));
+  Protections seen(know_no_targets);
+  Replaced replaced(code);
+  ASSERT_STREQ(replaced.problem, nullptr);
+  EXPECT_EQ(code.call(), 2);
+}
+
+// ---- what unwinders find ---------------------------------------------------------------------------
+
+#if defined(__x86_64__)
+
+// push rbx; push rsi; sub rsp, 0x28; mov eax, 7; add rsp, 0x28; pop rsi; pop rbx; ret; and what unwinders know of it.
+class Unwound {
+ public:
+  Unwound()
+      : code_(Bytes{0x53, 0x56, 0x48, 0x83, 0xEC, 0x28, 0xB8, 7, 0, 0, 0, 0x48, 0x83, 0xC4, 0x28} +
+              Bytes{0x5E, 0x5B, 0xC3} + Bytes(kInfo - 18, 0xCC) +
+              // version 1, 6 bytes of prolog, 3 codes: reserve 0x28, push rsi, push rbx
+              Bytes{0x01, 6, 3, 0, 6, 0x42, 2, 0x60, 1, 0x30, 0, 0}) {
+    EXPECT_TRUE(RtlAddFunctionTable(&function_, 1, code_.range().begin));
+  }
+  ~Unwound() { RtlDeleteFunctionTable(&function_); }
+  const Code& code() const { return code_; }
+
+ private:
+  static constexpr size_t kInfo = 32;
+  Code code_;
+  RUNTIME_FUNCTION function_ = {0, 18, {kInfo}};
+};
+
+// Whether a walk from there, with `pushed` of the function's eight-byte words on the stack, finds its caller.
+bool finds_caller(const uint8_t* at, size_t pushed) {
+  constexpr size_t kReturn = 30;
+  constexpr DWORD64 kCaller = 0x1234, kRbx = 0x77, kRsi = 0x99;
+  DWORD64 stack[kReturn + 10] = {};
+  stack[kReturn] = kCaller;
+  stack[kReturn - 1] = kRbx;
+  stack[kReturn - 2] = kRsi;
+  CONTEXT context = {};
+  context.Rip = reinterpret_cast<uintptr_t>(at);
+  context.Rsp = reinterpret_cast<uintptr_t>(&stack[kReturn - pushed]);
+  context.Rbx = kRbx;
+  context.Rsi = kRsi;
+  DWORD64 base = 0, frame = 0;
+  void* data = nullptr;
+  RUNTIME_FUNCTION* function = RtlLookupFunctionEntry(context.Rip, &base, nullptr);
+  if (function == nullptr) return false;
+  if (pushed > 0) context.Rbx = 0;
+  if (pushed > 1) context.Rsi = 0;
+  RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context.Rip, function, &context, &data, &frame,
+                   nullptr);
+  return context.Rip == kCaller &&
+         context.Rsp == reinterpret_cast<uintptr_t>(&stack[kReturn + 1]) && context.Rbx == kRbx &&
+         context.Rsi == kRsi;
+}
+
+TEST(patcher, lets_stacks_be_walked_from_the_moved_instructions) {
+  Unwound function;
+  EXPECT_TRUE(finds_caller(function.code().begin() + 2, 2));  // the control
+  Replaced replaced(function.code());
+  ASSERT_STREQ(replaced.problem, nullptr);
+  EXPECT_EQ(replaced.original(), 7);
+  const uint8_t* original = replaced.patch.original;
+  EXPECT_TRUE(finds_caller(original, 0));
+  EXPECT_TRUE(finds_caller(original + 1, 1));
+  EXPECT_TRUE(finds_caller(original + 2, 2));
+  EXPECT_TRUE(finds_caller(original + 6, 7));  // at the jump back
+  EXPECT_TRUE(finds_caller(function.code().begin() + 6, 7));
+  replaced.memory.release();
+  DWORD64 base = 0;
+  EXPECT_EQ(RtlLookupFunctionEntry(reinterpret_cast<uintptr_t>(original), &base, nullptr), nullptr);
+}
+
+#endif
+
 // ---- many at once ---------------------------------------------------------------------------------
 
 TEST(patcher, writes_all_or_none) {
@@ -418,6 +565,32 @@ TEST(patcher, lets_stopped_threads_go_on) {
   EXPECT_NE(steps, before);
   done = true;
   thread.join();
+}
+
+// Each thread makes the next and ends: while one is stopped there may be others already.
+std::atomic<unsigned> g_chains{0};
+std::atomic<bool> g_no_more{false};
+
+DWORD WINAPI go_on_in_another(void*) {
+  HANDLE next = nullptr;
+  if (!g_no_more) next = CreateThread(nullptr, 0, go_on_in_another, nullptr, 0, nullptr);
+  if (next == nullptr) --g_chains;
+  CloseHandle(next);
+  return 0;
+}
+
+TEST(patcher, ends_while_threads_make_threads) {
+  constexpr unsigned kChains = 2;
+  for (g_chains = 0; g_chains < kChains; ++g_chains) {
+    CloseHandle(CreateThread(nullptr, 0, go_on_in_another, nullptr, 0, nullptr));
+  }
+  for (int round = 0; round < 3; ++round) {
+    Code code(returning(1));
+    Replaced replaced(code);
+    EXPECT_EQ(code.call(), replaced.problem == nullptr ? 2 : 1);
+  }
+  g_no_more = true;
+  while (g_chains != 0) Sleep(1);
 }
 
 // ---- following code -------------------------------------------------------------------------------

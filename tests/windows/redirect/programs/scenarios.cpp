@@ -5,6 +5,7 @@
 // Ends with 0 when all went well, else with 1 and what did not.
 #include <windows.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -384,6 +385,45 @@ void left_by_option(const char* name) {
   }
 }
 
+// What a process has few of: the next slot of thread-local storage, and the highest of a few new handles (places are used
+// again, so that it tells how many are in use).
+struct Scarce {
+  DWORD slot = TlsAlloc();
+  uintptr_t handle = 0;
+
+  Scarce() {
+    TlsFree(slot);
+    HANDLE events[16];
+    for (HANDLE& event : events) {
+      event = CreateEventW(nullptr, FALSE, FALSE, nullptr);
+      handle = std::max(handle, reinterpret_cast<uintptr_t>(event));
+    }
+    for (HANDLE event : events) CloseHandle(event);
+  }
+};
+
+// It may be loaded and unloaded for ever: used, and its helper thread started, it leaves nothing behind.
+void leaves_nothing(const char*) {
+  SetEnvironmentVariableA("REHEAP_LAYERS", "none");
+  std::unique_ptr<Scarce> first;
+  for (int i = 0; i < 20; ++i) {
+    Reheap reheap;
+    void* (*allocate)(size_t) = nullptr;
+    void (*release)(void*) = nullptr;
+    find(reheap.module, "rh_malloc", allocate);
+    find(reheap.module, "rh_free", release);
+    release(allocate(100));
+    release(allocate(16 << 20));
+    Sleep(10);  // the helper has begun
+    FreeLibrary(reheap.module);
+    CHECK(!is_loaded("reheap.dll"));
+    if (first == nullptr) first = std::make_unique<Scarce>();
+  }
+  Scarce last;
+  CHECK(last.slot == first->slot);
+  CHECK(last.handle == first->handle);
+}
+
 void stays(const char* name) {
   Runtime runtime(name);
   Reheap reheap;
@@ -534,6 +574,7 @@ constexpr Scenario kScenarios[] = {
     {"later", later},
     {"many", many},
     {"left_by_option", left_by_option},
+    {"leaves_nothing", leaves_nothing},
     {"stays", stays},
     {"ends", ends},
     {"debug_heap", debug_heap},

@@ -1,0 +1,103 @@
+// A thread is terminated in the middle, holding a lock: the others go on, and no block is in two hands.
+#include "heap/mend.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "heap/registry.h"
+#include "heap/shared.h"
+#include "support/heaps.h"
+
+namespace rh {
+namespace {
+
+constexpr platform::ThreadToken kTerminated = 0x7ffffff0;
+
+class Mend : public testing::Test {
+ protected:
+  Mend() {
+    for (size_t size : {16, 100, 1000, 5000, 40000, 300000}) add(size);
+    for (size_t at = 0; at < kept_.size(); at += 2) deallocate(kept_[at]);
+    for (size_t at = 1; at < kept_.size(); at += 2) live_.insert(kept_[at]);
+    fake::set_terminated(kTerminated);
+  }
+  ~Mend() override { fake::set_terminated(0); }
+
+  // Nothing that is alive is handed out again, and all can be freed, by any thread.
+  void expect_to_go_on() {
+    std::vector<void*> fresh;
+    for (int round = 0; round < 300; ++round) {
+      for (size_t size : {16, 100, 1000, 5000, 40000}) {
+        fresh.push_back(allocate(size));
+        ASSERT_NE(fresh.back(), nullptr);
+        ASSERT_TRUE(live_.insert(fresh.back()).second);
+        std::memset(fresh.back(), 1, size);
+      }
+    }
+    Actor other;
+    other([&] {
+      for (size_t at = 1; at < kept_.size(); at += 4) deallocate(kept_[at]);
+    });
+    for (size_t at = 3; at < kept_.size(); at += 4) deallocate(kept_[at]);
+    for (void* block : fresh) deallocate(block);
+    EXPECT_FALSE(torn());
+  }
+
+ private:
+  void add(size_t size) {
+    for (int count = 0; count < 200; ++count) kept_.push_back(allocate(size));
+  }
+
+  std::vector<void*> kept_;
+  std::set<void*> live_;
+};
+
+TEST_F(Mend, TheLockOfAHeap) {
+  own_heap()->lock.acquire(kTerminated);
+  expect_to_go_on();
+}
+
+TEST_F(Mend, TheArenasLock) {
+  g_arena.lock().acquire(kTerminated);
+  expect_to_go_on();
+}
+
+TEST_F(Mend, BothAtOnce) {
+  own_heap()->lock.acquire(kTerminated);
+  g_arena.lock().acquire(kTerminated);
+  expect_to_go_on();
+}
+
+TEST_F(Mend, TheRegistrysLock) {
+  Heap *first = shared::create(), *second = shared::create();
+  registry::lock().acquire(kTerminated);
+  second->previous = first;  // as the latest is linked first of all
+  Heap* third = shared::create();
+  ASSERT_NE(third, nullptr);
+  for (Heap* heap : {second, third, first}) shared::destroy(heap);
+  EXPECT_EQ(registry::shared_heaps(), nullptr);
+  expect_to_go_on();
+}
+
+TEST_F(Mend, TheLockOfASharedHeap) {
+  Heap* heap = shared::create();
+  std::vector<void*> blocks;
+  for (size_t size : {16, 1000, 100000}) {
+    for (int count = 0; count < 50; ++count)
+      blocks.push_back(shared::allocate(heap, kBlockAlign, size, false));
+  }
+  heap->lock.acquire(kTerminated);
+  std::set<void*> live(blocks.begin(), blocks.end());
+  for (int count = 0; count < 500; ++count) {
+    ASSERT_TRUE(live.insert(shared::allocate(heap, kBlockAlign, 1000, true)).second);
+  }
+  for (void* block : blocks) deallocate(block);
+  shared::trim(heap);
+  shared::destroy(heap);
+  expect_to_go_on();
+}
+
+}  // namespace
+}  // namespace rh

@@ -1,0 +1,86 @@
+// Threads that TerminateThread ends wherever they are, inside the allocator too: the others go on, and no block is in two
+// hands.
+#include <gtest/gtest.h>
+#include <windows.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "support/pattern.h"
+#include "support/process.h"
+#include "support/scenario.h"
+
+using namespace contract;
+
+namespace {
+
+// Blocks that threads hand to each other: an owner fills what it puts here.
+struct Slot {
+  std::atomic<unsigned char*> block{nullptr};
+};
+Slot slots[32];
+
+std::atomic<bool> stop{false};
+std::atomic<unsigned> damaged{0};
+
+// The first eight bytes say how long it is; the last tells of who else writes there.
+unsigned char* make(std::uint64_t size) {
+  auto* block = static_cast<unsigned char*>(malloc(size));
+  if (block == nullptr) return nullptr;
+  std::memcpy(block, &size, sizeof size);
+  std::memset(block + sizeof size, static_cast<int>(size), size - sizeof size);
+  return block;
+}
+
+void drop(unsigned char* block) {
+  if (block == nullptr) return;
+  std::uint64_t size = 0;
+  std::memcpy(&size, block, sizeof size);
+  const bool whole = size < MiB && block[size / 2] == static_cast<unsigned char>(size) &&
+                     block[size - 1] == static_cast<unsigned char>(size);
+  if (!whole) ++damaged;
+  free(block);
+}
+
+DWORD WINAPI churn(void* steps) {
+  Random random(GetCurrentThreadId());
+  while (!stop) {
+    const std::size_t most = random.one_in(3) ? 200 * KiB : 1000;
+    unsigned char* block = make(32 + random.below(most));
+    drop(slots[random.below(32)].block.exchange(block));
+    if (steps != nullptr) ++*static_cast<std::atomic<unsigned>*>(steps);
+  }
+  return 0;
+}
+
+SCENARIO(threads_terminated_anywhere) {
+  static std::atomic<unsigned> steps[3];
+  HANDLE workers[3];
+  for (int at = 0; at < 3; ++at)
+    workers[at] = CreateThread(nullptr, 0, churn, &steps[at], 0, nullptr);
+  for (int round = 0; round < 30; ++round) {
+    const HANDLE victim = CreateThread(nullptr, 0, churn, nullptr, 0, nullptr);
+    NEED(victim, "error %lu", GetLastError());
+    Sleep(static_cast<DWORD>(round % 4));
+    TerminateThread(victim, 0);
+    WaitForSingleObject(victim, INFINITE);
+    CloseHandle(victim);
+    for (auto& count : steps) {
+      const unsigned before = count;
+      NEED(eventually(20, [&] { return count != before; }), "round %d: a thread stands still",
+           round);
+    }
+    drop(make(100 * KiB));
+  }
+  stop = true;
+  for (const HANDLE worker : workers) NEED(WaitForSingleObject(worker, 20000) == WAIT_OBJECT_0);
+  for (auto& slot : slots) drop(slot.block);
+  NEED(damaged == 0, "%u blocks damaged", damaged.load());
+  return 0;
+}
+
+TEST(TerminatedThreads, StopNobody) {
+  EXPECT_SCENARIO("threads_terminated_anywhere", {.deadline = 100});
+}
+
+}  // namespace
