@@ -6,6 +6,7 @@
 #include "plain/library.h"
 #include "plain/program.h"
 #include "probe.h"
+#include "report_lines.h"
 #include "report_text.h"
 
 #include <cstdio>
@@ -137,10 +138,7 @@ class Examination {
   bool reached() const { return json_.value("reached", false); }
 
   void print() const {
-    // Names of files are bytes, JSON is UTF-8.
-    const std::string text = options_.json
-                                 ? json_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                                 : report_text(json_);
+    const std::string text = options_.json ? report_json(json_) : report_text(json_);
     fwrite(text.data(), 1, text.size(), stdout);
   }
 

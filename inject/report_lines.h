@@ -1,4 +1,4 @@
-// What `reheap doctor` prints for people, as far as it is the same on every system.
+// What `reheap doctor` prints, as far as it is the same on every system.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,6 +13,12 @@ inline std::string report_line(std::string name, const std::string& rest) {
   constexpr std::size_t column = 14;
   name.resize(std::max(column, name.size() + 2), ' ');
   return name + rest + "\n";
+}
+
+// For programs. Names come from files and paths, which may hold any bytes: what is no UTF-8 in them is marked.
+inline std::string report_json(const nlohmann::ordered_json& findings) {
+  constexpr auto mark = nlohmann::ordered_json::error_handler_t::replace;
+  return findings.dump(2, ' ', false, mark) + "\n";
 }
 
 // Which command this is, and the libraries it found.

@@ -17,7 +17,8 @@ ARCHIVES = ("libreheap_patcher.a", "libreheap_zydis.a", "libcalls.a")
 
 # Of reheap.dll, what finds the runtimes, patches them, and follows the processes that a program starts.
 SHARED = (REDIRECT / "redirect.cpp", REDIRECT / "modules.cpp", ROOT / "src" / "base" / "text.cpp",
-          *sorted((ROOT / "inject" / "windows").glob("*.cpp")), ROOT / "inject" / "windows" / "children" / "children.cpp")
+          *sorted((ROOT / "inject" / "windows").glob("*.cpp")),
+          *sorted((ROOT / "inject" / "windows" / "children").glob("*.cpp")))
 OWN = tuple(LAYERS / name for name in ("runtimes.cpp", "heaps.cpp", "main.cpp"))
 
 # Clang, for its thread-local variables are Windows' own: GCC's are calls that allocate. Optimised as one, so that an

@@ -1,6 +1,18 @@
 #include "imports.h"
 
+// Of ntdll.
+extern "C" {
+__declspec(dllimport) LONG NTAPI NtMapViewOfSection(HANDLE section, HANDLE process, void** at,
+                                                    ULONG_PTR zero_bits, SIZE_T commit,
+                                                    LARGE_INTEGER* offset, SIZE_T* size,
+                                                    DWORD inherited, ULONG type, ULONG protection);
+__declspec(dllimport) LONG NTAPI NtUnmapViewOfSection(HANDLE process, void* at);
+}
+
 namespace rh::inject {
+
+const char kMark[] = "reheap imports2";
+
 namespace {
 
 constexpr uintptr_t kGranule = 64 << 10;  // what address space is given out in
@@ -15,8 +27,9 @@ constexpr size_t kLongestName = 520;
 
 // Begins an allocation of its own; the same for 32-bit and 64-bit processes.
 struct Block {
-  char magic[16];
+  char mark[sizeof kMark];
   Settings settings;
+  uint32_t arrived;
   uint32_t descriptor_count;
   IMAGE_DATA_DIRECTORY before[kChangedCount];
   ImportTable lookup;  // our one import
@@ -24,7 +37,9 @@ struct Block {
   char name[kLongestName];
   IMAGE_IMPORT_DESCRIPTOR descriptors[1];  // ours, those of the image, and the end
 };
-constexpr char kMagic[sizeof Block{}.magic] = "reheap imports1";
+
+// Once receive() has found it.
+constinit Block* g_block = nullptr;
 
 struct Writer {
   HANDLE process;
@@ -55,8 +70,27 @@ bool is_writable(const Image& image, DWORD offset) {
          (region.Protect & writable) != 0;
 }
 
+bool allocate_at(HANDLE process, uintptr_t at, size_t length, HANDLE section) {
+  void* place = reinterpret_cast<void*>(at);
+  if (section == nullptr)
+    return VirtualAllocEx(process, place, length, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) !=
+           nullptr;
+  constexpr DWORD view_unmap = 2;  // not for the processes that this one makes
+  SIZE_T size = length;
+  return NtMapViewOfSection(section, process, &place, 0, 0, nullptr, &size, view_unmap, 0,
+                            PAGE_READWRITE) == 0;
+}
+
+void release(HANDLE process, uintptr_t at, HANDLE section) {
+  void* const place = reinterpret_cast<void*>(at);
+  if (section == nullptr)
+    VirtualFreeEx(process, place, 0, MEM_RELEASE);
+  else
+    NtUnmapViewOfSection(process, place);
+}
+
 // The first free place above the image: offsets within it are unsigned and of 32 bits.
-uintptr_t allocate_above(const Image& image, size_t length) {
+uintptr_t allocate_above(const Image& image, size_t length, HANDLE section) {
   const uint64_t reach = reach_of(image);
   uintptr_t at = (image.base + image.size + kGranule - 1) & ~(kGranule - 1);
   MEMORY_BASIC_INFORMATION region;
@@ -64,8 +98,7 @@ uintptr_t allocate_above(const Image& image, size_t length) {
          VirtualQueryEx(image.process, reinterpret_cast<void*>(at), &region, sizeof region) != 0) {
     const uintptr_t end = reinterpret_cast<uintptr_t>(region.BaseAddress) + region.RegionSize;
     if (region.State == MEM_FREE && end - at >= length &&
-        VirtualAllocEx(image.process, reinterpret_cast<void*>(at), length, MEM_RESERVE | MEM_COMMIT,
-                       PAGE_READWRITE) != nullptr)
+        allocate_at(image.process, at, length, section))
       return at;
     at = (end + kGranule - 1) & ~(kGranule - 1);
   }
@@ -82,7 +115,7 @@ bool put_name(Block& block, const char* library) {
 
 Block make_block(const Image& image, DWORD offset, const Settings& settings, DWORD count) {
   Block block = {};
-  for (size_t at = 0; at < sizeof kMagic; ++at) block.magic[at] = kMagic[at];
+  for (size_t at = 0; at < sizeof kMark; ++at) block.mark[at] = kMark[at];
   block.settings = settings;
   block.descriptor_count = count;
   for (size_t at = 0; at < kChangedCount; ++at) block.before[at] = image.directory(kChanged[at]);
@@ -138,20 +171,22 @@ uintptr_t find_block(const Image& image) {
       0)
     return 0;
   const auto block = reinterpret_cast<uintptr_t>(region.AllocationBase);
-  char magic[sizeof kMagic];
-  if (list != block + offsetof(Block, descriptors) || !image.read_at(block, magic, sizeof magic))
+  char mark[sizeof kMark];
+  if (list != block + offsetof(Block, descriptors) || !image.read_at(block, mark, sizeof mark))
     return 0;
-  for (size_t at = 0; at < sizeof kMagic; ++at)
-    if (magic[at] != kMagic[at]) return 0;
+  for (size_t at = 0; at < sizeof kMark; ++at)
+    if (mark[at] != kMark[at]) return 0;
   return block;
 }
 
-void restore_directories(const Image& image, const Block& block) {
-  const Writer writer = {GetCurrentProcess()};
+void restore_directories(const Image& image, uintptr_t block) {
+  const Writer writer = {image.process};
+  decltype(Block::before) before;
+  if (!image.read_at(block + offsetof(Block, before), before, sizeof before)) return;
   for (size_t at = 0; at < kChangedCount; ++at)
     if (kChanged[at] < image.directory_count)
-      writer.overwrite(image.directories + kChanged[at] * sizeof(IMAGE_DATA_DIRECTORY),
-                       &block.before[at], sizeof block.before[at]);
+      writer.overwrite(image.directories + kChanged[at] * sizeof(IMAGE_DATA_DIRECTORY), &before[at],
+                       sizeof before[at]);
 }
 
 bool own_image(Image& image) {
@@ -177,30 +212,47 @@ void lead_directories(IMAGE_DATA_DIRECTORY* directories, DWORD count, const Impo
     directories[IMAGE_DIRECTORY_ENTRY_IAT] = {list.table, sizeof(ImportTable)};
 }
 
-Obstacle add_import(const Image& image, const char* library, const Settings& settings) {
-  // A launcher that was followed itself starts a program: it is done already.
-  if (find_block(image) != 0) return Obstacle::none;
+Obstacle add_import(const Image& image, const char* library, const Settings& settings,
+                    HANDLE section) {
   DWORD count = 0;
   const auto writable = [&image](DWORD offset) { return is_writable(image, offset); };
   if (const Obstacle found = examine_imports(image, writable, count); found != Obstacle::none)
     return found;
   const size_t length = sizeof(Block) + (count + 1) * sizeof(IMAGE_IMPORT_DESCRIPTOR);
-  const uintptr_t address = allocate_above(image, length);
+  if (section != nullptr && length > kSectionSize) return Obstacle::no_room;
+  const uintptr_t address = allocate_above(image, length, section);
   if (address == 0) return Obstacle::no_room;
   const Obstacle result = fill(image, address, count, library, settings);
-  if (result != Obstacle::none)
-    VirtualFreeEx(image.process, reinterpret_cast<void*>(address), 0, MEM_RELEASE);
+  if (result != Obstacle::none) release(image.process, address, section);
   return result;
+}
+
+void take_import_back(const Image& image) {
+  if (const uintptr_t block = find_block(image); block != 0) restore_directories(image, block);
 }
 
 bool receive(Settings& settings) {
   Image image;
   if (!own_image(image)) return false;
-  const auto* block = reinterpret_cast<const Block*>(find_block(image));
-  if (block == nullptr) return false;
-  settings = block->settings;
-  restore_directories(image, *block);
+  const uintptr_t block = find_block(image);
+  if (block == 0) return false;
+  restore_directories(image, block);
+  g_block = reinterpret_cast<Block*>(block);
+  settings = g_block->settings;
+  if (settings.rehearses != 0) TerminateProcess(GetCurrentProcess(), kRehearsed);
   return true;
+}
+
+void arrive() {
+  if (g_block == nullptr || g_block->settings.awaited == 0) return;
+  SetErrorMode(g_block->settings.error_mode);
+  __atomic_store_n(&g_block->arrived, 1, __ATOMIC_RELEASE);
+}
+
+bool has_arrived(const void* section) {
+  const auto* block = static_cast<const Block*>(section);
+  if (block->settings.awaited != 0) return __atomic_load_n(&block->arrived, __ATOMIC_ACQUIRE) != 0;
+  return __atomic_load_n(&block->table[0], __ATOMIC_ACQUIRE) != block->lookup[0];
 }
 
 }  // namespace rh::inject

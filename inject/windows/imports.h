@@ -50,17 +50,42 @@ enum class WhenLeft : uint32_t { nothing, tell, refuse };
 struct Settings {
   uint32_t follow_children = 0;
   WhenLeft when_left = WhenLeft::nothing;  // what to do where something could not be replaced
+  uint32_t rehearses = 0;   // the process is to show that the library loads, and ends then
+  uint32_t error_mode = 0;  // SetErrorMode's, which was the process's
+  uint32_t awaited = 0;     // until arrive() the error mode is another; enter() knows (inject.h)
 };
 
 // How a process ends that was refused so: as the launcher does.
 constexpr int kRefused = 125;
 
+// How one ends in which the library was to load, and did.
+constexpr DWORD kRehearsed = 0x5248'6f6b;
+
 // Writes a block into the process, within 4 GiB above the image, with a list of imports in which `library` (its ordinal
-// 1) comes before all others, and leads the image's headers to it. `library`: a full path in ASCII.
-Obstacle add_import(const Image& image, const char* library, const Settings& settings);
+// 1) comes before all others, and leads the image's headers to it. `library`: a full path in ASCII. The block lies in
+// `section`, of kSectionSize bytes, if there is one.
+Obstacle add_import(const Image& image, const char* library, const Settings& settings,
+                    HANDLE section);
+
+// Puts the headers back as they were when somebody else has made an import of a library: of two that start a process
+// together, the later one's wishes hold.
+void take_import_back(const Image& image);
 
 // In the process itself, once the loader has followed the imports: takes what came with the import and puts the headers
-// back as they were. The block stays. False when the DLL was brought in by other means.
+// back as they were. The block stays. False when the DLL was brought in by other means. Does not return in a rehearsal.
 bool receive(Settings& settings);
+
+// Tells whoever waits for it that the library is in, and has nothing left to do that could fail.
+void arrive();
+
+// What add_import writes can lie in a section that the launcher has mapped too, so that it sees how far things came also
+// when the process has ended.
+constexpr size_t kSectionSize = 64 << 10;
+
+// Whether the library has arrived; or, of one that does not call arrive(), whether the loader has found what it exports.
+bool has_arrived(const void* section);
+
+// Stands in the file of every library that calls receive() and arrive().
+extern const char kMark[16];
 
 }  // namespace rh::inject

@@ -1,6 +1,11 @@
 #include "inject.h"
 
 #include "kind.h"
+#include "library.h"
+
+// Of ntdll.
+extern "C" __declspec(dllimport) LONG NTAPI NtSetInformationProcess(HANDLE process, ULONG what,
+                                                                    void* from, ULONG length);
 
 namespace rh::inject {
 namespace {
@@ -43,10 +48,25 @@ Obstacle judge(HANDLE process, const Image& image) {
   return admits_only_signed(process) ? Obstacle::signed_only : Obstacle::none;
 }
 
-Obstacle import_library(const Image& image, const wchar_t* library, const Settings& settings) {
+// A loader that fails would ask the user to confirm it, in a window, and whoever waits would wait for that. Wine sets the
+// caller's own mode, whatever the process.
+void show_no_errors(HANDLE process) {
+  constexpr ULONG default_hard_error_mode = 12;
+  ULONG mode =
+      SEM_NOGPFAULTERRORBOX;  // the system's bit for the loader's windows is the other way round
+  const UINT own = GetErrorMode();
+  NtSetInformationProcess(process, default_hard_error_mode, &mode, sizeof mode);
+  if (GetErrorMode() != own) SetErrorMode(own);
+}
+
+Obstacle import_library(const Image& image, const wchar_t* library, const Settings& settings,
+                        HANDLE section) {
   char name[kLongestPath];
   if (!import_name(library, name, sizeof name)) return Obstacle::path_not_ascii;
-  return add_import(image, name, settings);
+  const Obstacle obstacle = add_import(image, name, settings, section);
+  if (obstacle == Obstacle::none && (settings.awaited != 0 || settings.rehearses != 0))
+    show_no_errors(image.process);
+  return obstacle;
 }
 
 bool is_wow64(HANDLE process) {
@@ -54,35 +74,37 @@ bool is_wow64(HANDLE process) {
   return IsWow64Process(process, &answer) && answer;
 }
 
+bool queue(HANDLE thread, const char* function, ULONG_PTR argument) {
+  const auto code = reinterpret_cast<PAPCFUNC>(
+      reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernel32.dll"), function)));
+  return QueueUserAPC(code, thread, argument) != 0;
+}
+
 // Where import tables cannot be led elsewhere, but code can still run before the program's first instruction: kernel32
 // lies at one address in all processes of an architecture. Not in a 32-bit process on a 64-bit system: a call queued
 // before its 32-bit side is there was seen to crash it.
-bool load_later(const Newcomer& newcomer, const wchar_t* library) {
+bool load_later(const Newcomer& newcomer, const wchar_t* library, bool stop) {
   size_t length = 0;
   while (library[length] != 0) ++length;
   const size_t bytes = (length + 1) * sizeof *library;
   void* const name =
       VirtualAllocEx(newcomer.process, nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
   if (name == nullptr) return false;
-  const auto load = reinterpret_cast<PAPCFUNC>(
-      reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "LoadLibraryW")));
   return WriteProcessMemory(newcomer.process, name, library, bytes, nullptr) &&
-         QueueUserAPC(load, newcomer.thread, reinterpret_cast<ULONG_PTR>(name)) != 0;
+         queue(newcomer.thread, "LoadLibraryW", reinterpret_cast<ULONG_PTR>(name)) &&
+         (!stop ||
+          queue(newcomer.thread, "SuspendThread", reinterpret_cast<ULONG_PTR>(GetCurrentThread())));
 }
 
 Outcome enter_image(const Newcomer& newcomer, const Image& image, const wchar_t* library,
-                    const Settings& settings) {
-  const Obstacle obstacle = import_library(image, library, settings);
+                    const Settings& settings, HANDLE section) {
+  const Obstacle obstacle = import_library(image, library, settings, section);
   if (obstacle == Obstacle::none) return {Way::first_import, obstacle, 0};
   const Outcome outcome = failed(obstacle);
-  if (image.machine != own_machine || is_wow64(newcomer.process) || !load_later(newcomer, library))
+  if (image.machine != own_machine || is_wow64(newcomer.process) || settings.rehearses != 0 ||
+      !load_later(newcomer, library, section != nullptr))
     return outcome;
   return {Way::late_load, obstacle, 0};
-}
-
-// From a 32-bit process a 64-bit one cannot be written to: the 64-bit launcher does it.
-bool out_of_reach(HANDLE process) {
-  return sizeof(void*) == 4 && is_wow64(GetCurrentProcess()) && !is_wow64(process);
 }
 
 void append_number(Path& line, DWORD number) {
@@ -115,6 +137,10 @@ Outcome enter_by_helper(const Newcomer& newcomer, const Means& means, const Sett
   append_number(line, newcomer.thread_id);
   append_number(line, settings.follow_children);
   append_number(line, static_cast<DWORD>(settings.when_left));
+  append_number(line, settings.rehearses);
+  append_number(line, settings.error_mode);
+  append_number(line, GetCurrentProcessId());
+  append_number(line, static_cast<DWORD>(reinterpret_cast<uintptr_t>(means.section)));
   PROCESS_INFORMATION helper;
   if (!means.start_helper(launcher.text, line.text, &helper))
     return failed(Obstacle::helper_failed);
@@ -122,6 +148,11 @@ Outcome enter_by_helper(const Newcomer& newcomer, const Means& means, const Sett
 }
 
 }  // namespace
+
+// From a 32-bit process a 64-bit one cannot be written to: the 64-bit launcher does it.
+bool out_of_reach(HANDLE process) {
+  return sizeof(void*) == 4 && is_wow64(GetCurrentProcess()) && !is_wow64(process);
+}
 
 bool library_for(WORD machine, const wchar_t* library, Path& found) {
   if (machine == 0) return false;
@@ -133,12 +164,19 @@ Outcome enter(const Newcomer& newcomer, const Means& means, const Settings& sett
   if (out_of_reach(newcomer.process)) return enter_by_helper(newcomer, means, settings);
   Image image;
   if (!main_image(newcomer.process, image)) return failed(Obstacle::unreadable);
+  take_import_back(image);
   if (const Obstacle found = judge(newcomer.process, image); found != Obstacle::none)
     return {Way::none, found, 0};
   Path library;
   if (!library_for(image.machine, means.library, library))
     return {Way::none, Obstacle::no_library, 0};
-  return enter_image(newcomer, image, library.text, settings);
+  const LibraryFile file = means.shown ? LibraryFile{true, true} : look_at_library(library.text);
+  // One that does not know of rehearsals would run the program.
+  if (!file.whole || (settings.rehearses != 0 && !file.answers))
+    return {Way::none, Obstacle::damaged, 0};
+  Settings passed = settings;
+  passed.awaited = means.section != nullptr && file.answers ? 1 : 0;
+  return enter_image(newcomer, image, library.text, passed, means.section);
 }
 
 }  // namespace rh::inject

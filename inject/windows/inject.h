@@ -21,11 +21,18 @@ using StartHelper = bool (*)(const wchar_t* program, wchar_t* command_line,
 struct Means {
   const wchar_t* library;  // the reheap.dll to use: of this architecture, or of the newcomer's
   StartHelper start_helper;
+  // Through which the newcomer says that the library has arrived (imports.h), or nullptr when nobody waits for that.
+  HANDLE section = nullptr;
+  bool shown = false;  // the library is known to load there: its file need not be looked at
 };
 
 // Makes the library the newcomer's first import, or has it loaded later when that cannot be. The newcomer stays
-// suspended; where nothing could be done it is as it was made.
+// suspended; where nothing could be done it is as it was made. Where somebody waits, and the library comes late, the
+// newcomer's thread suspends itself once more when the library was to be there.
 Outcome enter(const Newcomer& newcomer, const Means& means, const Settings& settings);
+
+// Whether this process cannot write to that one, and a helper of the other architecture has to.
+bool out_of_reach(HANDLE process);
 
 // The library for a machine: `library` itself if it is for that one, or what lies beside it.
 bool library_for(WORD machine, const wchar_t* library, Path& found);

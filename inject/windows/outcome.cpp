@@ -17,7 +17,8 @@ constexpr const char* kTexts[] = {
     "there is no reheap.dll for its architecture",
     "there is no reheap.exe for its architecture, which would have to do this",
     "the reheap.exe for its architecture failed",
-    "no library can be loaded into it",
+    "the reheap.dll for its architecture is damaged",
+    "its loader failed before the library was in",
 };
 static_assert(sizeof kTexts / sizeof kTexts[0] == static_cast<size_t>(Obstacle::count));
 

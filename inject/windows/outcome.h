@@ -27,7 +27,8 @@ enum class Obstacle : unsigned char {
   no_library,
   no_launcher,
   helper_failed,
-  no_late_load,
+  damaged,
+  not_loaded,
   count,
 };
 

@@ -12,13 +12,7 @@ size_t length_of(const wchar_t* text) {
 bool is_separator(wchar_t character) { return character == L'\\' || character == L'/'; }
 
 // Where one may lie, without the ".dll" or ".exe".
-constexpr const wchar_t* kStems[] = {L"\\reheap",
-                                     L"\\reheap64",
-                                     L"\\reheap32",
-                                     L"\\reheap-arm64",
-                                     L"\\..\\..\\windows-x86_64\\bin\\reheap",
-                                     L"\\..\\..\\windows-i686\\bin\\reheap",
-                                     L"\\..\\..\\windows-arm64\\bin\\reheap"};
+constexpr const wchar_t* kStems[] = {L"\\reheap", L"\\reheap64", L"\\reheap32", L"\\reheap-arm64"};
 
 }  // namespace
 
@@ -57,10 +51,7 @@ bool find_part(const wchar_t* beside, FileKind part, WORD machine, Path& found) 
     candidate.to_folder();
     if (!candidate.append(stem) || !candidate.append(part == FileKind::library ? L".dll" : L".exe"))
       continue;
-    if (file_machine(candidate.text, part) != machine) continue;
-    // Without the dots: the loader takes a module's name as it is given.
-    const DWORD length = GetFullPathNameW(candidate.text, kLongestPath, found.text, nullptr);
-    if (length != 0 && length < kLongestPath) return true;
+    if (file_machine(candidate.text, part) == machine) return found.set(candidate.text);
   }
   return false;
 }

@@ -24,10 +24,9 @@ bool module_path(HMODULE module, Path& path);
 // The library, or the launcher, for a machine among those that lie with `beside`, which is one of them:
 //
 //   reheap.dll reheap.exe                            the architecture installed first
-//   reheap32.dll reheap32.exe, reheap64.dll …        another one in the same folder
-//   ../../windows-i686/bin/reheap.dll …              a build tree
+//   reheap32.dll reheap32.exe, reheap64.dll …        another one
 //
-// The first that is made for that machine.
+// The first that is made for that machine. In that one folder alone: who can write there can replace what runs already.
 bool find_part(const wchar_t* beside, FileKind part, WORD machine, Path& found);
 
 }  // namespace rh::inject

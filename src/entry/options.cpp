@@ -152,10 +152,23 @@ const Option* find(const char* name) {
   return nullptr;
 }
 
+// What was given, as much of it as leaves room for what would be right.
+void put_given(Text& message, const char* value) {
+  constexpr size_t kShown = 100;
+  size_t length = __builtin_strlen(value);
+  const bool whole = length <= kShown;
+  if (!whole) length = kShown;
+  // Between two characters of UTF-8.
+  while (!whole && length != 0 && (value[length] & 0xc0) == 0x80) --length;
+  for (size_t at = 0; at < length; ++at) message << value[at];
+  if (!whole) message << "...";
+}
+
 void refuse(const Option& option, const char* value) {
   Text message;
-  message << variable_of(option.name).text << '=' << value
-          << " is not possible; allowed: " << option.allowed;
+  message << variable_of(option.name).text << '=';
+  put_given(message, value);
+  message << " is not possible; allowed: " << option.allowed;
   report(message);
 }
 

@@ -2,6 +2,7 @@
 
 #include "../inject.h"
 #include "../redirect/system_function.h"
+#include "proof.h"
 
 namespace rh::children {
 namespace {
@@ -30,12 +31,36 @@ bool start_helper(const wchar_t* program, wchar_t* command_line, PROCESS_INFORMA
                     nullptr, nullptr, &startup, made, nullptr);
 }
 
-void enter(const PROCESS_INFORMATION& made) {
-  // Whether it worked is not this program's affair, and may not show in its last error.
-  const DWORD error = GetLastError();
-  inject::enter({made.hProcess, made.hThread, made.dwProcessId, made.dwThreadId},
-                {g_library.text, start_helper}, g_settings);
-  SetLastError(error);
+inject::Outcome enter(const PROCESS_INFORMATION& made, const inject::Settings& settings,
+                      bool shown) {
+  return inject::enter({made.hProcess, made.hThread, made.dwProcessId, made.dwThreadId},
+                       {g_library.text, start_helper, nullptr, shown}, settings);
+}
+
+// Loading may wait for a slow disk.
+constexpr DWORD kPatience = 60'000;
+
+// The process is ended in any case: before its program's first instruction, for the library does not go on.
+bool rehearse(const PROCESS_INFORMATION& twin) {
+  inject::Settings settings = g_settings;
+  settings.rehearses = 1;
+  DWORD code = 0;
+  if (enter(twin, settings, false).entered()) {
+    ResumeThread(twin.hThread);
+    WaitForSingleObject(twin.hProcess, kPatience);
+    GetExitCodeProcess(twin.hProcess, &code);
+  }
+  TerminateProcess(twin.hProcess, 0);
+  CloseHandle(twin.hThread);
+  CloseHandle(twin.hProcess);
+  return code == inject::kRehearsed;
+}
+
+// A twin of the process is not seen, and is no debugger's.
+DWORD twin_flags(DWORD flags) {
+  constexpr DWORD debugged = DEBUG_PROCESS | DEBUG_ONLY_THIS_PROCESS, window = CREATE_NEW_CONSOLE;
+  if ((flags & window) != 0) flags = (flags & ~window) | CREATE_NO_WINDOW;
+  return (flags & ~debugged) | CREATE_SUSPENDED;
 }
 
 BOOL WINAPI create_process(HANDLE token, const wchar_t* program, wchar_t* command_line,
@@ -47,7 +72,20 @@ BOOL WINAPI create_process(HANDLE token, const wchar_t* program, wchar_t* comman
       original()(token, program, command_line, of_process, of_thread, inherit,
                  flags | CREATE_SUSPENDED, environment, folder, startup, made, restricted_token);
   if (!done || made == nullptr || made->hThread == nullptr) return done;
-  enter(*made);
+  // Whether it can be reached is not this program's affair, and may not show in its last error.
+  const DWORD error = GetLastError();
+  const Kind kind = kind_of(made->hProcess, g_library.text);
+  PROCESS_INFORMATION twin;
+  bool loads = is_shown(kind);
+  // A library that its loader does not take would end the process: first another one has to show that it does.
+  if (!loads && kind.machine != 0 &&
+      original()(token, program, command_line, of_process, of_thread, inherit, twin_flags(flags),
+                 environment, folder, startup, &twin, nullptr)) {
+    loads = rehearse(twin);
+    if (loads) show(kind);
+  }
+  if (loads) enter(*made, g_settings, true);
+  SetLastError(error);
   if ((flags & CREATE_SUSPENDED) == 0) ResumeThread(made->hThread);
   return done;
 }
@@ -59,6 +97,7 @@ const char* begin(HMODULE library, const inject::Settings& settings) {
   g_settings = settings;
   g_settings.when_left = inject::WhenLeft::nothing;
   if (!inject::module_path(library, g_library)) return "the library's path is too long";
+  show(kind_of(GetCurrentProcess(), g_library.text));
   const auto* replacement = reinterpret_cast<const void*>(create_process);
   return redirect::replace_system_function("CreateProcessInternalW", replacement, &g_original);
 }

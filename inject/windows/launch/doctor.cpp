@@ -1,8 +1,11 @@
 #include "doctor.h"
 
 #include "../../frame.h"
+#include "../../report_lines.h"
 #include "anatomy.h"
+#include "arrival.h"
 #include "failure.h"
+#include "fresh_file.h"
 #include "program.h"
 #include "report_text.h"
 #include "start.h"
@@ -20,25 +23,14 @@ using Json = nlohmann::ordered_json;
 // Loading may wait for a slow disk; the program's own code does not run.
 constexpr DWORD kPatience = 60'000;
 
-// A file to be written by the program, gone with this object.
-class TemporaryFile {
- public:
-  TemporaryFile() {
-    wchar_t folder[MAX_PATH], file[MAX_PATH];
-    if (GetTempPathW(MAX_PATH, folder) == 0 || GetTempFileNameW(folder, L"rh", 0, file) == 0)
-      throw Failure(exit_failed, "no temporary file can be made: " + error_text(GetLastError()));
-    path_ = file;
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { DeleteFileW(path_.c_str()); }
-
-  const wchar_t* path() const { return path_.c_str(); }
-  std::string read() const { return read_file(path()); }
-
- private:
-  std::wstring path_;
-};
+// Where the program writes to.
+std::wstring temporary_folder() {
+  wchar_t folder[MAX_PATH + 1];
+  const DWORD length = GetTempPathW(MAX_PATH + 1, folder);
+  if (length == 0 || length > MAX_PATH)
+    throw Failure(exit_failed, "there is no folder for temporary files");
+  return folder;
+}
 
 // The library's messages, without its account of itself, which is read from elsewhere.
 Json messages(const std::string& text) {
@@ -83,10 +75,11 @@ class Examination {
   }
 
   void examine(const CommandLine& line) {
-    const TemporaryFile report, errors;
-    SetEnvironmentVariableW(L"REHEAP_DOCTOR", report.path());
+    const std::wstring folder = temporary_folder();
+    const FreshFile report(folder, GENERIC_READ), errors(folder, GENERIC_READ);
+    SetEnvironmentVariableW(L"REHEAP_DOCTOR", report.path().c_str());
     SetEnvironmentVariableW(L"REHEAP_VERBOSE", L"1");
-    Suspended program(create_suspended(line, errors.path()));
+    Suspended program(create_suspended(line, errors.path().c_str()));
     inject::Image image;
     if (inject::main_image(program.process(), image))
       json_["program"] = describe(line, launch::examine(image, find_program(line.program)));
@@ -94,20 +87,21 @@ class Examination {
     // Only a library that would end the program before its first instruction may be let in.
     if (inject::library_for(image.machine, library_.c_str(), library) && !is_reheap(library.text))
       return unreached(narrow(library.text) + " is no reheap.dll");
-    const auto outcome = inject::enter(program.newcomer(), {library_.c_str(), start_helper}, {});
-    if (!outcome.entered()) return unreached(inject::text_of(outcome.obstacle));
+    const Arrival arrival;
+    auto outcome =
+        inject::enter(program.newcomer(), {library_.c_str(), start_helper, arrival.section()}, {});
+    if (outcome.entered()) outcome = arrival.await(program, outcome, library_, kPatience);
+    if (!outcome.entered()) return unreached(reason_of(outcome));
     json_["way"] = outcome.way == inject::Way::first_import ? "first import" : "loaded late";
-    program.resume();
     const auto code = program.wait(kPatience);
-    json_["found"] = messages(errors.read());
-    judge(code, Json::parse(report.read(), nullptr, false));
-    if (!code) TerminateProcess(program.process(), exit_failed);
+    json_["found"] = messages(read_file(errors.path().c_str()));
+    judge(code, Json::parse(read_file(report.path().c_str()), nullptr, false));
   }
 
   bool reached() const { return json_.value("reached", false); }
 
   void print() const {
-    const std::string text = options_.json ? json_.dump(2) + "\n" : report_text(json_);
+    const std::string text = options_.json ? ::inject::report_json(json_) : report_text(json_);
     fwrite(text.data(), 1, text.size(), stdout);
   }
 

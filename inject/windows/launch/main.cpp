@@ -104,10 +104,19 @@ int act(const Command& command, const CommandLine& line) {
   return name == "patch" ? patch(command.patch) : unpatch(command.unpatch);
 }
 
-// `reheap enter PROCESS THREAD CHILDREN WHENLEFT`: what the library of another architecture, or its launcher, cannot do itself.
+// `reheap enter PROCESS THREAD CHILDREN WHENLEFT REHEARSES ERRORMODE ASKER SECTION`: what the library of another architecture, or its launcher, cannot do itself.
 // Not for people: they could not have a process that waits for it.
 bool is_request(const CommandLine& line) {
-  return line.words.size() == 5 && line.words[0] == L"enter";
+  return line.words.size() == 9 && line.words[0] == L"enter";
+}
+
+// The section that the asker knows by a handle of its own.
+HANDLE section_of(DWORD asker, DWORD handle) {
+  const HANDLE process = OpenProcess(PROCESS_DUP_HANDLE, FALSE, asker);
+  HANDLE section = nullptr;
+  DuplicateHandle(process, ULongToHandle(handle), GetCurrentProcess(), &section, 0, FALSE,
+                  DUPLICATE_SAME_ACCESS);
+  return section;
 }
 
 int answer(const CommandLine& line) {
@@ -118,9 +127,15 @@ int answer(const CommandLine& line) {
                                      OpenThread(THREAD_ALL_ACCESS, FALSE, number(2)), number(1),
                                      number(2)};
   const std::wstring library = library_to_use("");
-  const inject::Settings settings = {number(3), static_cast<inject::WhenLeft>(number(4))};
+  const inject::Settings settings = {.follow_children = number(3),
+                                     .when_left = static_cast<inject::WhenLeft>(number(4)),
+                                     .rehearses = number(5),
+                                     .error_mode = number(6)};
+  const HANDLE section = section_of(number(7), number(8));
+  if (number(8) != 0 && section == nullptr)
+    return static_cast<int>(inject::pack({.obstacle = inject::Obstacle::helper_failed}));
   return static_cast<int>(
-      inject::pack(inject::enter(newcomer, {library.c_str(), start_helper}, settings)));
+      inject::pack(inject::enter(newcomer, {library.c_str(), start_helper, section}, settings)));
 }
 
 std::vector<std::string> own_words(const CommandLine& line) {

@@ -1,6 +1,7 @@
 #include "patch_files.h"
 
 #include "failure.h"
+#include "fresh_file.h"
 #include "inject.h"
 #include "program.h"
 #include "start.h"
@@ -39,13 +40,6 @@ class File {
     return bytes;
   }
 
-  void write(const std::string& bytes) const {
-    DWORD done = 0;
-    if (!WriteFile(handle_, bytes.data(), static_cast<DWORD>(bytes.size()), &done, nullptr) ||
-        done != bytes.size() || !FlushFileBuffers(handle_))
-      fail(path_, GetLastError());
-  }
-
  private:
   std::wstring path_;
   HANDLE handle_;
@@ -67,25 +61,20 @@ std::wstring folder_of(const std::wstring& path) {
 // A file beside the one to be made; gone with this object unless it took that one's place.
 class Draft {
  public:
-  explicit Draft(const std::wstring& target) : target_(target) {
-    wchar_t path[MAX_PATH];
-    if (GetTempFileNameW(folder_of(target).c_str(), L"rhp", 0, path) == 0)
-      fail(target, GetLastError());
-    path_ = path;
-  }
+  explicit Draft(const std::wstring& target)
+      : file_(folder_of(target), GENERIC_WRITE), target_(target) {}
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
   ~Draft() {
     if (!path_.empty()) DeleteFileW(path_.c_str());
   }
 
-  void write(const std::string& bytes) const {
-    File(path_, GENERIC_WRITE, TRUNCATE_EXISTING).write(bytes);
-  }
+  void write(const std::string& bytes) const { file_.write(bytes); }
 
   // At once: whoever looks sees the old file or the new one. What was there keeps its rights and attributes.
   void put_in_place() {
     const bool exists = GetFileAttributesW(target_.c_str()) != INVALID_FILE_ATTRIBUTES;
+    path_ = file_.release();
     // Asked before: where it cannot be replaced because it runs, Wine's ReplaceFile leaves a file of its own behind.
     if (exists) File(target_, GENERIC_WRITE | DELETE, OPEN_EXISTING);
     const BOOL done =
@@ -96,6 +85,7 @@ class Draft {
   }
 
  private:
+  FreshFile file_;
   std::wstring target_, path_;
 };
 

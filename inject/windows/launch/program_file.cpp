@@ -1,6 +1,7 @@
 #include "program_file.h"
 
 #include "failure.h"
+#include "library.h"
 
 #include <algorithm>
 #include <cstring>
@@ -131,15 +132,7 @@ Extent ProgramFile::symbols() const {
 }
 
 DWORD checksum(const std::string& file, uint64_t checksum_at) {
-  uint64_t sum = 0;
-  for (size_t at = 0; at < file.size(); at += 2) {
-    if (at >= checksum_at && at < checksum_at + sizeof(DWORD)) continue;
-    const auto low = static_cast<unsigned char>(file[at]);
-    const auto high = at + 1 < file.size() ? static_cast<unsigned char>(file[at + 1]) : 0u;
-    sum += low | high << 8;
-  }
-  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<DWORD>(sum + file.size());
+  return inject::checksum(file.data(), file.size(), static_cast<size_t>(checksum_at));
 }
 
 }  // namespace rh::launch

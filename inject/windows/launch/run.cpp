@@ -1,8 +1,11 @@
 #include "run.h"
 
+#include "arrival.h"
 #include "failure.h"
 #include "start.h"
 #include "text.h"
+
+#include <memory>
 
 namespace rh::launch {
 namespace {
@@ -25,23 +28,17 @@ void let_go_of_streams() {
   }
 }
 
-std::string reason(const inject::Outcome& outcome) {
-  std::string text = inject::text_of(outcome.obstacle);
-  if (outcome.error != 0) text += " (" + error_text(outcome.error) + ")";
-  return text;
-}
-
 void tell(const RunOptions& options, const CommandLine& line, const inject::Outcome& outcome) {
   const std::string program = narrow(line.program);
   if (!outcome.entered() && options.require)
-    throw Failure(exit_failed, program + " cannot be reached: " + reason(outcome) +
+    throw Failure(exit_failed, program + " cannot be reached: " + reason_of(outcome) +
                                    "; not started, because of --require");
   if (options.quiet || outcome.way == inject::Way::first_import) return;
   if (outcome.entered())
     say(program + " is reached late, with its first blocks left to its own heap: " +
-        reason(outcome) + (options.children ? "; programs it starts are not reached" : ""));
+        reason_of(outcome) + (options.children ? "; programs it starts are not reached" : ""));
   else
-    say(program + " cannot be reached: " + reason(outcome) + "; it runs unchanged");
+    say(program + " cannot be reached: " + reason_of(outcome) + "; it runs unchanged");
 }
 
 static_assert(inject::kRefused == exit_failed, "the library ends for the launcher");
@@ -53,20 +50,33 @@ inject::Settings settings(const RunOptions& options) {
     settings.when_left = inject::WhenLeft::refuse;
   else if (!options.quiet)
     settings.when_left = inject::WhenLeft::tell;
+  settings.error_mode = GetErrorMode();
   return settings;
+}
+
+// Gives the program, running or about to.
+std::unique_ptr<Suspended> start(const RunOptions& options, const CommandLine& line) {
+  const std::wstring library = library_to_use(options.library);
+  const Arrival arrival;
+  auto program = std::make_unique<Suspended>(create_suspended(line));
+  inject::Outcome outcome = inject::enter(
+      program->newcomer(), {library.c_str(), start_helper, arrival.section()}, settings(options));
+  if (outcome.entered()) outcome = arrival.await(*program, outcome, library, INFINITE);
+  tell(options, line, outcome);
+  // Without the library, once more from the beginning.
+  if (!outcome.entered() && program->wait(0))
+    program = std::make_unique<Suspended>(create_suspended(line));
+  return program;
 }
 
 }  // namespace
 
 void run(const RunOptions& options, const CommandLine& line) {
-  const std::wstring library = library_to_use(options.library);
   SetConsoleCtrlHandler(leave_to_program, TRUE);
-  Suspended program(create_suspended(line));
-  tell(options, line,
-       inject::enter(program.newcomer(), {library.c_str(), start_helper}, settings(options)));
-  program.resume();
+  const std::unique_ptr<Suspended> program = start(options, line);
+  program->let_go();
   let_go_of_streams();
-  const auto code = program.wait(INFINITE);
+  const auto code = program->wait(INFINITE);
   // The launcher's own end has nothing left to do.
   ExitProcess(code ? *code : DWORD{exit_failed});
 }

@@ -51,8 +51,13 @@ Suspended::~Suspended() {
 }
 
 void Suspended::resume() {
-  let_go_ = true;
+  runs_ = true;
   ResumeThread(made_.hThread);
+}
+
+void Suspended::let_go() {
+  let_go_ = true;
+  if (!runs_) resume();
 }
 
 std::optional<DWORD> Suspended::wait(DWORD milliseconds) const {

@@ -20,12 +20,18 @@ class Suspended {
     return {made_.hProcess, made_.hThread, made_.dwProcessId, made_.dwThreadId};
   }
   HANDLE process() const { return made_.hProcess; }
+  // Lets it run.
   void resume();
+  // Says that it has suspended itself.
+  void note_suspended() { runs_ = false; }
+  // Lets it run, if it does not, and live on.
+  void let_go();
   // Its exit code, or nothing when it did not end in time.
   std::optional<DWORD> wait(DWORD milliseconds) const;
 
  private:
   PROCESS_INFORMATION made_;
+  bool runs_ = false;
   bool let_go_ = false;
 };
 

@@ -28,6 +28,12 @@ std::string error_text(DWORD error) {
   return length == 0 ? "error " + std::to_string(error) : narrow({text, length});
 }
 
+std::string reason_of(const inject::Outcome& outcome) {
+  std::string text = inject::text_of(outcome.obstacle);
+  if (outcome.error != 0) text += " (" + error_text(outcome.error) + ")";
+  return text;
+}
+
 std::string read_file(const wchar_t* path) {
   std::string text;
   const HANDLE file =

@@ -1,6 +1,8 @@
 // Text between the two forms: UTF-8 in here, UTF-16 at the OS.
 #pragma once
 
+#include "outcome.h"
+
 #include <string>
 #include <string_view>
 #include <windows.h>
@@ -12,6 +14,9 @@ std::wstring wide(std::string_view text);
 
 // What the OS says about an error, on one line.
 std::string error_text(DWORD error);
+
+// Why a program was not entered, or not as it should be.
+std::string reason_of(const inject::Outcome& outcome);
 
 // The whole of a file; empty when it cannot be read.
 std::string read_file(const wchar_t* path);

@@ -97,19 +97,21 @@ void tell_left(inject::WhenLeft when) {
 }
 
 void attach(HMODULE self) {
+  // This puts the program's headers back as they were before the launcher led them here.
+  inject::Settings settings;
+  const bool launched = inject::receive(settings);
   start();
   copies::announce();
   replace_heap();
   replace_runtimes();
   describe::g_replaced = describe_replaced;
-  // This puts the program's headers back as they were before the launcher led them here.
-  inject::Settings settings;
-  if (inject::receive(settings)) {
+  if (launched) {
     if (const char* problem = children::begin(self, settings)) say(problem);
     tell_left(settings.when_left);
   }
   begin();
   watch_the_end();
+  inject::arrive();
 }
 
 // Only a DLL that replaced nothing is ever unloaded. Blocks of its own may live on with others: then their memory stays.

@@ -40,7 +40,7 @@ using WakeByAddressAllFunction = void(WINAPI*)(void*);
 
 template <typename Function>
 Function sync_function(const char* name) {
-  const HMODULE library = LoadLibraryA("api-ms-win-core-synch-l1-2-0.dll");
+  const HMODULE library = GetModuleHandleA("kernelbase.dll");
   return library
              ? reinterpret_cast<Function>(reinterpret_cast<void*>(GetProcAddress(library, name)))
              : nullptr;

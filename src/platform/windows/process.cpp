@@ -7,7 +7,7 @@ namespace rh::platform {
 
 namespace {
 
-// Longest name, path or value taken; longer ones are as if absent.
+// Longest name or path taken; longer ones are as if absent.
 constexpr int kMostText = 512;
 
 struct Wide {
@@ -25,6 +25,22 @@ void write_all(HANDLE file, const char* text, size_t length) {
     text += written;
     length -= written;
   }
+}
+
+// More than `to` has room for: its beginning.
+bool read_beginning(const Wide& name, DWORD length, Wide* to) {
+  const size_t size = length * sizeof(wchar_t);
+  void* memory = VirtualAlloc(nullptr, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+  if (memory == nullptr) return false;
+  auto* whole = static_cast<wchar_t*>(memory);
+  const DWORD written = GetEnvironmentVariableW(name.text, whole, length);
+  const bool read = written != 0 && written < length;
+  if (read) {
+    __builtin_memcpy(to->text, whole, sizeof to->text);
+    to->text[kMostText - 1] = 0;
+  }
+  VirtualFree(memory, 0, MEM_RELEASE);
+  return read;
 }
 
 }  // namespace
@@ -46,17 +62,20 @@ uintptr_t image_address() { return reinterpret_cast<uintptr_t>(GetModuleHandleW(
 
 uint64_t process_id() { return GetCurrentProcessId(); }
 
-// Valid until the next call.
+// Valid until the next call. Of a value too long to be any option's, the beginning, which is too long as well: whoever asked
+// says so.
 const char* environment(const char* name) {
   KeepLastError keep;
-  static char value[kMostText];
   if (is_raised()) return nullptr;
+  constexpr int kMostBytes = 3;  // of one unit of UTF-16 in UTF-8
+  static char value[kMostText * kMostBytes];
   Wide wide_name, wide_value;
   if (!widen(name, &wide_name)) return nullptr;
   DWORD length = GetEnvironmentVariableW(wide_name.text, wide_value.text, kMostText);
-  if (length == 0 || length >= kMostText) return nullptr;
+  if (length == 0) return nullptr;
+  if (length >= kMostText && !read_beginning(wide_name, length, &wide_value)) return nullptr;
   int written =
-      WideCharToMultiByte(CP_UTF8, 0, wide_value.text, -1, value, kMostText, nullptr, nullptr);
+      WideCharToMultiByte(CP_UTF8, 0, wide_value.text, -1, value, sizeof value, nullptr, nullptr);
   return written == 0 ? nullptr : value;
 }
 

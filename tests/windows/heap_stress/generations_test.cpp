@@ -42,8 +42,10 @@ TEST(Generations, AlternateBetweenArchitectures) {
   } catch (const std::exception& problem) {
     GTEST_SKIP() << "this system runs no program of the other architecture: " << problem.what();
   }
-  expect_end(launched() + generations(L"3 2 both") + L" \"" + other + L"\"", 1 + 2 + 4);
-  expect_end(launched() + L"\"" + other + L"\" 3 2 both " + program(L"generations.exe"), 1 + 2 + 4);
+  const launch_test::Installation installation;
+  const std::wstring run = installation.launcher() + L" run --require -- ";
+  expect_end(run + generations(L"3 2 both") + L" \"" + other + L"\"", 1 + 2 + 4);
+  expect_end(run + L"\"" + other + L"\" 3 2 both " + program(L"generations.exe"), 1 + 2 + 4);
 }
 
 TEST(Launches, InARow) {

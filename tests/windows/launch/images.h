@@ -39,6 +39,14 @@ inline IMAGE_IMPORT_DESCRIPTOR* descriptors(std::string& file) {
       directory(file, IMAGE_DIRECTORY_ENTRY_IMPORT).VirtualAddress);
 }
 
+// It imports from a library that is nowhere. Its checksum is not to tell.
+inline void lose_dependency(std::string& file) {
+  headers_of(file.data())->OptionalHeader.CheckSum = 0;
+  const std::size_t at = file.find("KERNEL32.dll");
+  if (at == std::string::npos) throw std::runtime_error("it has no such dependency");
+  file[at] = 'x';
+}
+
 // As code looks that was compressed or encrypted.
 inline void fill_with_noise(std::string& file, const IMAGE_SECTION_HEADER& section) {
   std::mt19937 random(1);

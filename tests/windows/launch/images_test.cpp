@@ -4,6 +4,7 @@
 #include "support.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <gtest/gtest.h>
 
 namespace launch_test {
@@ -129,6 +130,24 @@ TEST(Images, LeavesAProgramAloneWithoutALibraryForIt) {
   EXPECT_EQ(left.code, 3u);
   EXPECT_NE(left.errors.find("no reheap.dll"), std::string::npos) << left.errors;
   EXPECT_EQ(start(lonely + L"--require -- " + line).code, kNotReached);
+}
+
+// Whoever may make folders there could put in what everybody runs.
+TEST(Images, FindsTheLibraryInTheLaunchersFolderAlone) {
+  const Attached attached;
+  for (const wchar_t* other : {L"windows-x86_64", L"windows-i686", L"windows-arm64"}) {
+    const Folder folder;
+    const std::wstring planted = folder.path(other) + L"\\bin";
+    std::filesystem::create_directories(planted);
+    std::filesystem::create_directories(folder.path(L"installed\\bin"));
+    folder.copy(program_path(L"probe.dll"), other + std::wstring(L"\\bin\\reheap.dll"));
+    const std::wstring lonely =
+        L"\"" + folder.copy(launcher_path(), L"installed\\bin\\reheap.exe") + L"\" run ";
+    const Ended left = start(lonely + L"-- " + program(L"show.exe") + L" exit=3");
+    EXPECT_EQ(left.code, 3u);
+    EXPECT_NE(left.errors.find("no reheap.dll"), std::string::npos) << left.errors;
+  }
+  EXPECT_EQ(attached.lines(), "");
 }
 
 TEST(Images, FindsTheLibraryBesideTheLauncher) {

@@ -35,6 +35,20 @@ TEST(Left, KeepsAProgramFromRunningWhereAllIsRequired) {
   EXPECT_EQ(run(L"--require --layers heap").code, 42u);
 }
 
+// A value that is too long to be taken is told, however long it is.
+TEST(Left, TellsOptionsThatAreTooLong) {
+  for (const std::size_t length : {480u, 512u, 5000u}) {
+    SetEnvironmentVariableW(L"REHEAP_STATS", std::wstring(length, L's').c_str());
+    const Ended ended = start(launcher() + L" run -- " + program(L"silent.exe"));
+    SetEnvironmentVariableW(L"REHEAP_STATS", nullptr);
+    EXPECT_EQ(ended.code, 42u);
+    EXPECT_TRUE(ended.errors.starts_with("reheap: REHEAP_STATS=sss")) << ended.errors;
+    EXPECT_NE(ended.errors.find("is not possible; allowed: 1 (to stderr) or a file's path"),
+              std::string::npos)
+        << ended.errors;
+  }
+}
+
 TEST(Left, IsWhatTheDoctorTells) {
   const Ended ended = start(launcher() + L" doctor -- " + program(L"uses_short.exe"));
   for (const char* part : {"C runtime     msvcr70d", "inside        ntdll.dll at ",

@@ -126,6 +126,29 @@ std::wstring Folder::copy(const std::wstring& from, const std::wstring& file) co
   return path(file);
 }
 
+namespace {
+
+constexpr const wchar_t* kOtherName = sizeof(void*) == 8 ? L"reheap32" : L"reheap64";
+
+}  // namespace
+
+Installation::Installation() {
+  const fs::path own = fs::path(launcher_path()).parent_path();
+  const fs::path other = own / L"" OTHER_FROM_LAUNCHER;
+  for (const wchar_t* ending : {L".exe", L".dll"}) {
+    folder_.copy((own / L"reheap").wstring() + ending, std::wstring(L"reheap") + ending);
+    const fs::path file = (other / L"reheap").wstring() + ending;
+    whole_ = whole_ && fs::exists(file);
+    if (whole_) folder_.copy(file.wstring(), std::wstring(kOtherName) + ending);
+  }
+}
+
+std::wstring Installation::launcher() const { return quoted(folder_.path(L"reheap.exe")); }
+
+std::wstring Installation::other_library() const {
+  return folder_.path(std::wstring(kOtherName) + L".dll");
+}
+
 std::string read_file(const std::wstring& path) {
   const HANDLE file = CreateFileW(path.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE,
                                   nullptr, OPEN_EXISTING, 0, nullptr);

@@ -54,6 +54,21 @@ class Folder {
   std::wstring path_;
 };
 
+// The launchers and libraries of both architectures in one folder, as they are installed.
+class Installation {
+ public:
+  Installation();
+  // Whether there is a build for the other one.
+  bool is_whole() const { return whole_; }
+  std::wstring launcher() const;
+  std::wstring library() const { return folder_.path(L"reheap.dll"); }
+  std::wstring other_library() const;
+
+ private:
+  Folder folder_;
+  bool whole_ = true;
+};
+
 std::string read_file(const std::wstring& path);
 void write_file(const std::wstring& path, const std::string& bytes);
 

@@ -104,6 +104,21 @@ TEST(Doctor, ExaminesTheInstallation) {
   EXPECT_NE(ended.output.find("\"reached\": true"), std::string::npos) << ended.output;
 }
 
+// The names in a program's file are in no encoding that anybody has agreed on.
+TEST(Doctor, WritesJsonWhateverNamesThereAre) {
+  std::string file = read_file(program_path(L"uses_short.exe"));
+  const std::size_t at = file.find("msvcr70d.dll");
+  ASSERT_NE(at, std::string::npos);
+  file[at] = '\xe9';
+  const Folder folder;
+  write_file(folder.path(L"named.exe"), file);
+  const Ended ended = call(L"doctor --json --dll " + program(L"probe.dll") + L" -- \"" +
+                           folder.path(L"named.exe") + L"\"");
+  EXPECT_EQ(ended.code, 1u) << ended.errors;
+  EXPECT_EQ(ended.errors, "");
+  EXPECT_NE(ended.output.find("\"\xef\xbf\xbdsvcr70d.dll\""), std::string::npos) << ended.output;
+}
+
 TEST(Doctor, TellsWhatCannotBeReached) {
   const Ended ended =
       call(L"doctor --dll " + program(L"probe.dll") + L" -- " + program(L"go_like.exe"));

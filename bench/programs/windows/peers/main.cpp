@@ -54,11 +54,13 @@ void replace_runtimes() {
 }
 
 void attach(HINSTANCE self) {
+  inject::Settings settings;
+  const bool launched = inject::receive(settings);
   peer_start();
   if (wants("heap")) say_replaced("ntdll.dll", replace_heaps());
   if (wants("crt")) replace_runtimes();
-  inject::Settings settings;
-  if (inject::receive(settings)) children::begin(self, settings);
+  if (launched) children::begin(self, settings);
+  inject::arrive();
 }
 
 }  // namespace

@@ -29,15 +29,17 @@ void came(const Module& module) {
 }
 
 void attach(HINSTANCE self) {
+  rh::inject::Settings given;
+  const bool launched = rh::inject::receive(given);
   recorder::read_settings();
   if (recorder::settings().path[0] != 0 && recorder::begin_thread_slots()) {
     rh::redirect::watch_modules({came, rh::redirect::forget});
     rh::redirect::for_each_module(came);
   }
-  rh::inject::Settings given;
-  if (!rh::inject::receive(given)) return;
+  if (!launched) return;
   if (!recorder::settings().children) given.follow_children = 0;
   rh::children::begin(self, given);
+  rh::inject::arrive();
 }
 
 }  // namespace

@@ -30,6 +30,14 @@ static LPVOID WINAPI deny_space(HANDLE process, LPVOID at, SIZE_T size, DWORD ty
   return NULL;
 }
 
+static LONG NTAPI deny_view(HANDLE section, HANDLE process, PVOID* at, ULONG_PTR zero_bits,
+                            SIZE_T commit, LARGE_INTEGER* offset, SIZE_T* size, DWORD inherited,
+                            ULONG type, ULONG protection) {
+  (void)section, (void)process, (void)at, (void)zero_bits, (void)commit, (void)offset, (void)size;
+  (void)inherited, (void)type, (void)protection;
+  return (LONG)0xC0000018; /* STATUS_CONFLICTING_ADDRESSES */
+}
+
 static BOOL WINAPI tell_policy(HANDLE process, int which, void* flags, SIZE_T size) {
   (void)process;
   for (SIZE_T at = 0; at < size; ++at) ((char*)flags)[at] = 0;
@@ -55,6 +63,7 @@ static const struct {
 } all[] = {{"protected", "ReadProcessMemory", (void*)deny_reading},
            {"signed", "GetProcAddress", (void*)find},
            {"full", "VirtualAllocEx", (void*)deny_space},
+           {"full", "NtMapViewOfSection", (void*)deny_view},
            {"locked", "WriteProcessMemory", (void*)deny_writing}};
 
 static void replace(const char* function, void* replacement) {

@@ -1,0 +1,124 @@
+#include "library.h"
+
+#include "image.h"
+#include "imports.h"
+
+namespace rh::inject {
+namespace {
+
+constexpr DWORD kMostBytes = 256 << 20;
+
+HANDLE open(const wchar_t* path) {
+  return CreateFileW(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                     nullptr, OPEN_EXISTING, 0, nullptr);
+}
+
+// The bytes of a file, read into memory of their own.
+class Bytes {
+ public:
+  explicit Bytes(const wchar_t* path) {
+    const HANDLE file = open(path);
+    if (file == INVALID_HANDLE_VALUE) return;
+    read(file);
+    CloseHandle(file);
+  }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  ~Bytes() {
+    if (memory_ != nullptr) VirtualFree(memory_, 0, MEM_RELEASE);
+  }
+
+  const unsigned char* begin() const { return static_cast<const unsigned char*>(memory_); }
+  DWORD size() const { return size_; }
+
+ private:
+  void read(HANDLE file) {
+    LARGE_INTEGER size = {};
+    if (!GetFileSizeEx(file, &size) || size.QuadPart == 0 || size.QuadPart > kMostBytes) return;
+    memory_ = VirtualAlloc(nullptr, size.LowPart, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+    if (memory_ != nullptr && !ReadFile(file, memory_, size.LowPart, &size_, nullptr)) size_ = 0;
+  }
+
+  void* memory_ = nullptr;
+  DWORD size_ = 0;
+};
+
+bool is_mark(const unsigned char* at) {
+  for (size_t index = 0; index < sizeof kMark; ++index)
+    if (at[index] != static_cast<unsigned char>(kMark[index])) return false;
+  return true;
+}
+
+bool holds_mark(const Bytes& bytes) {
+  for (size_t at = 0; at + sizeof kMark <= bytes.size(); ++at)
+    if (is_mark(bytes.begin() + at)) return true;
+  return false;
+}
+
+// The end of what the headers say there is.
+uint64_t end_of_sections(const Image& file) {
+  uint64_t end = 0;
+  for (WORD number = 0; number < file.section_count; ++number) {
+    IMAGE_SECTION_HEADER section;
+    if (!file.read_at(file.sections + number * sizeof section, &section, sizeof section))
+      return ~0u;
+    const uint64_t here = uint64_t{section.PointerToRawData} + section.SizeOfRawData;
+    if (section.SizeOfRawData != 0 && here > end) end = here;
+  }
+  return end;
+}
+
+bool is_whole(const Bytes& bytes) {
+  Image file;
+  const auto base = reinterpret_cast<uintptr_t>(bytes.begin());
+  if (!image_within(base, base + bytes.size(), file) || end_of_sections(file) > bytes.size())
+    return false;
+  const size_t optional = file.wide ? offsetof(IMAGE_OPTIONAL_HEADER64, DataDirectory)
+                                    : offsetof(IMAGE_OPTIONAL_HEADER32, DataDirectory);
+  static_assert(offsetof(IMAGE_OPTIONAL_HEADER64, CheckSum) ==
+                offsetof(IMAGE_OPTIONAL_HEADER32, CheckSum));
+  const uintptr_t at = file.directories - optional + offsetof(IMAGE_OPTIONAL_HEADER64, CheckSum);
+  DWORD expected = 0;
+  if (!file.read_at(at, &expected, sizeof expected)) return false;
+  return expected == 0 || expected == checksum(bytes.begin(), bytes.size(), at - base);
+}
+
+}  // namespace
+
+LibraryFile look_at_library(const wchar_t* path) {
+  const Bytes bytes(path);
+  return {is_whole(bytes), holds_mark(bytes)};
+}
+
+DWORD checksum(const void* file, size_t size, size_t checksum_at) {
+  const auto* const bytes = static_cast<const unsigned char*>(file);
+  uint64_t sum = 0;
+  for (size_t at = 0; at < size; at += 2) {
+    if (at >= checksum_at && at < checksum_at + sizeof(DWORD)) continue;
+    const unsigned high = at + 1 < size ? bytes[at + 1] : 0u;
+    sum += bytes[at] | high << 8;
+  }
+  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<DWORD>(sum + size);
+}
+
+bool FileIdentity::operator==(const FileIdentity& other) const {
+  return volume == other.volume && index_high == other.index_high && index_low == other.index_low &&
+         size_high == other.size_high && size_low == other.size_low &&
+         written.dwHighDateTime == other.written.dwHighDateTime &&
+         written.dwLowDateTime == other.written.dwLowDateTime;
+}
+
+FileIdentity identity_of(const wchar_t* path) {
+  FileIdentity identity = {};
+  BY_HANDLE_FILE_INFORMATION told;
+  const HANDLE file = open(path);
+  if (file == INVALID_HANDLE_VALUE) return identity;
+  if (GetFileInformationByHandle(file, &told))
+    identity = {told.dwVolumeSerialNumber, told.nFileIndexHigh, told.nFileIndexLow,
+                told.nFileSizeHigh,        told.nFileSizeLow,   told.ftLastWriteTime};
+  CloseHandle(file);
+  return identity;
+}
+
+}  // namespace rh::inject
