@@ -34,6 +34,13 @@ SpanKind kind_after(platform::Purged purged) {
   }
 }
 
+// Whether there are `units` from a multiple of `alignment` on.
+bool holds(const Span* span, Units units, Units alignment) {
+  uintptr_t start = g_realm.address(span);
+  Units before{(align_up(start, alignment.bytes()) - start) >> kUnitShift};
+  return !(before + units > Units{span->units});
+}
+
 // Stamps are the low bits of the clock: differences are right across its wrap.
 bool older_than(const Span* span, uint64_t now, uint64_t age_ms) {
   return static_cast<uint32_t>(now) - span->stamp >= age_ms;
@@ -94,7 +101,10 @@ size_t Arena::allocate_single(SpanList* list, size_t count) {
 Span* Arena::take(Units units, Units alignment, Prefer prefer) {
   Units room = units + alignment - Units{1};
   if (room < units) return nullptr;
-  Span* span = find_fit(room, prefer);
+  // What had the same size and alignment before leaves a hole that just fits.
+  Span* span = find_fit(units, prefer);
+  if (span != nullptr && !holds(span, units, alignment)) span = find_fit(room, prefer);
+  if (span != nullptr && room.count > span->units) room = Units{span->units};
   if (span == nullptr) span = grow(room);
   if (span != nullptr && kind_of(span) == SpanKind::free_bare) span = commit(span, room);
   if (span == nullptr) return nullptr;

@@ -158,6 +158,28 @@ TEST(Arena, AlignsAndGivesTheRestBack) {
   EXPECT_EQ(arena.figures().in_use, 0u);
 }
 
+TEST(Arena, AnAlignedSpanGoesWhereOneOfItsKindWas) {
+  Arena arena;
+  Units units{64};
+  std::vector<Span*> spans, walls;
+  for (int count = 0; count < 4; ++count) {
+    spans.push_back(arena.allocate(units, units));
+    walls.push_back(arena.allocate({1}));
+  }
+  size_t held = arena.figures().committed;
+  for (int round = 0; round < 8; ++round) {
+    Span*& span = spans[static_cast<size_t>(round) % spans.size()];
+    Span* before = span;
+    arena.free(span);
+    span = arena.allocate(units, units);
+    EXPECT_EQ(span, before) << round;
+  }
+  EXPECT_EQ(arena.figures().committed, held);
+  for (Span* span : spans) arena.free(span);
+  for (Span* wall : walls) arena.free(wall);
+  expect_conserved(arena);
+}
+
 TEST(Arena, ImpossibleSizesAreRefused) {
   Arena arena;
   EXPECT_EQ(arena.allocate({SIZE_MAX >> kUnitShift}), nullptr);
