@@ -1,15 +1,21 @@
 // The names that POSIX and the C library add to C's.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "support/library.h"
 #include "support/pattern.h"
 #include "support/process.h"
+#include "support/scenario.h"
 
 using namespace contract;
 
@@ -92,6 +98,72 @@ TEST(Overflow, PageRounding) {
     EXPECT_EQ(valloc(opaque(kMost - short_of)), nullptr) << short_of;
     EXPECT_EQ(errno, ENOMEM) << short_of;
   }
+}
+
+// Writes into a pipe that has room for little of it, and is cancelled there.
+template <class Write>
+std::string written_when_cancelled(Write write_it) {
+  static Write* writer;
+  static int ends[2];
+  writer = &write_it;
+  EXPECT_EQ(pipe(ends), 0);
+  EXPECT_EQ(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+  const std::string filler(4096 - 10, '.');
+  EXPECT_EQ(write(ends[1], filler.data(), filler.size()), static_cast<ssize_t>(filler.size()));
+  pthread_t thread;
+  EXPECT_EQ(pthread_create(
+                &thread, nullptr,
+                [](void*) -> void* {
+                  (*writer)(ends[1]);
+                  return nullptr;
+                },
+                nullptr),
+            0);
+  nap(0.05);
+  pthread_cancel(thread);
+  std::string text;
+  char piece[4096];
+  for (bool ended = false;;) {
+    int more = 0;
+    ended = ended || pthread_tryjoin_np(thread, nullptr) == 0;
+    if (ioctl(ends[0], FIONREAD, &more) == 0 && more > 0) {
+      text.append(piece, static_cast<std::size_t>(read(ends[0], piece, sizeof piece)));
+    } else if (ended) {
+      break;
+    } else {
+      nap(0.001);
+    }
+  }
+  close(ends[0]);
+  close(ends[1]);
+  return text.substr(filler.size());
+}
+
+TEST(Info, OfAThreadThatIsCancelledIsWhole) {
+  if (!on_reheap()) GTEST_SKIP() << "glibc's is cut off";
+  const std::string text = written_when_cancelled([](int to) {
+    FILE* stream = fdopen(dup(to), "w");
+    setvbuf(stream, nullptr, _IONBF, 0);
+    malloc_info(0, stream);
+  });
+  EXPECT_NE(text.find("</malloc>"), std::string::npos) << text;
+}
+
+SCENARIO(stats_when_cancelled) {
+  const std::string text = written_when_cancelled([](int to) {
+    dup2(to, 2);
+    int before = 0;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
+    malloc_stats();
+    pthread_setcanceltype(before, nullptr);
+  });
+  NEED(text.back() == '\n' && text[text.size() - 2] == '}');
+  return 0;
+}
+
+TEST(Stats, OfAThreadThatIsCancelledAreWhole) {
+  if (!on_reheap()) GTEST_SKIP() << "glibc's are cut off";
+  EXPECT_SCENARIO("stats_when_cancelled");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The C library's names.
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include <limits>
@@ -32,6 +33,18 @@ void* fail(int error) {
   errno = error;
   return nullptr;
 }
+
+// A thread that is cancelled ends behind this, not in the middle of what it writes.
+class Uncancelled {
+ public:
+  Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~Uncancelled() { pthread_setcancelstate(before_, nullptr); }
+  Uncancelled(const Uncancelled&) = delete;
+  Uncancelled& operator=(const Uncancelled&) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
 
 stats::Figures gathered() {
   stats::Figures figures;
@@ -128,6 +141,7 @@ RH_EXPORT struct mallinfo2 mallinfo2() noexcept { return info_of<struct mallinfo
 RH_EXPORT struct mallinfo mallinfo() noexcept { return info_of<struct mallinfo>(gathered()); }
 
 RH_EXPORT void malloc_stats() noexcept {
+  Uncancelled whole;
   Text text([](const char* part, size_t length, void*) { platform::write_error(part, length); },
             nullptr);
   describe::statistics(text);
@@ -139,6 +153,7 @@ RH_EXPORT int malloc_info(int options, FILE* stream) noexcept {
     errno = EINVAL;
     return -1;
   }
+  Uncancelled whole;
   stats::Figures figures = gathered();
   fprintf(stream, "<malloc version=\"reheap-%s\">\n<sizes>\n", describe::version());
   for (size_t index = 0; index < size_class::kCount; ++index) {
