@@ -17,9 +17,13 @@ void add_slab(Figures* figures, const Span* slab) {
   figures->in_use += outstanding * size_t{own.size};
 }
 
-void add_spans(Figures* figures) {
+// Some of the spans from `span` on, under the arena's lock; gives where to go on. What becomes part of a longer span before
+// that is not counted.
+Span* add_some_spans(Figures* figures, Span* span) {
+  constexpr size_t kAtOnce = 512;
+  LockGuard guard(g_arena.lock());
   Span* end = g_realm.first() + g_realm.count();
-  for (Span* span = g_realm.first(); span < end; ++span) {
+  for (size_t looked_at = 0; span < end && looked_at < kAtOnce; ++span, ++looked_at) {
     SpanKind kind = span->kind.load_acquire();
     if (kind == SpanKind::slab) add_slab(figures, span);
     if (kind == SpanKind::large) {
@@ -29,6 +33,13 @@ void add_spans(Figures* figures) {
     bool whole = kind == SpanKind::slab || kind == SpanKind::large || is_free(kind);
     if (whole && span->units > 1) span += span->units - 1;
   }
+  return span < end ? span : nullptr;
+}
+
+// Others allocate meanwhile: nobody waits for the whole walk.
+void add_spans(Figures* figures) {
+  Span* span = g_realm.first();
+  while (span != nullptr) span = add_some_spans(figures, span);
   figures->in_use += figures->large_bytes;
 }
 
@@ -50,8 +61,8 @@ void gather(Figures* figures) {
     figures->reserved = g_realm.reserved();
     figures->arena = g_arena.figures();
     figures->metadata = registry::metadata_bytes() + g_realm.side_tables();
-    add_spans(figures);
   }
+  add_spans(figures);
   for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next)
     add_heap(figures, heap);
 }

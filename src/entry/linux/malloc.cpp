@@ -58,13 +58,15 @@ Info info_of(const stats::Figures& figures) {
   using Field = decltype(Info::arena);
   constexpr size_t kMost = static_cast<size_t>(std::numeric_limits<Field>::max());
   auto fit = [](size_t value) { return static_cast<Field>(value < kMost ? value : kMost); };
+  // The figures are of different moments.
+  auto without = [](size_t whole, size_t part) { return whole > part ? whole - part : 0; };
   Info info = {};
-  size_t in_spans = figures.arena.in_use;
-  info.arena = fit(in_spans + figures.arena.dirty - figures.large_bytes);
+  size_t held = figures.arena.in_use + figures.arena.dirty;
+  info.arena = fit(without(held, figures.large_bytes));
   info.hblks = fit(figures.large_blocks);
   info.hblkhd = fit(figures.large_bytes);
   info.uordblks = fit(figures.in_use);
-  info.fordblks = fit(in_spans + figures.arena.dirty - figures.in_use);
+  info.fordblks = fit(without(held, figures.in_use));
   info.keepcost = fit(figures.arena.dirty);
   return info;
 }
