@@ -57,6 +57,18 @@ size_t own_bytes(const void* block) {
   return requested_size(start, "realloc") - (address_of(block) - address_of(start));
 }
 
+// Frees a block of ours, from its start: once.
+RH_COLD void free_ours(void* block) {
+  Span* span = g_realm.span_of(block);
+  SpanKind kind = span->kind.load();
+  if (kind == SpanKind::slab || kind == SpanKind::interior) {
+    Span* slab = slab::head(span);
+    if (slab::is_noted_free(slab, block)) fail_invalid("free", block);
+    slab::note_free(slab, block);
+  }
+  deallocate(block);
+}
+
 RH_COLD void free_elsewhere(void* block, void (*original)(void*)) {
   if (copies::free(block)) return;
   if (original != nullptr) return original(block);
@@ -108,7 +120,11 @@ void* calloc(const Host& host, size_t count, size_t size) {
 }
 
 void free_cold(const Host& host, void* block) {
-  if (deallocate_slow(block) == Freed::foreign) free_elsewhere(block, host.free);
+  if (is_ours(block)) {
+    free_ours(block);
+  } else {
+    free_elsewhere(block, host.free);
+  }
 }
 
 void free(const Host& host, void* block) { free_inlined(host, block); }
@@ -192,7 +208,7 @@ void aligned_free(const Host& host, void* block) { aligned_free_inlined(host, bl
 
 void aligned_free_cold(const Host& host, void* block) {
   if (is_ours(block)) {
-    deallocate(block_start(block, "_aligned_free"));
+    free_ours(block_start(block, "_aligned_free"));
   } else {
     free_elsewhere(block, host.aligned_free);
   }

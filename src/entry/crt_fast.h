@@ -20,8 +20,17 @@ RH_INLINE void* malloc_inlined(const Host& host, size_t size) {
   return RH_LIKELY(block != nullptr) ? block : malloc_cold(host, size);
 }
 
+// A block of the calling thread's own that is alive goes, and is noted as free: a second time it is refused.
+RH_INLINE void free_noted(Span* slab, void* block) {
+  slab::note_free(slab, block);
+  if (slab::free_local(slab, static_cast<Block*>(block))) free_reached_mark(slab);
+}
+
 RH_INLINE void free_inlined(const Host& host, void* block) {
-  if (deallocate_fast(block)) return;
+  Span* slab = own_span(block);
+  if (RH_LIKELY(slab != nullptr && !slab::is_noted_free(slab, block))) {
+    return free_noted(slab, block);
+  }
   if (block != nullptr) free_cold(host, block);
 }
 
@@ -33,7 +42,7 @@ RH_INLINE void* aligned_malloc_inlined(const Host& host, size_t size, size_t ali
 }
 
 RH_INLINE void aligned_free_inlined(const Host& host, void* block) {
-  if (deallocate_start_fast(block)) return;
+  if (Span* slab = own_live_slab(block)) return free_noted(slab, block);
   if (block != nullptr) aligned_free_cold(host, block);
 }
 

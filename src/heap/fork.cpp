@@ -36,8 +36,8 @@ constinit Fork g_fork = {};
 // How far this thread's fork has come. A child of one that could not be prepared (its turn never came, or a handler
 // forked within the preparation) is sure of nothing.
 enum class Stage : uint8_t { none, preparing, prepared };
-constinit thread_local Stage t_stage = Stage::none;
-constinit thread_local unsigned t_depth =
+constinit RH_OF_FORKING_THREAD Stage t_stage = Stage::none;
+constinit RH_OF_FORKING_THREAD unsigned t_depth =
     0;  // of forks in handlers that interrupt this thread's fork
 
 template <typename Visit>

@@ -13,7 +13,7 @@ void give_up(Heap* heap) {
   Span* end = g_realm.first() + g_realm.count();
   for (Span* span = g_realm.first(); span < end; ++span) {
     SpanKind kind = span->kind.load();
-    if ((kind != SpanKind::slab && kind != SpanKind::large) || span->owner.load() != heap) continue;
+    if ((kind != SpanKind::slab && kind != SpanKind::large) || owner_of(span) != heap) continue;
     span->owner.store_release(kind == SpanKind::slab ? &fork::g_given_up : kNobody);
   }
   for (size_t index = 0; index < size_class::kCount; ++index) {

@@ -157,6 +157,13 @@ class Ownership {
 // users allocate while they hold them. Unlike the rest of the contract this may allocate.
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 
+// What a variable of the forking thread is declared as. Where nothing forks, thread-local storage may want a C runtime.
+#if defined(_WIN32)
+#define RH_OF_FORKING_THREAD
+#else
+#define RH_OF_FORKING_THREAD thread_local
+#endif
+
 // A counter that a forked child goes on sharing with its parent. Null when there is no memory for it.
 std::atomic<uint32_t>* make_shared_counter();
 

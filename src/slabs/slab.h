@@ -63,6 +63,10 @@ RH_INLINE bool is_block(const Span* slab, size_t offset) {
   return RH_LIKELY(position.is_start && position.index < slab->carved.load());
 }
 
+RH_INLINE bool is_noted_free(const Span* slab, const void* block) {
+  return kExactSizes && g_realm.is_noted_free(block, slab->size_class.load() == 0);
+}
+
 // Whether `pointer`, which is `offset` bytes from the slab's start, is the start of a block in somebody's hands, as far
 // as the notes tell.
 RH_INLINE bool is_live(const Span* slab, const void* pointer, size_t offset) {
