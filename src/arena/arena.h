@@ -78,6 +78,8 @@ class Arena {
   Span* take_out(Span* span, Units most);
   void put_back(SpanKind kind);
   bool wait_for_purge(ThreadToken token);
+  void release_pieces();
+  void insert_part(Span* first, Span* end, SpanKind kind);
   Span* oldest(uint64_t now, uint64_t age_ms) const;
 
   Lock lock_;
