@@ -356,7 +356,41 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token) {
     returned += length;
   }
   returned_.add(returned.bytes());
+  if (!k64Bit && returned > Units{}) release_pieces();
   return returned.bytes();
+}
+
+// The free span, its content returned already, that a unit lies in; or null.
+static Span* returned_span_of(Span* unit) {
+  Span* span = unit;
+  while (span != g_realm.first() && kind_of(span) == SpanKind::none) --span;
+  if (kind_of(span) == SpanKind::free_tail) span -= span->units;
+  bool returned = kind_of(span) == SpanKind::free_clean || kind_of(span) == SpanKind::free_bare;
+  return returned && unit < span + span->units ? span : nullptr;
+}
+
+void Arena::insert_part(Span* first, Span* end, SpanKind kind) {
+  if (first == end) return;
+  first->units = static_cast<uint32_t>(end - first);
+  insert(first, kind, 0);
+}
+
+// Where address space is short, pieces of it that are free from end to end go back.
+void Arena::release_pieces() {
+  for (size_t index = 0; index < g_realm.pieces(); ++index) {
+    Units length;
+    Span* piece = g_realm.piece(index, &length);
+    Span* span = piece != nullptr ? returned_span_of(piece) : nullptr;
+    Span* behind = piece + length.count;
+    if (span == nullptr || span + span->units < behind) continue;
+    SpanKind kind = kind_of(span);
+    Span* end = span + span->units;
+    remove(span);
+    insert_part(span, piece, kind);
+    insert_part(behind, end, kind);
+    g_realm.release_piece(index);
+  }
+  note_committed();
 }
 
 // Takes a free span, or as much of its end as is wanted, out of its set. Not a little of a long one at a time.

@@ -84,6 +84,8 @@ class Arena {
   bool wait_for_purge(ThreadToken token);
   bool lost_purger(ThreadToken token) const;
   void take_from_purger();
+  void release_pieces();
+  void insert_part(Span* first, Span* end, SpanKind kind);
   Span* oldest(uint64_t now, uint64_t age_ms) const;
 
   Lock lock_;

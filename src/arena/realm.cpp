@@ -91,7 +91,7 @@ void Realm::release_piece_notes() {
 void Realm::release_all() {
   for (size_t index = 0; index < stretch_count_.load(); ++index) {
     uintptr_t start = stretches_[index].start.load();
-    platform::release(start, stretches_[index].end.load() - start);
+    if (start != 0) platform::release(start, stretches_[index].end.load() - start);
   }
   table_.release();
   notes_.release();
@@ -114,25 +114,48 @@ bool Realm::covers(const void* pointer) const {
   return false;
 }
 
-// Systems fill their space from below or from above: a piece may follow the last one or come before it.
-bool Realm::may_take(uintptr_t start, uintptr_t size) const {
+// The entry that a piece goes into; null when there is none left. Systems fill their space from below or from above: on
+// 64-bit a piece may follow the last one or come before it.
+Realm::Stretch* Realm::stretch_for(uintptr_t start, uintptr_t end) {
   size_t count = stretch_count_.load();
-  if (count < kMostStretches) return true;
-  const Stretch& last = stretches_[count - 1];
-  return last.end.load() == start || last.start.load() == start + size;
+  if constexpr (k64Bit) {
+    Stretch* last = count != 0 ? &stretches_[count - 1] : nullptr;
+    if (last != nullptr && (last->end.load() == start || last->start.load() == end)) return last;
+  } else {
+    for (size_t index = 0; index < count; ++index) {
+      if (stretches_[index].end.load() == 0) return &stretches_[index];
+    }
+  }
+  return count < kMostStretches ? &stretches_[count] : nullptr;
 }
 
+// May be read meanwhile: an entry says nothing untrue between the two stores.
 void Realm::note_taken(uintptr_t start, uintptr_t size) {
-  size_t count = stretch_count_.load();
+  Stretch* stretch = stretch_for(start, start + size);
   reserved_ += size;
-  if (count != 0) {
-    Stretch& last = stretches_[count - 1];
-    if (last.end.load() == start) return last.end.store(start + size);
-    if (last.start.load() == start + size) return last.start.store(start);
-  }
-  stretches_[count].start.store(start);
-  stretches_[count].end.store(start + size);
-  stretch_count_.store_release(count + 1);
+  if (stretch->start.load() == start + size) return stretch->start.store(start);
+  if (stretch->end.load() == 0) stretch->start.store(start);
+  stretch->end.store_release(start + size);
+  size_t count = stretch_count_.load();
+  if (stretch == &stretches_[count]) stretch_count_.store_release(count + 1);
+}
+
+Span* Realm::piece(size_t index, Units* length) const {
+  uintptr_t start = stretches_[index].start.load(), end = stretches_[index].end.load();
+  if (end == 0 || (frontier_ < reserved_end_ && end == reserved_end_)) return nullptr;
+  *length = Units{(end - start) >> kUnitShift};
+  return spans() + ((start - base()) >> kUnitShift);
+}
+
+void Realm::release_piece(size_t index) {
+  uintptr_t start = stretches_[index].start.load(), end = stretches_[index].end.load();
+  stretches_[index].end.store(0);
+  stretches_[index].start.store(0);
+  if (end == reserved_end_) frontier_ = reserved_end_ = 0;
+  reserved_ -= end - start;
+  committed_ -= end - start;
+  release_notes_of(start, end);
+  platform::release(start, end - start);
 }
 
 Span* Realm::extend(Units least, Units wanted, Units* got) {
@@ -190,6 +213,8 @@ bool Realm::reserve_more(size_t least) {
 }
 
 #if UINTPTR_MAX > 0xffffffff
+
+void Realm::release_notes_of(uintptr_t, uintptr_t) {}
 
 bool Realm::open() {
   opened_ = true;
@@ -356,6 +381,16 @@ bool Realm::make_notes(uintptr_t start, size_t size) {
   }
   piece_notes_bytes_ += bytes;
   return true;
+}
+
+void Realm::release_notes_of(uintptr_t start, uintptr_t end) {
+  if constexpr (!kExactSizes) return;
+  size_t bytes = align_up(note_bytes(end - start), platform::kReserveGrain);
+  uintptr_t notes = address_of(piece_notes_[start / kPieceAlign].load());
+  for (uintptr_t at = start; at < end; at += kPieceAlign)
+    piece_notes_[at / kPieceAlign].store(nullptr);
+  piece_notes_bytes_ -= bytes;
+  platform::release(notes, bytes);
 }
 
 bool Realm::reserve_piece(size_t size) {

@@ -108,6 +108,12 @@ class Realm {
   // all zero. Gives the first descriptor and sets `*got`, or null when the OS or the window has no more.
   Span* extend(Units least, Units wanted, Units* got);
 
+  // Where pieces lie anywhere they go back one by one. How many there may be; one of them, if all of it is the arena's (else
+  // null); and its end: nothing of it is in use, and its descriptors are of kind none.
+  size_t pieces() const { return k64Bit ? 0 : stretch_count_.load(); }
+  Span* piece(size_t index, Units* length) const;
+  void release_piece(size_t index);
+
   // Gives back all address space, tables and all. Nothing of the realm may be used again.
   void release_all();
 
@@ -141,6 +147,10 @@ class Realm {
   size_t count() const { return span_.load() >> kUnitShift; }
 
  private:
+  struct Stretch {
+    Word<uintptr_t> start, end;
+  };
+
   bool open();
   bool open_anywhere();
   bool open_sparse();
@@ -152,9 +162,13 @@ class Realm {
   void set_tables(uintptr_t table, uintptr_t table_end, uintptr_t notes, uintptr_t notes_end);
   bool make_notes(uintptr_t start, size_t size);
   void release_piece_notes();
+  void release_notes_of(uintptr_t start, uintptr_t end);
+  Stretch* stretch_for(uintptr_t start, uintptr_t end);
   bool reserve_tables_to(uintptr_t end);
   bool commit_tables_to(uintptr_t end);
-  bool may_take(uintptr_t start, uintptr_t size) const;
+  bool may_take(uintptr_t start, uintptr_t size) {
+    return stretch_for(start, start + size) != nullptr;
+  }
   void note_taken(uintptr_t start, uintptr_t size);
   size_t commit_some(size_t least, size_t wanted);
 
@@ -186,11 +200,9 @@ class Realm {
   size_t reserved_ = 0;
   size_t committed_ = 0;
 
-  // Address space reserved for blocks, pieces that follow each other as one. Ends change, entries are never removed.
-  struct Stretch {
-    Word<uintptr_t> start, end;
-  };
-  static constexpr size_t kMostStretches = 256;
+  // Address space reserved for blocks. 64-bit: pieces that follow each other are one; ends change, entries are never
+  // removed. 32-bit: each is one piece; one that was given back leaves an empty entry.
+  static constexpr size_t kMostStretches = k64Bit ? 256 : 1024;
   Stretch stretches_[kMostStretches];
   Word<size_t> stretch_count_;
 

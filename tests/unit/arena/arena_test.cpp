@@ -18,6 +18,29 @@ constexpr size_t kMiB = size_t{1} << 20;
 uintptr_t address(const Span* span) { return g_realm.address(span); }
 size_t bytes(const Span* span) { return Units{span->units}.bytes(); }
 
+// Where address space is short it goes back as well: whole pieces of it, wherever they lie.
+TEST(Arena, ReturnsAddressSpace) {
+  if (k64Bit) GTEST_SKIP() << "there is enough of it";
+  size_t before = fake::reserved_bytes();
+  for (int round = 0; round < 3; ++round) {
+    std::vector<Span*> spans;
+    for (size_t count = 0; count < 40; ++count)
+      spans.push_back(g_arena.allocate(Units::holding((1 + count % 7) * kMiB)));
+    spans.push_back(g_arena.allocate(Units::holding(50 * kMiB)));
+    size_t most = fake::reserved_bytes();
+    Span* kept = spans[20];
+    for (Span* span : spans) {
+      if (span != kept) g_arena.free(span);
+    }
+    g_arena.purge(0);
+    EXPECT_LE(fake::reserved_bytes(), before + (most - before) / 3);
+    EXPECT_EQ(g_arena.figures().committed - g_realm.committed(), 0u);
+    pages::mark(g_realm.address(kept), Units{kept->units}.bytes(), 5);
+    EXPECT_TRUE(pages::are_marked(g_realm.address(kept), Units{kept->units}.bytes(), 5));
+    g_arena.free(kept);
+  }
+}
+
 struct Free {
   size_t dirty = 0, clean = 0, bare = 0;  // units
 };
