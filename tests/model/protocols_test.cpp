@@ -111,7 +111,7 @@ void look_at_the_heap_left_behind() { take(14, kSmall + 1024); }
 // So that the two programs below are about what they say.
 void adopt() {
   look_at_the_heap_left_behind();
-  MODEL_NEED(slab_of(slots[11].block)->owner.load() == thread_heap());
+  MODEL_NEED(owner_of(slab_of(slots[11].block)) == thread_heap());
 }
 
 const Program kAdoption = {
@@ -223,7 +223,7 @@ void send_unguarded(size_t number) {
   void* block = slots[number].block;
   slots[number] = {};
   Span* slab = slab_of(block);
-  std::atomic<Block*>& inbox = slab->owner.load()->inbox;
+  std::atomic<Block*>& inbox = owner_of(slab)->inbox;
   struct Message {
     Block* next;
     uint64_t packed;  // one block, which is the last
