@@ -9,6 +9,7 @@
 #include "books.h"
 #include "heap/idle.h"
 #include "heap/registry.h"
+#include "heap/shared.h"
 #include "scheduler.h"
 #include "support/heaps.h"
 
@@ -199,6 +200,31 @@ void expect_good(const Program& program, unsigned preemptions) {
   EXPECT_EQ(explored.failure, "") << "in schedule " << explored.schedules;
   std::printf("%zu schedules\n", explored.schedules);
 }
+
+// ---- first-class heaps --------------------------------------------------------------------------
+
+Heap* short_lived = nullptr;
+
+void make_heap() {
+  registry::loaded();
+  play(0, [] {
+    short_lived = shared::create();
+    // Until its bin has more.
+    do {
+      MODEL_NEED(shared::allocate(short_lived, kBlockAlign, 64, false) != nullptr);
+    } while (short_lived->bins[size_class::computed(64)] == nullptr);
+  });
+}
+
+// What was the heap's is taken at once.
+void destroy_heap() {
+  shared::destroy(short_lived);
+  take_some(0, 8, kSmall);
+}
+
+const Program kDestroy = {make_heap, {destroy_heap, collect_everything}, check_all};
+
+TEST(Model, AHeapIsDestroyedWhileAnotherCollects) { expect_good(kDestroy, 2); }
 
 TEST(Model, RemoteFreesAreCollectedByOwnerAndHelper) { expect_good(kRemoteFree, 2); }
 
