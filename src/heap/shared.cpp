@@ -91,6 +91,8 @@ void destroy(Heap* heap) {
     LockGuard guard(heap->lock);
     if (torn()) return;
     for (size_t index = 0; index < size_class::kCount; ++index) {
+      // Until it leaves the list of heaps others may look into it.
+      heap->bins[index] = nullptr;
       Span* current = take_current(heap, static_cast<SizeClass>(index));
       if (current != nullptr) destroy_slab(current);
       destroy_slabs(heap->available[index]);
@@ -102,6 +104,7 @@ void destroy(Heap* heap) {
       g_arena.free(span);
     }
     while (Span* span = heap->stash.pop_front()) g_arena.free(span);
+    heap->stashed = 0;
   }
   registry::forget_shared(heap);
   idle::note_free();

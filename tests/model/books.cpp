@@ -30,7 +30,8 @@ size_t count_list(const Span* slab, Block* first, std::set<void*>* seen) {
   uintptr_t start = g_realm.address(slab);
   size_t size = slab::properties(slab).size;
   size_t count = 0;
-  for (Block* block = first; block != nullptr; block = block->next, ++count) {
+  for (Block* block = first; block != nullptr && block != &slab::g_end;
+       block = block->next, ++count) {
     uintptr_t offset = address_of(block) - start;
     MODEL_NEED(offset % size == 0 && offset / size < slab->carved.load());
     if (!seen->insert(block).second) fail("a block is free twice");
@@ -48,7 +49,7 @@ size_t count_held(const Span* slab) {
 }
 
 void check_slab(const Span* slab) {
-  const Heap* owner = slab->owner.load();
+  const Heap* owner = owner_of(slab);
   MODEL_NEED(owner != nullptr);
   std::set<void*> seen;
   size_t freed = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());

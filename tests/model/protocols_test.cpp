@@ -9,6 +9,7 @@
 #include "books.h"
 #include "heap/idle.h"
 #include "heap/registry.h"
+#include "heap/shared.h"
 #include "scheduler.h"
 #include "support/heaps.h"
 
@@ -111,7 +112,7 @@ void look_at_the_heap_left_behind() { take(14, kSmall + 1024); }
 // So that the two programs below are about what they say.
 void adopt() {
   look_at_the_heap_left_behind();
-  MODEL_NEED(slab_of(slots[11].block)->owner.load() == thread_heap());
+  MODEL_NEED(owner_of(slab_of(slots[11].block)) == thread_heap());
 }
 
 const Program kAdoption = {
@@ -200,6 +201,31 @@ void expect_good(const Program& program, unsigned preemptions) {
   std::printf("%zu schedules\n", explored.schedules);
 }
 
+// ---- first-class heaps --------------------------------------------------------------------------
+
+Heap* short_lived = nullptr;
+
+void make_heap() {
+  registry::loaded();
+  play(0, [] {
+    short_lived = shared::create();
+    // Until its bin has more.
+    do {
+      MODEL_NEED(shared::allocate(short_lived, kBlockAlign, 64, false) != nullptr);
+    } while (short_lived->bins[size_class::computed(64)] == nullptr);
+  });
+}
+
+// What was the heap's is taken at once.
+void destroy_heap() {
+  shared::destroy(short_lived);
+  take_some(0, 8, kSmall);
+}
+
+const Program kDestroy = {make_heap, {destroy_heap, collect_everything}, check_all};
+
+TEST(Model, AHeapIsDestroyedWhileAnotherCollects) { expect_good(kDestroy, 2); }
+
 TEST(Model, RemoteFreesAreCollectedByOwnerAndHelper) { expect_good(kRemoteFree, 2); }
 
 TEST(Model, OneLookAdopts) {
@@ -223,7 +249,7 @@ void send_unguarded(size_t number) {
   void* block = slots[number].block;
   slots[number] = {};
   Span* slab = slab_of(block);
-  std::atomic<Block*>& inbox = slab->owner.load()->inbox;
+  std::atomic<Block*>& inbox = owner_of(slab)->inbox;
   struct Message {
     Block* next;
     uint64_t packed;  // one block, which is the last

@@ -104,7 +104,7 @@ struct Work {
 SCENARIO(fork_at_each_step_beside_threads) {
   if (!kSteps) return kSkipped;
   const Load load(2);
-  const int stride = times(1) > 1 ? 1 : 211;
+  const int stride = times(1) > 1 ? 1 : 499;
   bool more = true;
   for (int step = 1; more; step += stride) {
     Work work;

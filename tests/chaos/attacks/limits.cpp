@@ -44,14 +44,14 @@ void use_and_free(double pause, int rounds) {
 // REHEAP_DECAY_MS=40: the pauses end while the block is being given back.
 SCENARIO(one_block_again_and_again_under_a_data_limit) {
   limit(RLIMIT_DATA, 2 * kBlock);
-  for (int pause = 30; pause < 60; pause += 6) use_and_free(pause * 0.001, 1 + times(1));
+  for (int pause = 30; pause < 60; pause += 10) use_and_free(pause * 0.001, 1 + times(1));
   return 0;
 }
 
 SCENARIO(one_block_again_and_again_under_a_limit) {
   free(malloc(1));
   limit(RLIMIT_AS, address_space() + kBlock + kBlock / 2);
-  for (int pause = 30; pause < 60; pause += 6) use_and_free(pause * 0.001, 1 + times(1));
+  for (int pause = 30; pause < 60; pause += 10) use_and_free(pause * 0.001, 1 + times(1));
   return 0;
 }
 
@@ -62,7 +62,7 @@ SCENARIO(allocate_while_another_trims) {
   std::thread other([&stop] {
     while (!stop) malloc_trim(0);
   });
-  use_and_free(0, 20 * times(1));
+  use_and_free(0, 5 * times(1));
   stop = true;
   other.join();
   return 0;

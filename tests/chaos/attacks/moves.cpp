@@ -151,7 +151,7 @@ int grow_on_such_a_kernel(Refuses refuses) {
     skipped = handle < 0;
     if (skipped) return;
     listener = handle;
-    grow_large_blocks(times(12));
+    grow_large_blocks(times(5));
   }).join();
   done = true;
   kernel.join();
