@@ -126,7 +126,7 @@ RH_NEXT(clock_nanosleep);
 RH_NEXT(usleep);
 RH_NEXT(sleep);
 #if !defined(__i386__)  // where a system call has five arguments at most (platform/linux/syscall.h)
-#define RH_SIX_ARGUMENTS 1
+#define RH_SIX_ARGUMENTS
 RH_NEXT(select);
 RH_NEXT(pselect);
 RH_NEXT(epoll_wait);
@@ -175,7 +175,7 @@ void waits::resolve() {
   find(g_clock_nanosleep, "clock_nanosleep");
   find(g_usleep, "usleep");
   find(g_sleep, "sleep");
-#if RH_SIX_ARGUMENTS
+#if defined(RH_SIX_ARGUMENTS)
   find(g_select, "select");
   find(g_pselect, "pselect");
   find(g_epoll_wait, "epoll_wait");
@@ -259,7 +259,7 @@ RH_EXPORT unsigned sleep(unsigned time) {
   return next_or(g_sleep, [&] { return seconds_left(kernel_sleep(&rest)); }, time);
 }
 
-#if RH_SIX_ARGUMENTS
+#if defined(RH_SIX_ARGUMENTS)
 
 namespace {
 

@@ -9,7 +9,6 @@
 #include <linux/futex.h>
 
 #include <cstddef>
-#include <type_traits>
 
 #include "base/sanitizers.h"
 #include "platform/linux/syscall.h"
@@ -30,20 +29,13 @@ namespace {
 // 64-bit both ways.
 constexpr bool kLeadsBack = sizeof(void*) == 8;
 
-struct Links {
-  void* next;
-};
-struct LinksBothWays {
-  void* previous;
-  void* next;
-};
-
 struct Owned {
   std::atomic<uint32_t> word;
-  uint32_t not_ours[kLeadsBack ? 5 : 4];
-  std::conditional_t<kLeadsBack, LinksBothWays, Links> links;
+  uint32_t not_ours[kLeadsBack ? 5 : 3];
+  void* previous;  // on 32-bit of no use
+  void* next;
 };
-constexpr size_t kNextAt = offsetof(Owned, links) + (kLeadsBack ? sizeof(void*) : 0);
+constexpr size_t kNextAt = offsetof(Owned, next);
 
 // A thread's list, as the kernel knows it. The lowest bit of a link is not part of it; an empty list leads to itself.
 struct List {
@@ -105,11 +97,11 @@ Thread this_thread() {
 void** next_of(uintptr_t link) { return reinterpret_cast<void**>(link & ~uintptr_t{1}); }
 
 void enqueue(List* list, Owned* owned) {
-  void** link = &owned->links.next;
+  void** link = &owned->next;
   uintptr_t first = list->first;
   *link = reinterpret_cast<void*>(first);
   if constexpr (kLeadsBack) {
-    owned->links.previous = &list->first;
+    owned->previous = &list->first;
     next_of(first)[-1] = link;
   }
   std::atomic_signal_fence(std::memory_order_release);
@@ -117,14 +109,14 @@ void enqueue(List* list, Owned* owned) {
 }
 
 void dequeue(List* list, Owned* owned) {
-  uintptr_t next = reinterpret_cast<uintptr_t>(owned->links.next);
+  uintptr_t next = reinterpret_cast<uintptr_t>(owned->next);
   void** before = next_of(reinterpret_cast<uintptr_t>(&list->first));
-  while (next_of(reinterpret_cast<uintptr_t>(*before)) != &owned->links.next) {
+  while (next_of(reinterpret_cast<uintptr_t>(*before)) != &owned->next) {
     before = next_of(reinterpret_cast<uintptr_t>(*before));
     if (before == reinterpret_cast<void**>(&list->first))
       return;  // a fork's child has a list of its own
   }
-  *before = owned->links.next;
+  *before = owned->next;
   if constexpr (kLeadsBack) next_of(next)[-1] = before;
 }
 
@@ -173,7 +165,7 @@ bool Ownership::try_acquire() {
   Thread self = this_thread();
   List* list = self.list;
   if (list != nullptr && list->to_word != -static_cast<long>(kNextAt)) list = nullptr;
-  if (list != nullptr) list->pending = &owned.links.next;
+  if (list != nullptr) list->pending = &owned.next;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   bool taken = owned.word.compare_exchange_strong(before, self.number, std::memory_order_acquire,
                                                   std::memory_order_relaxed);
@@ -191,7 +183,7 @@ void Ownership::release() {
   Owned& owned = owned_in(storage_);
   List* list = this_thread().list;
   if (list != nullptr) {
-    list->pending = &owned.links.next;
+    list->pending = &owned.next;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     dequeue(list, &owned);
   }
