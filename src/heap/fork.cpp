@@ -154,11 +154,13 @@ void forget_outgoing_to_given_up(Heap* own) {
 }
 
 // What could not be held, or was taken from the fork, is left as it is.
-void give_up_missed(bool broken) {
+void give_up_missed(bool broken, ThreadToken token) {
   if (broken) {
     registry::go_back_to(g_fork.threads, g_fork.shared_heaps);
-    for_each_heap([](Heap* heap) {
-      if (heap != own_heap_if_any()) heap->fork_state = ForkState::missed;
+    // Nobody took what this thread was interrupted in.
+    for_each_heap([token](Heap* heap) {
+      bool own = heap == own_heap_if_any() || heap->lock.held_by(token);
+      if (!own) heap->fork_state = ForkState::missed;
     });
   }
   bool with_arena = !g_fork.in_arena && (broken || !g_fork.holds_arena);
@@ -233,9 +235,9 @@ void after_in_parent() {
   if (g_turn.held_by(platform::thread_token())) g_turn.release();
 }
 
-static void start_child() {
+static void start_child(ThreadToken token) {
   bool broken = was_broken();
-  if (missed_any(broken)) give_up_missed(broken);
+  if (missed_any(broken)) give_up_missed(broken, token);
   for_each_heap([](Heap* heap) {
     if (!is_missed(heap)) heap->inbox.store(heap->inbox_at_fork, std::memory_order_relaxed);
   });
@@ -245,7 +247,7 @@ static void start_child() {
 void after_in_child() {
   ThreadToken token = platform::thread_token();
   if (t_stage == Stage::prepared) {
-    start_child();
+    start_child(token);
   } else {
     g_torn.store(true, std::memory_order_relaxed);
   }

@@ -22,6 +22,8 @@ constinit std::atomic<uint32_t> g_stop{0};
 constinit std::atomic<uint32_t> g_unwanted{0};
 constinit Lock g_starting;
 
+constinit std::atomic<bool> g_waits_return{false};
+
 // What heaps hold back is mostly in use, or of the few classes that few threads need.
 constexpr size_t kWorthCollecting = size_t{8} << 20;
 
@@ -114,18 +116,22 @@ void decay_here() {
   g_arena.purge(decay_ms());
 }
 
-// What is young when they stop freeing would stay for ever: little of it may, but in a program of one thread, which sees
-// to it when it waits.
+// Whether the program's only thread sees to it when it waits.
+bool is_left_to_waits() {
+  return g_waits_return.load(std::memory_order_relaxed) && platform::is_single_threaded();
+}
+
+// What is young when they stop freeing would stay for ever: little of it may.
 void keep_little_young() {
   constexpr size_t kMostYoung = size_t{16} << 20;
   size_t dirty = g_arena.dirty_bytes();
-  if (dirty <= kMostYoung || platform::is_single_threaded()) return;
+  if (dirty <= kMostYoung || is_left_to_waits()) return;
   g_arena.purge(0, Units::holding(dirty - kMostYoung));
 }
 
 // A program that has made no thread gets none: what asks for a process of one thread (name spaces, raw forks, sandboxes
 // that never saw a thread made) finds it so.
-bool helper_is_wanted() { return g_unwanted.load() == 0 && !platform::is_single_threaded(); }
+bool helper_is_wanted() { return g_unwanted.load() == 0 && !is_left_to_waits(); }
 
 bool make_helper() {
   LockGuard guard(g_starting);
@@ -224,10 +230,12 @@ WithoutHelper::~WithoutHelper() {
 
 // What a signal handler interrupted may hold the lock.
 static bool may_return_here() {
-  return platform::is_single_threaded() && !g_arena.lock().held_by(platform::thread_token());
+  return is_left_to_waits() && !g_arena.lock().held_by(platform::thread_token());
 }
 
-bool is_left_to_waiting() {
+void let_waits_return() { g_waits_return.store(true, std::memory_order_relaxed); }
+
+bool returns_before_waiting() {
   if (!much_is_free() || torn() || !may_return_here()) return false;
   decay_here();
   return much_is_free();

@@ -40,11 +40,13 @@ class WithoutHelper {
 // The same from now on.
 void do_without_helper();
 
-// Whether a thread about to wait is to return memory itself: it is the only one, and nobody would start a helper. What
-// has been free for decay_ms() goes back at once; what has not may when the thread has waited. In signal handlers too.
-bool is_left_to_waiting();
+// From now on the program's waits ask what follows: a program of one thread needs no helper then.
+void let_waits_return();
 
-// By such a thread, having waited for decay_ms(): returns what is free.
+// To be asked by a thread about to wait. What has been free for decay_ms() goes back at once; true when, all the same,
+// there is much that will be due after that time, and this thread is the only one: then it is to call
+// return_while_waiting() when it has waited so long. In signal handlers too.
+bool returns_before_waiting();
 void return_while_waiting();
 
 void after_fork_in_child();

@@ -77,7 +77,7 @@ bool is_valid(const timespec& time) {
 
 // Whether a wait of this length (null: for ever) is to have two parts.
 bool has_two_parts(const timespec* timeout) {
-  if (!idle::is_left_to_waiting() || sandbox::is_closed()) return false;
+  if (!idle::returns_before_waiting() || sandbox::is_closed()) return false;
   return timeout == nullptr || (is_valid(*timeout) && is_longer(*timeout, warm_time()));
 }
 
@@ -168,6 +168,7 @@ long sleep_in_two_parts(timespec* time) {
 }  // namespace
 
 void waits::resolve() {
+  idle::let_waits_return();
   if (dlsym == nullptr) return;
   find(g_poll, "poll");
   find(g_ppoll, "ppoll");
