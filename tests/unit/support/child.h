@@ -21,7 +21,7 @@ struct Ending {
 // What `body` gives, from 0 to 9, is the exit code; 10 when it failed an expectation.
 template <typename Body>
 Ending in_child(Body body) {
-  pid_t child = fork();
+  pid_t child = ::fork();
   if (child == 0) {
     int code = body();
     _exit(testing::Test::HasFailure() ? 10 : code);

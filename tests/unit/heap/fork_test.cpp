@@ -1,0 +1,156 @@
+// Forks that could not hold everything: what the child does without.
+#include "heap/fork.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "support/child.h"
+#include "support/heaps.h"
+
+namespace rh {
+namespace {
+
+constexpr size_t kLarge = 300 * 1024;
+
+std::vector<void*> filled_blocks(size_t size, unsigned count) {
+  std::vector<void*> blocks;
+  for (unsigned index = 0; index < count; ++index) {
+    blocks.push_back(allocate(size));
+    fill(blocks.back(), size, index);
+  }
+  return blocks;
+}
+
+void check_and_free(const std::vector<void*>& blocks, size_t size) {
+  for (unsigned index = 0; index < blocks.size(); ++index) {
+    EXPECT_TRUE(is_filled(blocks[index], size, index)) << size << " bytes, number " << index;
+    deallocate(blocks[index]);
+  }
+}
+
+void use_heap() {
+  for (size_t size : {16u, 100u, 2000u, 20000u}) check_and_free(filled_blocks(size, 600), size);
+  check_and_free(filled_blocks(kLarge, 20), kLarge);
+  for (size_t size : {500u, 300000u, 5000000u}) {
+    void* block = allocate_zeroed(size);
+    ASSERT_NE(block, nullptr);
+    EXPECT_TRUE(is_zero(block, size));
+    std::memset(block, 0xdb, size);
+    deallocate(block);
+  }
+}
+
+// Another thread, with blocks of its own; what it does next waits for the test's word.
+class Other {
+ public:
+  explicit Other(void (*next)()) : thread_([this, next] { run(next); }) {
+    while (!ready_) std::this_thread::yield();
+  }
+  ~Other() {
+    begin();
+    thread_.join();
+    check_and_free(small, 64);
+    check_and_free(large, kLarge);
+  }
+  void begin() { begun_ = true; }
+  bool ended() const { return ended_; }
+
+  std::vector<void*> small, large;
+
+ private:
+  void run(void (*next)()) {
+    small = filled_blocks(64, 3000);
+    large = filled_blocks(kLarge, 8);
+    for (int index = 0; index < 500; ++index) deallocate(allocate(64));
+    ready_ = true;
+    while (!begun_) std::this_thread::yield();
+    next();
+    ended_ = true;
+  }
+
+  std::atomic<bool> ready_{false}, begun_{false}, ended_{false};
+  std::thread thread_;
+};
+
+// The clock goes on by itself while one lives.
+class Ticking {
+ public:
+  Ticking()
+      : thread_([this] {
+          for (; !stop_; std::this_thread::yield()) fake::advance(1);
+        }) {}
+  ~Ticking() {
+    stop_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+void grow() {
+  for (int index = 0; index < 300; ++index) allocate(kLarge);
+}
+
+TEST(Fork, WhatWasTakenFromItIsGivenUpInTheChild) {
+  if (!kForks) GTEST_SKIP() << "there is no fork here";
+  std::vector<void*> own = filled_blocks(64, 2000), own_large = filled_blocks(kLarge, 5);
+  Other other(grow);
+  fork::before();
+  other.begin();
+  {
+    Ticking ticking;
+    while (!other.ended()) std::this_thread::yield();
+  }
+  size_t held = figures().arena.in_use;
+  Ending ending = in_child([&] {
+    check_and_free(own, 64);
+    check_and_free(own_large, kLarge);
+    use_heap();
+    std::thread(use_heap).join();
+    // Its memory is nobody's here, and as it was.
+    check_and_free(other.small, 64);
+    check_and_free(other.large, kLarge);
+    size_t before = figures().arena.in_use;
+    for (int round = 0; round < 20; ++round) use_heap();
+    EXPECT_LE(figures().arena.in_use, before + (size_t{1} << 20));
+    EXPECT_LE(before, held + (size_t{64} << 20));
+    return 0;
+  });
+  EXPECT_TRUE(ending.well(0)) << ending.status;
+  fork::after_in_parent();
+  check_and_free(own, 64);
+  check_and_free(own_large, kLarge);
+  use_heap();
+}
+
+// As a signal handler does that interrupts a thread inside the arena, for which another waits holding its heap's lock.
+TEST(Fork, DoesNotWaitForWhoWaitsForItsOwnThread) {
+  if (!kForks) GTEST_SKIP() << "there is no fork here";
+  std::vector<void*> own = filled_blocks(64, 2000);
+  Other other([] { filled_blocks(64, 30000); });
+  g_arena.lock().acquire();
+  other.begin();
+  Ticking ticking;
+  for (int pause = 0; pause < 1000; ++pause) std::this_thread::yield();
+  Ending ending = in_child([&] {
+    g_arena.lock().release();
+    check_and_free(own, 64);
+    use_heap();
+    check_and_free(other.small, 64);
+    check_and_free(other.large, kLarge);
+    std::thread(use_heap).join();
+    return 0;
+  });
+  EXPECT_TRUE(ending.well(0)) << ending.status;
+  g_arena.lock().release();
+  check_and_free(own, 64);
+  while (!other.ended()) std::this_thread::yield();
+}
+
+}  // namespace
+}  // namespace rh
