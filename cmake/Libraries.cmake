@@ -94,7 +94,7 @@ if(NOT WIN32)
   # Beside a file that is built with exceptions.
   set_source_files_properties(${REHEAP_SRC}/entry/linux/credentials.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
   set_source_files_properties(${REHEAP_SRC}/entry/linux/loader.cpp PROPERTIES
-    COMPILE_OPTIONS "-foptimize-sibling-calls;-fno-exceptions")
+    COMPILE_OPTIONS "-O2;-fno-exceptions")
   add_library(reheap SHARED
     $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects>
     ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/credentials.cpp

@@ -15,7 +15,7 @@
 #if defined(__clang__)
 #define RH_JUMP [[clang::musttail]] return
 #else
-#define RH_JUMP return  // with -foptimize-sibling-calls (cmake/Libraries.cmake)
+#define RH_JUMP return  // with -O2, whatever the build (cmake/Libraries.cmake)
 #endif
 
 namespace {
