@@ -1,13 +1,19 @@
 // Opens a library that lies where only this one's DT_RUNPATH leads.
 #include <dlfcn.h>
 
+// Something to do after a call: a jump would have the caller's caller ask.
+static void* called_from_here(void* result) {
+  asm volatile("" : "+r"(result));
+  return result;
+}
+
 extern "C" __attribute__((visibility("default"))) void* open_beside(const char* name, int flags) {
   void* library = dlopen(name, flags);
-  return library;  // not a jump: the caller is this library
+  return called_from_here(library);
 }
 
 extern "C" __attribute__((visibility("default"))) void* open_beside_in_base(const char* name,
                                                                             int flags) {
   void* library = dlmopen(LM_ID_BASE, name, flags);
-  return library;
+  return called_from_here(library);
 }
