@@ -174,7 +174,14 @@ Span* Arena::grow(Units least) {
       note_committed();
     }
   }
-  Span* span = g_realm.extend(least, commit_step(committed_.value()), &got);
+  Units step = commit_step(committed_.value());
+  Span* span = g_realm.extend(least, step, &got);
+  // Pieces that are free but too short take the room that a longer one would have. But what they leave does not grow by
+  // being given back: only where it is enough.
+  if (!k64Bit && span == nullptr && releasable() >= least.bytes()) {
+    release_pieces();
+    span = g_realm.extend(least, step, &got);
+  }
   if (span == nullptr) return nullptr;
   span->units = static_cast<uint32_t>(got.count);
   insert(span, SpanKind::free_clean, 0);
@@ -356,7 +363,6 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token) {
     returned += length;
   }
   returned_.add(returned.bytes());
-  if (!k64Bit && returned > Units{}) release_pieces();
   return returned.bytes();
 }
 
@@ -375,22 +381,43 @@ void Arena::insert_part(Span* first, Span* end, SpanKind kind) {
   insert(first, kind, 0);
 }
 
-// Where address space is short, pieces of it that are free from end to end go back.
-void Arena::release_pieces() {
+// The free span that holds the whole of a piece, all of it purged; or null.
+static Span* free_piece(size_t index, Span** piece, Units* length) {
+  *piece = g_realm.piece(index, length);
+  Span* span = *piece != nullptr ? returned_span_of(*piece) : nullptr;
+  return span != nullptr && span + span->units >= *piece + length->count ? span : nullptr;
+}
+
+size_t Arena::releasable() const {
+  size_t bytes = 0;
+  Span* piece = nullptr;
+  Units length;
   for (size_t index = 0; index < g_realm.pieces(); ++index) {
-    Units length;
-    Span* piece = g_realm.piece(index, &length);
-    Span* span = piece != nullptr ? returned_span_of(piece) : nullptr;
-    Span* behind = piece + length.count;
-    if (span == nullptr || span + span->units < behind) continue;
+    if (free_piece(index, &piece, &length) != nullptr) bytes += length.bytes();
+  }
+  return bytes;
+}
+
+void Arena::release_pieces() {
+  Span* piece = nullptr;
+  Units length;
+  for (size_t index = 0; index < g_realm.pieces(); ++index) {
+    Span* span = free_piece(index, &piece, &length);
+    if (span == nullptr) continue;
     SpanKind kind = kind_of(span);
     Span* end = span + span->units;
     remove(span);
     insert_part(span, piece, kind);
-    insert_part(behind, end, kind);
+    insert_part(piece + length.count, end, kind);
     g_realm.release_piece(index);
   }
   note_committed();
+}
+
+void Arena::return_address_space(ThreadToken token) {
+  if constexpr (k64Bit) return;
+  LockGuard guard(lock_, token);
+  if (!torn()) release_pieces();
 }
 
 // Takes a free span, or as much of its end as is wanted, out of its set. Not a little of a long one at a time.

@@ -44,6 +44,10 @@ class Arena {
   size_t purge(uint64_t age_ms, Units most = kAll, ThreadToken token = platform::thread_token());
   static constexpr Units kAll{SIZE_MAX >> kUnitShift};
 
+  // On 32-bit, where address space is short: returns the pieces of it that are free from end to end and purged. Not in the
+  // middle of work: what follows them is shorter then.
+  void return_address_space(ThreadToken token = platform::thread_token());
+
   size_t dirty_bytes() const { return dirty_bytes_.value(); }
 
   struct Figures {
@@ -84,6 +88,7 @@ class Arena {
   bool wait_for_purge(ThreadToken token);
   bool lost_purger(ThreadToken token) const;
   void take_from_purger();
+  size_t releasable() const;
   void release_pieces();
   void insert_part(Span* first, Span* end, SpanKind kind);
   Span* oldest(uint64_t now, uint64_t age_ms) const;

@@ -99,6 +99,7 @@ void help_until_idle() {
       if (g_stop.load(std::memory_order_acquire) != 0) break;
       collect_all(kHelperToken, Rest::required);
       g_arena.purge(decay_ms(), Arena::kAll, kHelperToken);
+      g_arena.return_address_space(kHelperToken);
     } while (much_is_free());
     g_helper_runs.store(0, std::memory_order_seq_cst);
     // What was freed just now may have counted on this thread: stay, unless another is about to start.
@@ -114,6 +115,7 @@ void decay_here() {
   collect_all(platform::thread_token(), Rest::required);
   begin_count();
   g_arena.purge(decay_ms());
+  g_arena.return_address_space();
 }
 
 // Whether the program's only thread sees to it when it waits.
@@ -208,7 +210,9 @@ bool reclaim() {
 
 size_t trim() {
   collect_everything();
-  return g_arena.purge(0);
+  size_t returned = g_arena.purge(0);
+  g_arena.return_address_space();
+  return returned;
 }
 
 // A handler may have interrupted the start of one: it is made, or not, and then ended.
@@ -245,6 +249,7 @@ void return_while_waiting() {
   if (!may_return_here()) return;
   collect_all(platform::thread_token(), Rest::not_required);
   g_arena.purge(0);
+  g_arena.return_address_space();
 }
 
 void after_fork_in_child() {

@@ -33,6 +33,7 @@ TEST(Arena, ReturnsAddressSpace) {
       if (span != kept) g_arena.free(span);
     }
     g_arena.purge(0);
+    g_arena.return_address_space();
     EXPECT_LE(fake::reserved_bytes(), before + (most - before) / 3);
     EXPECT_EQ(g_arena.figures().committed - g_realm.committed(), 0u);
     pages::mark(g_realm.address(kept), Units{kept->units}.bytes(), 5);
