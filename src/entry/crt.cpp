@@ -59,8 +59,8 @@ size_t own_bytes(const void* block) {
 
 // Frees a block of ours, from its start: once.
 RH_COLD void free_ours(void* block) {
-  Span* span = g_realm.span_of(block);
-  SpanKind kind = span->kind.load();
+  Span* span = g_realm.find(block);
+  SpanKind kind = span != nullptr ? span->kind.load() : SpanKind::none;
   if (kind == SpanKind::slab || kind == SpanKind::interior) {
     Span* slab = slab::head(span);
     if (slab::is_noted_free(slab, block)) fail_invalid("free", block);

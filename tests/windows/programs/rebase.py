@@ -37,6 +37,7 @@ class Image:
             for entry in struct.unpack_from(f"<{(length - 8) // 2}H", self.bytes, at + 8):
                 self.relocate(entry >> 12, page + (entry & 0xFFF), base - old)
             at += length
+        struct.pack_into("<I", self.bytes, self.optional + 64, 0)  # its checksum: it has none, the old one would be wrong
 
     def relocate(self, kind: int, address: int, distance: int) -> None:
         assert kind in (ABSOLUTE, DIR64), kind
