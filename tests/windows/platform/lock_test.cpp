@@ -68,14 +68,15 @@ TEST(Lock, KnowsItsHolder) {
 
 Lock g_terminated_with, *g_put_in_order_with = nullptr;
 
+DWORD WINAPI hold_for_ever(void*) {
+  g_terminated_with.acquire();
+  Sleep(INFINITE);
+  return 0;
+}
+
 TEST(Lock, LeftByATerminatedThreadIsTakenFromIt) {
   g_put_in_order = [](Lock& lock) { g_put_in_order_with = &lock; };
-  auto hold = [](void*) -> DWORD {
-    g_terminated_with.acquire();
-    Sleep(INFINITE);
-    return 0;
-  };
-  HANDLE holder = CreateThread(nullptr, 0, hold, nullptr, 0, nullptr);
+  HANDLE holder = CreateThread(nullptr, 0, hold_for_ever, nullptr, 0, nullptr);
   until([] { return !g_terminated_with.held_by(0); });
   EXPECT_FALSE(platform::thread_is_gone(GetThreadId(holder)));
   TerminateThread(holder, 0);
