@@ -11,10 +11,13 @@
 
 namespace heap_stress {
 
-// A function of reheap.dll's; NULL without it.
+// A function of reheap.dll's, whatever it is called beside that of another processor; NULL without it.
 template <class Function>
 Function* function_of_reheap(const char* name) {
-  const HMODULE library = GetModuleHandleA("reheap.dll");
+  HMODULE library = nullptr;
+  for (const char* named : {"reheap.dll", "reheap32.dll", "reheap64.dll"}) {
+    if (!library) library = GetModuleHandleA(named);
+  }
   if (!library) return nullptr;
   return reinterpret_cast<Function*>(reinterpret_cast<void*>(GetProcAddress(library, name)));
 }
