@@ -11,13 +11,19 @@
 
 namespace heap_stress {
 
-// A function of reheap.dll's, whatever it is called beside that of another processor; NULL without it.
+// reheap.dll, whatever it is called beside that of another processor; NULL where it is not loaded.
+inline HMODULE reheap_library() {
+  HMODULE library = nullptr;
+  for (const char* name : {"reheap.dll", "reheap32.dll", "reheap64.dll"}) {
+    if (!library) library = GetModuleHandleA(name);
+  }
+  return library;
+}
+
+// A function of its; NULL without it.
 template <class Function>
 Function* function_of_reheap(const char* name) {
-  HMODULE library = nullptr;
-  for (const char* named : {"reheap.dll", "reheap32.dll", "reheap64.dll"}) {
-    if (!library) library = GetModuleHandleA(named);
-  }
+  const HMODULE library = reheap_library();
   if (!library) return nullptr;
   return reinterpret_cast<Function*>(reinterpret_cast<void*>(GetProcAddress(library, name)));
 }
@@ -61,7 +67,7 @@ inline bool is_injected_as(const char* expected) {
   const bool both = std::strcmp(expected, "both") == 0;
   const bool heaps = both || std::strcmp(expected, "heap") == 0;
   const bool crt = both || std::strcmp(expected, "crt") == 0;
-  const bool here = GetModuleHandleA("reheap.dll") != nullptr;
+  const bool here = reheap_library() != nullptr;
   const bool as_expected = here == (heaps || crt) && serves_heaps() == heaps &&
                            (heaps || serves_malloc() == crt) && (!crt || serves_malloc());
   if (!as_expected)
