@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/sanitizers.h"
 #include "support/child.h"
 #include "support/heaps.h"
 
@@ -14,6 +15,9 @@ namespace rh {
 namespace {
 
 constexpr size_t kLarge = 300 * 1024;
+
+// ThreadSanitizer lets no thread be made in the child of a process that has several.
+constexpr bool kThreadsInChildren = kForks && !RH_THREAD_SANITIZER;
 
 std::vector<void*> filled_blocks(size_t size, unsigned count) {
   std::vector<void*> blocks;
@@ -97,7 +101,7 @@ void grow() {
 }
 
 TEST(Fork, WhatWasTakenFromItIsGivenUpInTheChild) {
-  if (!kForks) GTEST_SKIP() << "there is no fork here";
+  if (!kThreadsInChildren) GTEST_SKIP() << "there is no fork here, or none with threads";
   std::vector<void*> own = filled_blocks(64, 2000), own_large = filled_blocks(kLarge, 5);
   Other other(grow);
   fork::before();
@@ -130,7 +134,7 @@ TEST(Fork, WhatWasTakenFromItIsGivenUpInTheChild) {
 
 // As a signal handler does that interrupts a thread inside the arena, for which another waits holding its heap's lock.
 TEST(Fork, DoesNotWaitForWhoWaitsForItsOwnThread) {
-  if (!kForks) GTEST_SKIP() << "there is no fork here";
+  if (!kThreadsInChildren) GTEST_SKIP() << "there is no fork here, or none with threads";
   std::vector<void*> own = filled_blocks(64, 2000);
   Other other([] { filled_blocks(64, 30000); });
   g_arena.lock().acquire();
