@@ -77,7 +77,10 @@ struct Span {
   Word<uint16_t> carved;  // blocks made so far; the memory behind them is as the arena gave it
   Word<SpanKind> kind;
   Word<uint8_t> size_class;
-  SlabState state;
+  union {
+    SlabState state;  // slab
+    bool altered;     // large: who holds it has changed what its pages are (large::note_altered)
+  };
   bool zero;  // slab: what is not carved reads as zero; free span: as its kind
   union {
     Block* returned;  // slab: blocks freed by others, collected from the inbox

@@ -60,6 +60,19 @@ void unmark(Span* span) {
 
 bool has_owner(const Span* span) { return span->owner.load() != kNobody; }
 
+// False when the OS refuses: nothing may lie there again.
+bool make_plain(const Span* span) {
+  if (!span->altered) return true;
+  uintptr_t start = g_realm.address(span);
+  size_t size = Units{span->units}.bytes();
+  return platform::renew(start, size) && platform::commit(start, size);
+}
+
+// The block becomes an allocated span that is no block, as the arena takes it.
+void give_back(Span* span) {
+  if (make_plain(span)) g_arena.free(span);
+}
+
 }  // namespace
 
 Span* allocate_span(size_t size, size_t alignment, Prefer prefer) {
@@ -72,14 +85,26 @@ Span* allocate_span(size_t size, size_t alignment, Prefer prefer) {
   if (span == nullptr) return nullptr;
   span->owner.store(kNobody);
   span->requested = size;
+  span->altered = false;
   mark(span);
   span->kind.store(SpanKind::large);
   return span;
 }
 
-void retire(Span* span) {
+void release(Span* span) {
   span->kind.store(SpanKind::none);
   unmark(span);
+  give_back(span);
+}
+
+void note_altered(const void* pages, size_t size) {
+  uintptr_t end = address_of(pages) + size;
+  for (const void* at = pages; address_of(at) < end && g_realm.holds(at);) {
+    Span* span = head_of(g_realm.span_of(at));
+    if (span == nullptr) return;
+    span->altered = true;
+    at = reinterpret_cast<void*>(g_realm.address(span) + Units{span->units}.bytes());
+  }
 }
 
 Span* head_of(Span* unit) {
@@ -121,8 +146,7 @@ void free(Span* span) {
   if (has_owner(span)) {
     shared::forget_large(span);
   }
-  retire(span);
-  g_arena.free(span);
+  release(span);
   idle::note_free();
 }
 
@@ -137,7 +161,8 @@ bool resize_in_place(Span* span, size_t size, Fit fit) {
     mark(span);
     if (!can) return false;
     if (rest != nullptr) {
-      g_arena.free(rest);
+      rest->altered = span->altered;
+      give_back(rest);
       idle::note_free();
     }
   }
@@ -148,6 +173,7 @@ bool resize_in_place(Span* span, size_t size, Fit fit) {
 void* resize_by_moving(Span* span, size_t size) {
   size_t present = Units{span->units}.bytes();
   if (size <= present || has_owner(span) || !worth_moving(present)) return nullptr;
+  if (span->altered) return nullptr;
   Span* target = allocate_span(size, kUnitSize, Prefer::zero);
   if (target == nullptr) return nullptr;
   platform::Moved moved =
@@ -158,8 +184,7 @@ void* resize_by_moving(Span* span, size_t size) {
     return nullptr;
   }
   g_moves.fetch_add(1, std::memory_order_relaxed);
-  retire(span);
-  g_arena.free(span);
+  release(span);
   return start_of(target);
 }
 

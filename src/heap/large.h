@@ -15,8 +15,12 @@ void* resize_by_moving(Span* span, size_t size);
 // The span behind allocate(), for a heap that keeps a list.
 Span* allocate_span(size_t size, size_t alignment, Prefer prefer);
 
-// A large block's span becomes an allocated span that is no block any longer, as Arena::free takes it.
-void retire(Span* span);
+// Gives the span of a block that nobody holds any longer back to the arena.
+void release(Span* span);
+
+// The program changes what pages are that it holds, or some of them: how they are protected, whether they are locked,
+// what is mapped there, what forked children have of them. That ends with the block.
+void note_altered(const void* pages, size_t size);
 
 // The head of the large block that a unit lies in, or null. Not a slab's unit.
 Span* head_of(Span* unit);

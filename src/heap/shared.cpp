@@ -100,8 +100,7 @@ void destroy(Heap* heap) {
     destroy_slabs(heap->full);
     while (Span* span = heap->large.pop_front()) {
       span->owner.store(nullptr);
-      large::retire(span);
-      g_arena.free(span);
+      large::release(span);
     }
     while (Span* span = heap->stash.pop_front()) g_arena.free(span);
     heap->stashed = 0;

@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "entry/foreign.h"
+#include "entry/linux/pages.h"
 #include "entry/linux/privileges.h"
 #include "entry/linux/waits.h"
 #include "platform/report.h"
@@ -55,6 +56,7 @@ void resolve() {
   find(&g_next.usable_size, "malloc_usable_size");
   waits::resolve();
   privileges::stand_in();
+  pages::stand_in();
 }
 
 void set_errno(int error) { errno = error; }

@@ -1,44 +1,18 @@
 // Sandboxes, name spaces and capabilities: what the C library hands to the kernel as it is.
 #include "entry/linux/privileges.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include <type_traits>
-
-#include "entry/linux/alone.h"
+#include "entry/linux/kernel.h"
 #include "entry/linux/sandbox.h"
-#include "platform/linux/syscall.h"
 
 #define RH_EXPORT extern "C" [[gnu::visibility("default")]]
 
 using namespace rh;
 
 namespace {
-
-long answer(long result) {
-  if (!platform::is_error(result)) return result;
-  errno = static_cast<int>(-result);
-  return -1;
-}
-
-// The next function, or the kernel where that is not to be found.
-template <typename Function, typename... Arguments>
-auto next_or_kernel(NextFunction<Function>& next, long number, Arguments... arguments) {
-  Function* function = next.get();
-  if (function != nullptr) return function(arguments...);
-  auto word = [](auto argument) -> long {
-    if constexpr (std::is_pointer_v<decltype(argument)>) {
-      return reinterpret_cast<long>(argument);
-    } else {
-      return argument;
-    }
-  };
-  return static_cast<decltype(function(arguments...))>(
-      answer(platform::system_call(number, word(arguments)...)));
-}
 
 // When a sandbox is closed, nobody makes a helper any more.
 template <typename Call>

@@ -1,5 +1,6 @@
 // One thread's heap.
 #include "heap/heap.h"
+#include "heap/large.h"
 
 #include <gtest/gtest.h>
 
@@ -277,6 +278,56 @@ TEST(Heap, PagesOfASmallerBlockStay) {
   void* block = allocate(2 * kMiB);
   EXPECT_EQ(resize_by_moving(block, 12 * kMiB), nullptr);
   EXPECT_EQ(fake::calls(fake::Call::move), 0u);
+}
+
+// What pages are that the program changed, the OS alone can put right; until it does, nobody gets them.
+TEST(Heap, AlteredPagesArePlainAgainBeforeTheyAreUsedAgain) {
+  void* wall = allocate(kMaxSmall + 1);
+  unsigned char* block = static_cast<unsigned char*>(allocate(10 * kUnitSize));
+  fill(block, 10 * kUnitSize, 1);
+  large::note_altered(block + 9 * kUnitSize, 10);
+  ASSERT_EQ(resize_in_place(block, 6 * kUnitSize), block);
+  deallocate(block);
+  unsigned char* next = static_cast<unsigned char*>(allocate(10 * kUnitSize));
+  EXPECT_EQ(next, block);
+  EXPECT_TRUE(is_zero(next, 10 * kUnitSize));
+  large::note_altered(next, 1);
+  size_t before = figures().arena.in_use;
+  fake::fail_all(fake::Call::commit, true);
+  deallocate(next);
+  fake::fail_all(fake::Call::commit, false);
+  EXPECT_EQ(figures().arena.in_use, before);
+  EXPECT_NE(allocate(10 * kUnitSize), next);
+  deallocate(wall);
+}
+
+TEST(Heap, AlteredPagesDoNotMove) {
+  void* block = allocate(4 * kMiB);
+  large::note_altered(block, 4 * kMiB);
+  EXPECT_EQ(resize_by_moving(block, 12 * kMiB), nullptr);
+  EXPECT_EQ(fake::calls(fake::Call::move), 0u);
+}
+
+// Of several blocks at once, and of what is none: slabs stay as they are, for their blocks are not the program's alone.
+TEST(Heap, AlteredPagesAreThoseOfEachLargeBlockInTheRange) {
+  void* room = allocate(10 * kUnitSize);
+  void* wall = allocate(kMaxSmall + 1);
+  deallocate(room);
+  unsigned char* first = static_cast<unsigned char*>(allocate(4 * kUnitSize));
+  unsigned char* second = static_cast<unsigned char*>(allocate(6 * kUnitSize));
+  ASSERT_EQ(second, first + 4 * kUnitSize);
+  fill(first, 4 * kUnitSize, 1);
+  fill(second, 6 * kUnitSize, 1);
+  large::note_altered(first + kUnitSize, 4 * kUnitSize);
+  deallocate(second);
+  deallocate(first);
+  unsigned char* both = static_cast<unsigned char*>(allocate(10 * kUnitSize));
+  EXPECT_EQ(both, first);
+  EXPECT_TRUE(is_zero(both, 10 * kUnitSize));
+  void* small = allocate(100);
+  large::note_altered(small, kMiB);
+  deallocate(small);
+  deallocate(wall);
 }
 
 TEST(Heap, OwnsTellsOfAnyAddress) {
