@@ -50,8 +50,9 @@ struct Heap {
   SpanList available[size_class::kCount] = {};
   SpanList stash;  // empty slabs of one unit, for any class
   size_t stashed = 0;
-  SpanList full;   // of a shared heap: its full slabs
-  SpanList large;  // of a shared heap: its large blocks
+  SpanList full;     // of a shared heap: its full slabs
+  SpanList large;    // of a shared heap: its large blocks
+  size_t freed = 0;  // of a shared heap: the bytes that idle is still to be told of
 
   // ---- anyone ----
   alignas(64) std::atomic<Block*> inbox{nullptr};  // messages: heap/remote.cpp

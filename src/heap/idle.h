@@ -19,7 +19,10 @@ void note_free();
 void note_held(size_t bytes);
 void note_let_go(size_t bytes);
 
-// Whether so much of it came together that it is worth a look: then note_free is to be called, holding no lock.
+// Counts what was freed into first-class heaps: of these all that is free can be collected while they are at rest.
+void note_freed(size_t bytes);
+
+// Whether threads' heaps hold so much back that it is worth a look: then note_free is to be called, holding no lock.
 bool much_is_held();
 
 // Memory is short: collects what is free in every heap. True when there is more now. Holding no lock.

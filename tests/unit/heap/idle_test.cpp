@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "heap/shared.h"
 #include "support/heaps.h"
 
 namespace rh {
@@ -119,6 +120,27 @@ TEST(Idle, WhatWaitsForManySleepingThreadsGoesBack) {
   }
   step_for(10000);
   EXPECT_LE(figures().arena.in_use + dirty(), 8 * kMiB);
+}
+
+// All of it but what a block in use pins: bins of such a heap can be emptied by others.
+TEST(Idle, WhatIsFreeInAFirstClassHeapGoesBack) {
+  Heap* heap = shared::create();
+  void* kept = shared::allocate(heap, kBlockAlign, 16, false);
+  for (int round = 0; round < 2; ++round) {
+    for (size_t size = 16; size <= kMaxSmall / 2; size += 1 + size / 9) {
+      std::vector<void*> blocks;
+      for (int count = 0; count < 8; ++count)
+        blocks.push_back(shared::allocate(heap, kBlockAlign, size, false));
+      free_all(blocks);
+    }
+    ASSERT_GE(figures().arena.in_use, kMiB);
+    ASSERT_LT(dirty(), 512 * 1024u) << "this alone would bring the helper";
+    step_for(10000);
+    EXPECT_LE(figures().arena.in_use + dirty(), 64 * 1024u);
+    EXPECT_FALSE(fake::helper_is_there());
+  }
+  deallocate(kept);
+  shared::destroy(heap);
 }
 
 // What a sleeping thread's warm slabs have not carved yet is of no use to it.
