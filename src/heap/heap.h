@@ -239,6 +239,9 @@ Span* take_current(Heap* heap, SizeClass size_class);
 // By the owner, holding heap.lock: returns what is in its bins to the slabs.
 void empty_bins(Heap* heap);
 
+// A span of one unit from the stash, or null. The caller holds heap.lock.
+Span* take_stashed(Heap* heap);
+
 // Returns an empty slab that is in no list. The caller holds heap.lock.
 void release_slab(Heap* heap, Span* slab, ThreadToken token);
 

@@ -14,8 +14,8 @@ uint64_t decay_ms();
 // Memory may have become free: sees to it that it will be returned. Holding no lock.
 void note_free();
 
-// Counts what heaps hold back and a helper could collect from them while their threads sleep: current slabs, and blocks
-// that wait for their owner.
+// Counts what heaps hold back and a helper could collect from them while their threads sleep: current slabs, empty
+// ones, and blocks that wait for their owner.
 void note_held(size_t bytes);
 void note_let_go(size_t bytes);
 

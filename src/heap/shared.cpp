@@ -111,8 +111,7 @@ void destroy(Heap* heap) {
       large::retire(span);
       g_arena.free(span);
     }
-    while (Span* span = heap->stash.pop_front()) g_arena.free(span);
-    heap->stashed = 0;
+    while (Span* span = take_stashed(heap)) g_arena.free(span);
   }
   registry::forget_shared(heap);
   idle::note_free();
