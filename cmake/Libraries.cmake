@@ -76,7 +76,7 @@ if(REHEAP_SANITIZE)
 endif()
 
 set(REHEAP_OVERRIDE_SOURCES)
-foreach(name malloc foreign_next waits sandbox privileges pages)
+foreach(name malloc foreign_next waits endless_waits sandbox privileges pages)
   list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
 endforeach()
 if(WIN32)

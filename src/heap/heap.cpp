@@ -68,6 +68,19 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return large::allocate(size, alignment, Prefer::warm);
 }
 
+Span* take_stashed(Heap* heap) {
+  Span* span = heap->stash.pop_front();
+  if (span == nullptr) return nullptr;
+  --heap->stashed;
+  idle::note_let_go(kUnitSize);
+  return span;
+}
+
+static void fill_stash(Heap* heap) {
+  heap->stashed = g_arena.allocate_single(&heap->stash, Heap::kStashMost / 2);
+  idle::note_held(heap->stashed * kUnitSize);
+}
+
 // The slab to go on with when the current one is used up.
 static Span* next_slab(Heap* heap, SizeClass size_class) {
   if (Span* slab = heap->available[size_class].pop_front()) return slab;
@@ -79,10 +92,8 @@ static Span* next_slab(Heap* heap, SizeClass size_class) {
   Units units{size_class::kProperties[size_class].units};
   Span* span = nullptr;
   if (units == Units{1}) {
-    if (heap->stashed == 0)
-      heap->stashed = g_arena.allocate_single(&heap->stash, Heap::kStashMost / 2);
-    span = heap->stash.pop_front();
-    if (span != nullptr) --heap->stashed;
+    if (heap->stashed == 0) fill_stash(heap);
+    span = take_stashed(heap);
   } else {
     span = g_arena.allocate(units);
   }
@@ -90,9 +101,16 @@ static Span* next_slab(Heap* heap, SizeClass size_class) {
   return span;
 }
 
-// Most threads use most classes not at all, or once. So a class begins with one block, then takes two, then four, and at
-// last a page of them; until then its slab goes back when all of it is free again, to serve the next class.
-constexpr unsigned kSeldom = 4;
+// Most threads use most classes not at all, or a few times. So a class begins with one block, then takes two, then four,
+// and at last a page of them.
+constexpr unsigned kFewBlocks = 4;
+
+// Until it was refilled so often its slab goes back when all of it is free again, to serve the next class.
+constexpr unsigned kSeldom = 12;
+
+static void note_use(Heap* heap, SizeClass size_class) {
+  if (heap->uses[size_class] < kSeldom) ++heap->uses[size_class];
+}
 
 static bool is_seldom_used(const Heap* heap, SizeClass size_class) {
   return heap->uses[size_class] < kSeldom;
@@ -121,15 +139,18 @@ static void set_aside(Heap* heap, Span* slab) {
 }
 
 static slab::Taken take_from(Heap* heap, Span* slab) {
-  uint8_t& uses = heap->uses[slab->size_class.load()];
+  SizeClass size_class = slab->size_class.load();
+  unsigned uses = heap->uses[size_class];
+  // In the program's hands when it has got the first of what is taken now; the bin is empty.
+  unsigned in_use = slab::outstanding(slab) + 1;
   slab::Taken taken{};
   // Where the blocks made at a time are but one, a second would lie in the bin while the thread sleeps.
-  bool fresh = uses < kSeldom || (uses == kSeldom && slab::properties(slab).carve > 1);
-  if (fresh) taken = slab::carve(slab, uses < kSeldom ? 1u << uses : slab::kAll);
+  bool fresh = uses < kFewBlocks || (uses == kFewBlocks && slab::properties(slab).carve > 1);
+  if (fresh) taken = slab::carve(slab, uses < kFewBlocks ? 1u << uses : slab::kAll);
   if (taken.blocks == nullptr) taken = slab::take(slab);
   if (taken.blocks == nullptr) return taken;
-  slab::arm(slab, uses < kSeldom ? slab::outstanding(slab) : slab::kNever);
-  if (uses <= kSeldom) ++uses;
+  slab::arm(slab, is_seldom_used(heap, size_class) ? in_use : slab::kNever);
+  note_use(heap, size_class);
   return taken;
 }
 
@@ -154,6 +175,17 @@ Block* refill(Heap* heap, SizeClass size_class) {
   }
 }
 
+static void empty_bin(Heap* heap, SizeClass size_class) {
+  Block* first = heap->bins[size_class];
+  if (first == nullptr) return;
+  heap->bins[size_class] = nullptr;
+  if (heap->current[size_class] == nullptr) return;  // given up
+  unsigned count = 1;
+  Block* last = first;
+  for (; last->next != nullptr; last = last->next) ++count;
+  slab::give_back(heap->current[size_class], first, last, count);
+}
+
 // ---- freeing ------------------------------------------------------------------------------------
 
 // The caller holds heap.lock, and all of the slab is free.
@@ -169,6 +201,7 @@ void release_slab(Heap* heap, Span* slab, ThreadToken token) {
   if (slab->units == 1 && heap->stashed < Heap::kStashMost) {
     heap->stash.push_front(slab);
     ++heap->stashed;
+    idle::note_held(kUnitSize);
     return;
   }
   g_arena.free(slab, token);
@@ -179,13 +212,27 @@ static void unlist(Heap* heap, Span* slab) {
   if (slab->state == SlabState::full && heap->shared) heap->full.remove(slab);
 }
 
-void review(Heap* heap, Span* slab, Caller caller) {
-  unsigned outstanding = slab::outstanding(slab);
-  if (slab->state == SlabState::current) {
-    SizeClass size_class = slab->size_class.load();
-    if (outstanding != 0 || !is_seldom_used(heap, size_class)) return;
-    take_current(heap, size_class);
+// Whether nothing of a current slab is in use: then the class gives it up, if it is seldom used, and the bin. The program
+// may have taken blocks from there since the slab was armed.
+static bool give_up_current(Heap* heap, Span* slab, Caller caller) {
+  SizeClass size_class = slab->size_class.load();
+  if (!is_seldom_used(heap, size_class)) return false;
+  unsigned in_bin = caller.is_owner ? slab::count_taken(slab, heap->bins[size_class]) : 0;
+  unsigned in_use = slab::outstanding(slab) - in_bin;
+  if (in_use != 0) {
+    if (!caller.is_owner || slab->countdown.load() != 0) return false;
+    slab::arm(slab, in_use);
+    note_use(heap, size_class);
+    return false;
   }
+  empty_bin(heap, size_class);
+  take_current(heap, size_class);
+  return true;
+}
+
+void review(Heap* heap, Span* slab, Caller caller) {
+  if (slab->state == SlabState::current && !give_up_current(heap, slab, caller)) return;
+  unsigned outstanding = slab::outstanding(slab);
   if (outstanding == 0) {
     unlist(heap, slab);
     release_slab(heap, slab, caller.token);
@@ -278,19 +325,8 @@ bool deallocate_live(void* pointer) {
 }
 
 void empty_bins(Heap* heap) {
-  for (size_t index = 0; index < size_class::kCount; ++index) {
-    Block* first = heap->bins[index];
-    if (first == nullptr) continue;
-    if (heap->current[index] == nullptr) {  // given up
-      heap->bins[index] = nullptr;
-      continue;
-    }
-    unsigned count = 1;
-    Block* last = first;
-    for (; last->next != nullptr; last = last->next) ++count;
-    heap->bins[index] = nullptr;
-    slab::give_back(heap->current[index], first, last, count);
-  }
+  for (size_t index = 0; index < size_class::kCount; ++index)
+    empty_bin(heap, static_cast<SizeClass>(index));
 }
 
 void release_empty(Heap* heap, ThreadToken token) {
@@ -310,8 +346,7 @@ void release_empty(Heap* heap, ThreadToken token) {
       g_arena.free(slab, token);
     }
   }
-  while (Span* span = heap->stash.pop_front()) g_arena.free(span, token);
-  heap->stashed = 0;
+  while (Span* span = take_stashed(heap)) g_arena.free(span, token);
 }
 
 // ---- sizes --------------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ constinit std::atomic<size_t> g_held{0};
 constinit std::atomic<size_t> g_held_after{0};  // when all heaps had been collected from
 constinit std::atomic<bool> g_much_is_held{false};
 
+constinit std::atomic<size_t> g_freed{0};  // into first-class heaps since they were collected from
+
 enum class Rest : uint8_t { required, not_required };
 
 size_t activity(const Heap* heap) { return heap->refills.value() + heap->marks.value(); }
@@ -62,7 +64,10 @@ void begin_count() {
 
 // From first-class heaps, whose list others change under its lock.
 bool collect_shared(ThreadToken token, Rest rest) {
-  if (registry::shared_heaps() == nullptr) return true;
+  if (registry::shared_heaps() == nullptr) {
+    g_freed.store(0, std::memory_order_relaxed);
+    return true;
+  }
   if (!registry::lock().try_acquire(token)) return false;
   bool all = true;
   for (Heap* heap = registry::shared_heaps(); heap != nullptr; heap = heap->next) {
@@ -70,6 +75,7 @@ bool collect_shared(ThreadToken token, Rest rest) {
     if (!wanted || !shared::collect(heap, token)) all = false;
   }
   registry::lock().release();
+  if (all) g_freed.store(0, std::memory_order_relaxed);
   return all;
 }
 
@@ -88,7 +94,10 @@ uint64_t interval_ms() {
   return interval < 10 ? 10 : interval;
 }
 
-bool much_is_free() { return g_arena.dirty_bytes() >= kWorthReturning || much_is_held(); }
+bool much_is_free() {
+  return g_arena.dirty_bytes() >= kWorthReturning || much_is_held() ||
+         g_freed.load(std::memory_order_relaxed) >= kWorthReturning;
+}
 
 // The helper thread. It ends when little is left to return; whoever frees next starts another.
 void help_until_idle() {
@@ -172,6 +181,8 @@ void note_let_go(size_t bytes) {
   if (held < g_held_after.load(std::memory_order_relaxed))
     g_held_after.store(held, std::memory_order_relaxed);
 }
+
+void note_freed(size_t bytes) { g_freed.fetch_add(bytes, std::memory_order_relaxed); }
 
 bool much_is_held() { return g_much_is_held.load(std::memory_order_relaxed); }
 

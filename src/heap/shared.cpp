@@ -74,6 +74,14 @@ void destroy_slabs(SpanList& list) {
   while (Span* slab = list.pop_front()) destroy_slab(slab);
 }
 
+// What is told less often are calls to one place from all processors.
+void note_freed(Heap* heap, size_t bytes) {
+  heap->freed += bytes;
+  if (heap->freed < kUnitSize) return;
+  idle::note_freed(heap->freed);
+  heap->freed = 0;
+}
+
 }  // namespace
 
 Heap* create() { return registry::make_shared(); }
@@ -102,8 +110,7 @@ void destroy(Heap* heap) {
       span->owner.store(nullptr);
       large::release(span);
     }
-    while (Span* span = heap->stash.pop_front()) g_arena.free(span);
-    heap->stashed = 0;
+    while (Span* span = take_stashed(heap)) g_arena.free(span);
   }
   registry::forget_shared(heap);
   idle::note_free();
@@ -158,6 +165,7 @@ void free(Heap* heap, Span* slab, Block* block) {
     LockGuard guard(heap->lock);
     // Here every free comes by, so that the notes of such a heap are complete.
     slab::note_free(slab, block);
+    note_freed(heap, slab::properties(slab).size);
     if (!torn() && slab::free_local(slab, block))
       review(heap, slab, {platform::thread_token(), true});
   }

@@ -184,6 +184,15 @@ void check_lists(Span* slab) {
   check_returned(slab);
 }
 
+unsigned count_taken(const Span* slab, const Block* first) {
+  unsigned count = 0;
+  unsigned most = outstanding(slab);
+  for (const Block* block = first; block != nullptr; block = block->next) {
+    if (RH_UNLIKELY(++count > most)) fail_broken(slab, kTwice);
+  }
+  return count;
+}
+
 void give_back(Span* slab, Block* first, Block* last, unsigned count) {
   last->next = slab->returned;
   slab->returned = first;

@@ -94,6 +94,10 @@ Taken take(Span* slab);
 inline constexpr unsigned kAll = ~0u;
 Taken carve(Span* slab, unsigned most = kAll);
 
+// By the owner: how many blocks it still has of those it took. Ends the process when that is more than were handed out:
+// one was freed twice.
+unsigned count_taken(const Span* slab, const Block* first);
+
 // Books `count` blocks freed by other threads, linked from `first` to `last`.
 void give_back(Span* slab, Block* first, Block* last, unsigned count);
 

@@ -224,6 +224,40 @@ void destroy_heap() {
 
 const Program kDestroy = {make_heap, {destroy_heap, collect_everything}, check_all};
 
+// ---- statistics ---------------------------------------------------------------------------------
+
+// More spans than a walk looks at under one hold of the arena's lock.
+constexpr size_t kSpans = 600;
+void* first_span = nullptr;
+size_t large_blocks_seen = 0;
+
+void make_many_spans() {
+  registry::loaded();
+  play(0, [] {
+    first_span = allocate(kMaxSmall + 1);
+    for (size_t made = 1; made < kSpans; ++made) MODEL_NEED(allocate(kMaxSmall + 1) != nullptr);
+  });
+}
+
+void count_spans() { large_blocks_seen = figures().large_blocks; }
+
+// There are never more than at first.
+void move_one_to_the_end() {
+  deallocate(first_span);
+  MODEL_NEED(address_of(allocate(kLarge)) > address_of(first_span));
+}
+
+void need_no_change_was_seen() { MODEL_NEED(large_blocks_seen <= kSpans); }
+
+const Program kStatistics = {
+    make_many_spans, {count_spans, move_one_to_the_end}, need_no_change_was_seen};
+
+// One that was moved while they are counted is counted twice: its mover had the arena's lock meanwhile.
+TEST(Model, NobodyWaitsForAWholeWalk) {
+  EXPECT_EQ(explore(kStatistics, 0).failure, "");
+  EXPECT_NE(explore(kStatistics, 1).failure.find("large_blocks_seen"), std::string::npos);
+}
+
 TEST(Model, AHeapIsDestroyedWhileAnotherCollects) { expect_good(kDestroy, 2); }
 
 TEST(Model, RemoteFreesAreCollectedByOwnerAndHelper) { expect_good(kRemoteFree, 2); }

@@ -1,161 +1,33 @@
 // The C library's waits, for programs of one thread: no other thread may be made there to return memory while it waits
-// (heap/idle.h), so it does so itself. Where much is free a wait has two parts: for as long as memory is to stay
-// warm, then, memory returned, for the rest.
+// (heap/idle.h), so it does so itself. These may have a time limit; endless_waits.cpp has those that have none.
 //
 // All signals are blocked from before the first part to the end of the second, but within both: one that comes while
 // memory is returned interrupts the second part, as it would have interrupted the whole.
-#include <dlfcn.h>
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <atomic>
-
-#include "entry/linux/sandbox.h"
+#include "entry/linux/two_parts.h"
 #include "entry/linux/waits.h"
 #include "entry/origin.h"
-#include "heap/idle.h"
-#include "platform/linux/syscall.h"
-#include "platform/platform.h"
-
-// Weak: absent from statically linked programs.
-extern "C" [[gnu::weak]] void* dlsym(void* handle, const char* name) noexcept;
-
-#define RH_EXPORT extern "C" [[gnu::visibility("default")]]
 
 using namespace rh;
-using platform::system_call;
+using namespace rh::waits;
+
+RH_NEXT(poll)
+RH_NEXT(ppoll)
+RH_NEXT(nanosleep)
+RH_NEXT(clock_nanosleep)
+RH_NEXT(usleep)
+RH_NEXT(sleep)
+#if defined(RH_SIX_ARGUMENTS)
+RH_NEXT(select)
+RH_NEXT(pselect)
+RH_NEXT(epoll_wait)
+RH_NEXT(epoll_pwait)
+#endif
 
 namespace {
-
-// The kernel's signal set.
-struct Mask {
-  uint64_t bits;
-};
-constexpr Mask kAll = {~uint64_t{0}};
-
-const Mask* of_kernel(const sigset_t* set) { return reinterpret_cast<const Mask*>(set); }
-
-void set_mask(const Mask& mask, Mask* old) {
-  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask),
-              reinterpret_cast<long>(old), sizeof(mask));
-}
-
-constexpr long kNanoseconds = 1000000000;
-
-timespec minus(const timespec& a, const timespec& b) {
-  timespec difference = {a.tv_sec - b.tv_sec, a.tv_nsec - b.tv_nsec};
-  if (difference.tv_nsec < 0) --difference.tv_sec, difference.tv_nsec += kNanoseconds;
-  if (difference.tv_sec < 0) return {};
-  return difference;
-}
-
-timespec plus(const timespec& a, const timespec& b) {
-  timespec sum = {a.tv_sec + b.tv_sec, a.tv_nsec + b.tv_nsec};
-  if (sum.tv_nsec >= kNanoseconds) ++sum.tv_sec, sum.tv_nsec -= kNanoseconds;
-  return sum;
-}
-
-bool is_longer(const timespec& a, const timespec& b) {
-  return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
-}
-
-timespec from_ms(uint64_t ms) {
-  return {static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1000000};
-}
-
-// How long memory stays warm; a little more, for the clock has a grain.
-timespec warm_time() { return from_ms(idle::decay_ms() + 10); }
-
-bool is_valid(const timespec& time) {
-  return time.tv_sec >= 0 && time.tv_nsec >= 0 && time.tv_nsec < kNanoseconds;
-}
-
-// Whether a wait of this length (null: for ever) is to have two parts.
-bool has_two_parts(const timespec* timeout) {
-  if (!idle::returns_before_waiting() || sandbox::is_closed()) return false;
-  return timeout == nullptr || (is_valid(*timeout) && is_longer(*timeout, warm_time()));
-}
-
-// `wait(timeout, mask)` is a call of the kernel that gives 0 when the time is over, and leaves in *timeout what is left
-// of it. So does this.
-template <typename Wait>
-long wait_in_two_parts(timespec* timeout, const Mask* mask, Wait wait) {
-  Mask before = {};
-  set_mask(kAll, &before);
-  if (mask == nullptr) mask = &before;
-  timespec first = warm_time();
-  timespec rest = timeout != nullptr ? minus(*timeout, first) : timespec{};
-  long result = wait(&first, mask);
-  if (result != 0) {
-    if (timeout != nullptr) *timeout = plus(first, rest);
-  } else {
-    uint64_t start = platform::now_ms();
-    idle::return_while_waiting();
-    if (timeout != nullptr) *timeout = minus(rest, from_ms(platform::now_ms() - start));
-    result = wait(timeout, mask);
-  }
-  set_mask(before, nullptr);
-  return result;
-}
-
-int answer(long result) {
-  if (!platform::is_error(result)) return static_cast<int>(result);
-  errno = static_cast<int>(-result);
-  return -1;
-}
-
-// ---- the functions themselves -------------------------------------------------------------------
-
-template <typename Function>
-using Next = std::atomic<Function*>;
-
-// Their attributes (of threads, of exceptions) are of no use here.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-#define RH_NEXT(name) \
-  constinit Next<decltype(name)> g_##name { nullptr }
-RH_NEXT(poll);
-RH_NEXT(ppoll);
-RH_NEXT(nanosleep);
-RH_NEXT(clock_nanosleep);
-RH_NEXT(usleep);
-RH_NEXT(sleep);
-#if !defined(__i386__)  // where a system call has five arguments at most (platform/linux/syscall.h)
-#define RH_SIX_ARGUMENTS
-RH_NEXT(select);
-RH_NEXT(pselect);
-RH_NEXT(epoll_wait);
-RH_NEXT(epoll_pwait);
-#endif
-#undef RH_NEXT
-#pragma GCC diagnostic pop
-
-template <typename Function>
-void find(Next<Function>& next, const char* name) {
-  next.store(reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name)), std::memory_order_relaxed);
-}
-
-// The C library's function, or, where it is not to be found, the kernel's, which a thread may be cancelled in.
-template <typename Function, typename Call, typename... Arguments>
-auto next_or(const Next<Function>& next, Call call, Arguments... arguments) {
-  if (Function* function = next.load(std::memory_order_relaxed)) return function(arguments...);
-  int type = 0;
-  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
-  auto result = call();
-  pthread_setcanceltype(type, nullptr);
-  return result;
-}
-
-long kernel_poll(pollfd* files, nfds_t count, timespec* timeout, const Mask* mask) {
-  return system_call(SYS_ppoll, reinterpret_cast<long>(files), static_cast<long>(count),
-                     reinterpret_cast<long>(timeout), reinterpret_cast<long>(mask), sizeof(Mask));
-}
 
 // Leaves in *time what is left of it; 0, or a negated error number.
 long kernel_sleep(timespec* time) { return kernel_poll(nullptr, 0, time, nullptr); }
@@ -184,9 +56,12 @@ void waits::resolve() {
   find(g_epoll_wait, "epoll_wait");
   find(g_epoll_pwait, "epoll_pwait");
 #endif
+  resolve_endless();
 }
 
-RH_EXPORT int poll(pollfd* files, nfds_t count, int timeout) {
+namespace {
+
+int do_poll(pollfd* files, nfds_t count, int timeout) {
   timespec time = from_ms(timeout < 0 ? 0 : static_cast<uint64_t>(timeout));
   timespec* limit = timeout < 0 ? nullptr : &time;
   auto wait = [=](timespec* for_time, const Mask* mask) {
@@ -196,7 +71,7 @@ RH_EXPORT int poll(pollfd* files, nfds_t count, int timeout) {
   return next_or(g_poll, [=] { return answer(wait(limit, nullptr)); }, files, count, timeout);
 }
 
-RH_EXPORT int ppoll(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set) {
+int do_ppoll(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set) {
   timespec time = timeout != nullptr ? *timeout : timespec{};
   timespec* limit = timeout != nullptr ? &time : nullptr;
   auto wait = [=](timespec* for_time, const Mask* mask) {
@@ -207,7 +82,28 @@ RH_EXPORT int ppoll(pollfd* files, nfds_t count, const timespec* timeout, const 
       g_ppoll, [=] { return answer(wait(limit, of_kernel(set))); }, files, count, timeout, set);
 }
 
-RH_EXPORT int nanosleep(const timespec* time, timespec* left) {
+}  // namespace
+
+RH_WAIT int poll(pollfd* files, nfds_t count, int timeout) {
+  return do_poll(files, count, timeout);
+}
+
+RH_WAIT int __poll_chk(pollfd* files, nfds_t count, int timeout, size_t room) {
+  if (count > room / sizeof(pollfd)) __chk_fail();
+  return do_poll(files, count, timeout);
+}
+
+RH_WAIT int ppoll(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set) {
+  return do_ppoll(files, count, timeout, set);
+}
+
+RH_WAIT int __ppoll_chk(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set,
+                        size_t room) {
+  if (count > room / sizeof(pollfd)) __chk_fail();
+  return do_ppoll(files, count, timeout, set);
+}
+
+RH_WAIT int nanosleep(const timespec* time, timespec* left) {
   auto interrupted = [left](long result, const timespec& rest) {
     if (result == -EINTR && left != nullptr) *left = rest;
     return answer(result);
@@ -227,7 +123,7 @@ RH_EXPORT int nanosleep(const timespec* time, timespec* left) {
 }
 
 // Until a time of day the wait stays whole: the clock may be set meanwhile.
-RH_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
+RH_WAIT int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
   bool relative = flags == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC);
   if (relative && time != nullptr && has_two_parts(time)) {
     timespec rest = *time;
@@ -245,14 +141,14 @@ RH_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* time, 
       clock, flags, time, left);
 }
 
-RH_EXPORT int usleep(useconds_t time) {
+RH_WAIT int usleep(useconds_t time) {
   timespec rest = {static_cast<time_t>(time / 1000000), static_cast<long>(time % 1000000) * 1000};
   if (has_two_parts(&rest)) return answer(sleep_in_two_parts(&rest));
   return next_or(g_usleep, [&rest] { return answer(kernel_sleep(&rest)); }, time);
 }
 
 // Gives the seconds left.
-RH_EXPORT unsigned sleep(unsigned time) {
+RH_WAIT unsigned sleep(unsigned time) {
   timespec rest = {static_cast<time_t>(time), 0};
   auto seconds_left = [&rest](long result) {
     return result == 0 ? 0u
@@ -328,7 +224,7 @@ int epoll_in_two_parts(int epoll, epoll_event* events, int most, timespec* limit
 
 }  // namespace
 
-RH_EXPORT int select(int count, fd_set* read, fd_set* write, fd_set* except, timeval* timeout) {
+RH_WAIT int select(int count, fd_set* read, fd_set* write, fd_set* except, timeval* timeout) {
   timespec time = {};
   if (timeout != nullptr) time = {timeout->tv_sec, timeout->tv_usec * 1000};
   timespec* limit = timeout != nullptr ? &time : nullptr;
@@ -343,8 +239,8 @@ RH_EXPORT int select(int count, fd_set* read, fd_set* write, fd_set* except, tim
   return next_or(g_select, [&] { return wait(false); }, count, read, write, except, timeout);
 }
 
-RH_EXPORT int pselect(int count, fd_set* read, fd_set* write, fd_set* except,
-                      const timespec* timeout, const sigset_t* set) {
+RH_WAIT int pselect(int count, fd_set* read, fd_set* write, fd_set* except, const timespec* timeout,
+                    const sigset_t* set) {
   timespec time = timeout != nullptr ? *timeout : timespec{};
   timespec* limit = timeout != nullptr ? &time : nullptr;
   fd_set* const sets[] = {read, write, except};
@@ -356,8 +252,8 @@ RH_EXPORT int pselect(int count, fd_set* read, fd_set* write, fd_set* except,
       read, write, except, timeout, set);
 }
 
-RH_EXPORT int epoll_pwait(int epoll, epoll_event* events, int most, int timeout,
-                          const sigset_t* set) {
+RH_WAIT int epoll_pwait(int epoll, epoll_event* events, int most, int timeout,
+                        const sigset_t* set) {
   timespec time = from_ms(timeout < 0 ? 0 : static_cast<uint64_t>(timeout));
   timespec* limit = timeout < 0 ? nullptr : &time;
   if (has_two_parts(limit)) {
@@ -369,7 +265,7 @@ RH_EXPORT int epoll_pwait(int epoll, epoll_event* events, int most, int timeout,
       events, most, timeout, set);
 }
 
-RH_EXPORT int epoll_wait(int epoll, epoll_event* events, int most, int timeout) {
+RH_WAIT int epoll_wait(int epoll, epoll_event* events, int most, int timeout) {
   timespec time = from_ms(timeout < 0 ? 0 : static_cast<uint64_t>(timeout));
   timespec* limit = timeout < 0 ? nullptr : &time;
   if (has_two_parts(limit)) return epoll_in_two_parts(epoll, events, most, limit, nullptr);

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "heap/shared.h"
 #include "support/heaps.h"
 
 namespace rh {
@@ -110,6 +112,30 @@ TEST(Idle, WhoUsedAClassOnceHoldsNothingOfIt) {
   EXPECT_EQ(figures().in_use, 0u);
 }
 
+class UsedOnce : public testing::TestWithParam<size_t> {};
+
+// So many blocks of each class, all of them freed: bins keep none of those that were taken along.
+TEST_P(UsedOnce, NothingIsHeld) {
+  constexpr size_t kThreads = 200;
+  Actor sleepers[kThreads];
+  for (Actor& sleeper : sleepers) {
+    sleeper([] {
+      for (size_t index = 0; index < size_class::kCount; ++index) {
+        std::vector<void*> blocks;
+        for (size_t count = 0; count < GetParam(); ++count)
+          blocks.push_back(allocate(size_class::size_of(index)));
+        if (index % 2) std::reverse(blocks.begin(), blocks.end());
+        free_all(blocks);
+      }
+    });
+  }
+  EXPECT_EQ(figures().in_use, 0u);
+  step_for(10000);
+  EXPECT_LE((figures().arena.in_use + dirty()) / kThreads, 16 * 1024u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Blocks, UsedOnce, testing::Values(1, 2, 3, 5, 20));
+
 TEST(Idle, WhatWaitsForManySleepingThreadsGoesBack) {
   constexpr size_t kThreads = 64, kSent = 400 * 1024;
   Actor sleepers[kThreads], senders[kThreads];
@@ -119,6 +145,29 @@ TEST(Idle, WhatWaitsForManySleepingThreadsGoesBack) {
   }
   step_for(10000);
   EXPECT_LE(figures().arena.in_use + dirty(), 8 * kMiB);
+}
+
+// All of it but what a block in use pins: bins of such a heap can be emptied by others.
+TEST(Idle, WhatIsFreeInAFirstClassHeapGoesBack) {
+  Heap* heap = shared::create();
+  void* kept = shared::allocate(heap, kBlockAlign, 16, false);
+  for (int round = 0; round < 2; ++round) {
+    for (size_t size = 16; size <= kMaxSmall / 2; size += 1 + size / 9) {
+      for (int use = 0; use < 20; ++use) {
+        std::vector<void*> blocks;
+        for (int count = 0; count < 8; ++count)
+          blocks.push_back(shared::allocate(heap, kBlockAlign, size, false));
+        free_all(blocks);
+      }
+    }
+    ASSERT_GE(figures().arena.in_use, kMiB);
+    ASSERT_LT(dirty(), 512 * 1024u) << "this alone would bring the helper";
+    step_for(10000);
+    EXPECT_LE(figures().arena.in_use + dirty(), 64 * 1024u);
+    EXPECT_FALSE(fake::helper_is_there());
+  }
+  deallocate(kept);
+  shared::destroy(heap);
 }
 
 // What a sleeping thread's warm slabs have not carved yet is of no use to it.

@@ -1,0 +1,160 @@
+// What the stand-ins for the C library's waits share (waits.cpp, endless_waits.cpp).
+//
+// Where much is free a wait has two parts: for as long as memory is to stay warm, then, memory returned, for the rest.
+#pragma once
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <atomic>
+
+#include "entry/linux/sandbox.h"
+#include "heap/idle.h"
+#include "platform/linux/syscall.h"
+#include "platform/platform.h"
+
+// Weak: absent from statically linked programs.
+extern "C" [[gnu::weak]] void* dlsym(void* handle, const char* name) noexcept;
+
+// Weak, for programs that are linked with the archive and have a function of that name themselves.
+#define RH_WAIT extern "C" [[gnu::weak, gnu::visibility("default")]]
+
+// A system call of ours has five arguments at most elsewhere (platform/linux/syscall.h).
+#if !defined(__i386__)
+#define RH_SIX_ARGUMENTS
+#endif
+
+// What the compiler calls in place of a function named like it, where it knows the buffer's size, ends here when that is
+// too small.
+extern "C" [[noreturn]] void __chk_fail();
+
+extern "C" {
+int __poll_chk(pollfd* files, nfds_t count, int timeout, size_t room);
+int __ppoll_chk(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set,
+                size_t room);
+ssize_t __read_chk(int file, void* buffer, size_t size, size_t room);
+ssize_t __recv_chk(int file, void* buffer, size_t size, size_t room, int flags);
+ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t room, int flags, sockaddr* from,
+                       socklen_t* length);
+}
+
+namespace rh::waits {
+
+using platform::system_call;
+
+// The kernel's signal set.
+struct Mask {
+  uint64_t bits;
+};
+inline constexpr Mask kAll = {~uint64_t{0}};
+
+inline const Mask* of_kernel(const sigset_t* set) { return reinterpret_cast<const Mask*>(set); }
+
+inline void set_mask(const Mask& mask, Mask* old) {
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask),
+              reinterpret_cast<long>(old), sizeof(mask));
+}
+
+inline constexpr long kNanoseconds = 1000000000;
+
+inline timespec minus(const timespec& a, const timespec& b) {
+  timespec difference = {a.tv_sec - b.tv_sec, a.tv_nsec - b.tv_nsec};
+  if (difference.tv_nsec < 0) --difference.tv_sec, difference.tv_nsec += kNanoseconds;
+  if (difference.tv_sec < 0) return {};
+  return difference;
+}
+
+inline timespec plus(const timespec& a, const timespec& b) {
+  timespec sum = {a.tv_sec + b.tv_sec, a.tv_nsec + b.tv_nsec};
+  if (sum.tv_nsec >= kNanoseconds) ++sum.tv_sec, sum.tv_nsec -= kNanoseconds;
+  return sum;
+}
+
+inline bool is_longer(const timespec& a, const timespec& b) {
+  return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+}
+
+inline timespec from_ms(uint64_t ms) {
+  return {static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1000000};
+}
+
+// How long memory stays warm; a little more, for the clock has a grain.
+inline timespec warm_time() { return from_ms(idle::decay_ms() + 10); }
+
+inline bool is_valid(const timespec& time) {
+  return time.tv_sec >= 0 && time.tv_nsec >= 0 && time.tv_nsec < kNanoseconds;
+}
+
+// Whether a wait of this length (null: for ever) is to have two parts.
+inline bool has_two_parts(const timespec* timeout) {
+  if (!idle::returns_before_waiting() || sandbox::is_closed()) return false;
+  return timeout == nullptr || (is_valid(*timeout) && is_longer(*timeout, warm_time()));
+}
+
+// `wait(timeout, mask)` is a call of the kernel that gives 0 when the time is over, and leaves in *timeout what is left
+// of it. So does this.
+template <typename Wait>
+long wait_in_two_parts(timespec* timeout, const Mask* mask, Wait wait) {
+  Mask before = {};
+  set_mask(kAll, &before);
+  if (mask == nullptr) mask = &before;
+  timespec first = warm_time();
+  timespec rest = timeout != nullptr ? minus(*timeout, first) : timespec{};
+  long result = wait(&first, mask);
+  if (result != 0) {
+    if (timeout != nullptr) *timeout = plus(first, rest);
+  } else {
+    uint64_t start = platform::now_ms();
+    idle::return_while_waiting();
+    if (timeout != nullptr) *timeout = minus(rest, from_ms(platform::now_ms() - start));
+    result = wait(timeout, mask);
+  }
+  set_mask(before, nullptr);
+  return result;
+}
+
+template <typename Result = int>
+Result answer(long result) {
+  if (!platform::is_error(result)) return static_cast<Result>(result);
+  errno = static_cast<int>(-result);
+  return -1;
+}
+
+template <typename Function>
+using Next = std::atomic<Function*>;
+
+// Their attributes (of threads, of exceptions) are of no use here.
+#define RH_NEXT(name)                                                                          \
+  _Pragma("GCC diagnostic push")                                                               \
+      _Pragma("GCC diagnostic ignored \"-Wignored-attributes\"") static constinit waits::Next< \
+          decltype(name)>                                                                      \
+          g_##name{nullptr};                                                                   \
+  _Pragma("GCC diagnostic pop")
+
+template <typename Function>
+void find(Next<Function>& next, const char* name) {
+  next.store(reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name)), std::memory_order_relaxed);
+}
+
+// The C library's function, or, where it is not to be found, the kernel's, which a thread may be cancelled in.
+template <typename Function, typename Call, typename... Arguments>
+auto next_or(const Next<Function>& next, Call call, Arguments... arguments) {
+  if (Function* function = next.load(std::memory_order_relaxed)) return function(arguments...);
+  int type = 0;
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+  auto result = call();
+  pthread_setcanceltype(type, nullptr);
+  return result;
+}
+
+inline long kernel_poll(pollfd* files, nfds_t count, timespec* timeout, const Mask* mask) {
+  return system_call(SYS_ppoll, reinterpret_cast<long>(files), static_cast<long>(count),
+                     reinterpret_cast<long>(timeout), reinterpret_cast<long>(mask), sizeof(Mask));
+}
+
+}  // namespace rh::waits
