@@ -49,6 +49,11 @@ size_t committed_bytes();
 size_t reserved_bytes();
 bool is_committed(uintptr_t address, size_t size);
 
+// Locks pages in memory, as mlock does, or unlocks them. A purge ends at the first that is locked, and so does a
+// replacement by zeros; what lies before it has gone by then. Where purges uncommit, they unlock.
+void lock_pages(uintptr_t address, size_t size);
+void unlock_pages(uintptr_t address, size_t size);
+
 // Called in the middle of each purge, by the thread that purges.
 void on_purge(void (*hook)());
 

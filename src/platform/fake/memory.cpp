@@ -23,7 +23,7 @@ constexpr uintptr_t kNotes = kPlace + static_cast<uintptr_t>((16 + 4096) * kGiB 
 constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? 80 * kGiB : k64Bit ? 20 * kGiB : kGiB);
 
 constinit pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
-constinit Ranges g_spaces, g_reserved, g_committed;
+constinit Ranges g_spaces, g_reserved, g_committed, g_locked;
 constinit Range g_default;
 constinit size_t g_committed_most = SIZE_MAX, g_reserved_most = SIZE_MAX;
 constinit bool g_freely = kChosenPlace;
@@ -49,6 +49,14 @@ void open_default_space() {
 
 bool limits_allow(const Ranges& ranges, size_t more, size_t most) {
   return more <= most && ranges.bytes() <= most - more;
+}
+
+// What was there is gone.
+void uncommit(Range range) {
+  g_committed.remove(range);
+  g_locked.remove(range);
+  if (!system::close(range))
+    broken("the system would not replace a mapping", range.start, range.size());
 }
 
 // The highest place for it in a space, 0 when there is none: systems fill theirs from above too.
@@ -106,6 +114,18 @@ bool is_committed(uintptr_t address, size_t size) {
   return g_committed.covers({address, address + size});
 }
 
+void lock_pages(uintptr_t address, size_t size) {
+  Range range = checked_range("what is locked is whole pages", address, size);
+  Guard guard(g_mutex);
+  if (!g_committed.covers(range)) broken("lock of what is not committed", address, size);
+  g_locked.add_merged(range);
+}
+
+void unlock_pages(uintptr_t address, size_t size) {
+  Guard guard(g_mutex);
+  g_locked.remove({address, address + size});
+}
+
 void on_purge(void (*hook)()) { g_purge_hook = hook; }
 void set_purge_uncommits(bool uncommits) { g_purge_uncommits = uncommits; }
 void set_failed_moves_lose(bool lose) { g_loses_targets = lose; }
@@ -149,8 +169,7 @@ void release(uintptr_t address, size_t size) {
   Guard guard(g_mutex);
   if (!g_reserved.remove_exact(range))
     broken("release of what is no whole reservation", address, size);
-  g_committed.remove(range);
-  if (!system::close(range)) broken("the system would not replace a mapping", address, size);
+  uncommit(range);
 }
 
 bool commit(uintptr_t address, size_t size) {
@@ -183,6 +202,16 @@ void spoil(uintptr_t address, size_t size) {
   }
 }
 
+// As kernels do, from mapping to mapping: false at the first that is locked.
+bool clear_to_locked(Range range) {
+  Guard guard(g_mutex);
+  size_t locked = g_locked.first_behind(range.start);
+  if (locked == g_locked.count() || g_locked[locked].start >= range.end)
+    return system::clear(range);
+  if (range.start < g_locked[locked].start) system::clear({range.start, g_locked[locked].start});
+  return false;
+}
+
 }  // namespace
 
 Purged purge(uintptr_t address, size_t size) {
@@ -194,17 +223,16 @@ Purged purge(uintptr_t address, size_t size) {
     return Purged::kept;
   }
   Range range = {address, address + size};
-  if (!g_purge_uncommits) return system::clear(range) ? Purged::zero : Purged::kept;
+  if (!g_purge_uncommits) return clear_to_locked(range) ? Purged::zero : Purged::kept;
   Guard guard(g_mutex);
-  g_committed.remove(range);
-  if (!system::close(range)) broken("the system would not replace a mapping", address, size);
+  uncommit(range);
   return Purged::uncommitted;
 }
 
 bool replace_by_zeros(uintptr_t address, size_t size) {
   count_os_call(OsCall::purge);
   check_committed("zeroing of what is not committed", address, size);
-  if (!g_purge_uncommits && !fails(Call::purge)) return system::clear({address, address + size});
+  if (!g_purge_uncommits && !fails(Call::purge)) return clear_to_locked({address, address + size});
   spoil(address, size);
   return false;
 }
@@ -217,9 +245,7 @@ Moved move_pages(uintptr_t from, uintptr_t to, size_t size) {
   if (fails(Call::move)) {
     if (!g_loses_targets) return Moved::refused;
     Guard guard(g_mutex);
-    Range target = {to, to + size};
-    g_committed.remove(target);
-    if (!system::close(target)) broken("the system would not replace a mapping", to, size);
+    uncommit({to, to + size});
     return Moved::lost;
   }
   __builtin_memcpy(pointer_to(to), pointer_to(from), size);
@@ -232,6 +258,7 @@ bool renew(uintptr_t address, size_t size) {
   Guard guard(g_mutex);
   if (!g_spaces.covers(range)) broken("renewal outside the spaces", address, size);
   g_committed.remove(range);
+  g_locked.remove(range);
   if (!g_reserved.covers(range)) g_reserved.add_merged(range);
   return system::close(range);
 }
