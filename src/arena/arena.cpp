@@ -491,13 +491,11 @@ void Arena::after_fork_in_child() {
 }
 
 void Arena::give_up_free() {
-  Span* end = g_realm.first() + g_realm.count();
-  for (Span* span = g_realm.first(); span < end; ++span) {
+  g_realm.each_span([](Span* span) {
     SpanKind kind = kind_of(span);
-    if (is_free(kind) || kind == SpanKind::free_tail || kind == SpanKind::busy) {
+    if (is_free(kind) || kind == SpanKind::free_tail || kind == SpanKind::busy)
       set_kind(span, SpanKind::none);
-    }
-  }
+  });
   dirty_ = clean_ = bare_ = {};
   by_age_ = {};
   busy_.store(nullptr);

@@ -33,9 +33,10 @@ size_t calls(Call kind);
 // Address space that may be reserved in addition to the default. False when the system has something there.
 bool add_space(uintptr_t address, size_t size);
 
-// Where the default space begins, and how much it is. A 64-bit realm placed freely has its table
-// at the beginning.
+// Where the default space begins, and how much it is. There begins a 64-bit realm placed freely, which has its table at
+// table_start().
 uintptr_t space_start();
+uintptr_t table_start();
 size_t space_size();
 
 // Makes a range of the space somebody else's.

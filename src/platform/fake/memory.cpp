@@ -14,13 +14,16 @@ namespace {
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
-// Where a 64-bit realm wants its table; it begins 16 GiB further on. ThreadSanitizer allows no such
-// address.
+// Where a 64-bit realm wants its table, and itself. ThreadSanitizer allows no such address.
 constexpr bool kChosenPlace = k64Bit && !RH_SHADOW_SANITIZER;
-constexpr uintptr_t kPlace = kChosenPlace ? static_cast<uintptr_t>(16384 * kGiB) : 0;
-// And its notes of exact sizes 4 TiB after that.
-constexpr uintptr_t kNotes = kPlace + static_cast<uintptr_t>((16 + 4096) * kGiB * kChosenPlace);
-constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? 80 * kGiB : k64Bit ? 20 * kGiB : kGiB);
+constexpr uintptr_t at_gib(uint64_t gib) {
+  return kChosenPlace ? static_cast<uintptr_t>(gib * kGiB) : 0;
+}
+constexpr uintptr_t kTable = at_gib(16384);
+constexpr uintptr_t kPlace = kTable + at_gib(256 + 16);
+// And its notes of exact sizes 64 TiB after that.
+constexpr uintptr_t kNotes = kPlace + at_gib(65536);
+constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? 64 * kGiB : k64Bit ? 20 * kGiB : kGiB);
 
 constinit pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit Ranges g_spaces, g_reserved, g_committed, g_locked;
@@ -34,6 +37,12 @@ constinit bool g_loses_targets = false;
 
 void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
+void open_space(const char* without, uintptr_t start, size_t size) {
+  Range range = {start, start + size};
+  if (!system::take(&range)) broken(without, start, size);
+  g_spaces.add(range);
+}
+
 void open_default_space() {
   if (g_default.size() != 0) return;
   g_default = {kPlace, kPlace + kSpace};
@@ -41,10 +50,9 @@ void open_default_space() {
     broken("the system has no room for the default space", kPlace, kSpace);
   }
   g_spaces.add(g_default);
-  if (!kChosenPlace || !kExactSizes) return;
-  Range notes = {kNotes, kNotes + kSpace / kBlockAlign};
-  if (!system::take(&notes)) broken("the system has no room for the notes", kNotes, notes.size());
-  g_spaces.add(notes);
+  if (!kChosenPlace) return;
+  open_space("the system has no room for the table", kTable, kSpace / kUnitSize * 64);
+  if (kExactSizes) open_space("the system has no room for the notes", kNotes, kSpace / kBlockAlign);
 }
 
 bool limits_allow(const Ranges& ranges, size_t more, size_t most) {
@@ -81,6 +89,8 @@ bool add_space(uintptr_t address, size_t size) {
   g_spaces.add(range);
   return true;
 }
+
+uintptr_t table_start() { return kTable; }
 
 uintptr_t space_start() {
   Guard guard(g_mutex);
