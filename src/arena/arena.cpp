@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "arena/purge.h"
 #include "base/check.h"
 
 namespace rh {
@@ -14,6 +15,9 @@ SpanKind kind_of(const Span* span) { return span->kind.load(); }
 
 void set_kind(Span* span, SpanKind kind) { span->kind.store(kind); }
 
+// Where all is refused (pages locked in memory, sandboxes) little is tried for so long.
+constexpr uint64_t kRestMs = 5000;
+
 // Fresh memory is committed in steps that grow with the heap, so that small programs stay small and large ones
 // ask seldom.
 Units commit_step(size_t committed) {
@@ -21,17 +25,6 @@ Units commit_step(size_t committed) {
   constexpr size_t kMost = platform::kMostCommittedAhead;
   size_t step = committed / 8;
   return Units::holding(step < kLeast ? kLeast : step > kMost ? kMost : step);
-}
-
-SpanKind kind_after(platform::Purged purged) {
-  switch (purged) {
-  case platform::Purged::zero:
-    return SpanKind::free_clean;
-  case platform::Purged::uncommitted:
-    return SpanKind::free_bare;
-  default:
-    return SpanKind::free_dirty;
-  }
 }
 
 // Whether there are `units` from a multiple of `alignment` on.
@@ -77,6 +70,7 @@ Units Arena::beyond_peak() {
   // What no purge could avoid is the new mark.
   if (in_use_ > held_peak_) held_peak_ = in_use_;
   if (held < held_peak_ + slack) return {};
+  if (platform::now_ms() < patient_at_) return {};  // nothing goes back just now
   Units excess = held - held_peak_;
   return excess > dirty_.total() ? dirty_.total() : excess;
 }
@@ -104,6 +98,7 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer) {
   // What had the same size and alignment before leaves a hole that just fits.
   Span* span = find_fit(units, prefer);
   if (span != nullptr && !holds(span, units, alignment)) span = find_fit(room, prefer);
+  if (span == nullptr && rejoin()) span = find_fit(room, prefer);
   if (span != nullptr && room.count > span->units) room = Units{span->units};
   if (span == nullptr) span = grow(room);
   if (span != nullptr && kind_of(span) == SpanKind::free_bare) span = commit(span, room);
@@ -274,6 +269,12 @@ void Arena::insert(Span* span, SpanKind kind, uint32_t stamp) {
   if (kind == SpanKind::free_dirty) by_age_.push_back(span);
 }
 
+// The head of what lies before a span, if that is free.
+static Span* head_before(Span* span) {
+  Span* before = span - 1;
+  return kind_of(before) == SpanKind::free_tail ? before - before->units : before;
+}
+
 // Absorbs the free neighbours of `kind`; they leave their set. The age of the larger part prevails.
 Span* Arena::merge(Span* span, SpanKind kind, uint32_t* stamp) {
   Span* after = span + span->units;
@@ -283,8 +284,7 @@ Span* Arena::merge(Span* span, SpanKind kind, uint32_t* stamp) {
     span->units += after->units;
   }
   if (span == g_realm.first()) return span;
-  Span* before = span - 1;
-  if (kind_of(before) == SpanKind::free_tail) before -= before->units;
+  Span* before = head_before(span);
   if (kind_of(before) != kind) return span;
   remove(before);
   if (before->units > span->units) *stamp = before->stamp;
@@ -302,17 +302,42 @@ void Arena::remove(Span* span) {
   set_kind(span, SpanKind::none);
 }
 
+// Makes a clean neighbour of a dirty span dirty, and thereby one with it.
+bool Arena::absorb(Span* neighbour, uint32_t stamp) {
+  if (!g_realm.contains(neighbour) || kind_of(neighbour) != SpanKind::free_clean) return false;
+  remove(neighbour);
+  insert(neighbour, SpanKind::free_dirty, stamp);
+  return true;
+}
+
+// What went back around pages that did not is in pieces. Where none of these is long enough they are one again, as they
+// were before. False when there are none.
+bool Arena::rejoin() {
+  if (!in_pieces_) return false;
+  in_pieces_ = false;
+  size_t count = 0;
+  for (Span* span = by_age_.first(); span != nullptr; span = span->next) ++count;
+  for (; count != 0; --count) {
+    Span* span = by_age_.pop_front();
+    by_age_.push_back(span);
+    while (absorb(span + span->units, span->stamp)) {
+    }
+    while (span != g_realm.first() && absorb(head_before(span), span->stamp)) span = by_age_.last();
+  }
+  note_dirty();
+  return true;
+}
+
 // Whether the thread that is returning memory was stopped or terminated in the middle.
 bool Arena::lost_purger(ThreadToken token) const {
   if (busy_.load() == nullptr || purger_ == token) return false;
   return platform::others_are_gone() || platform::thread_is_gone(purger_);
 }
 
-// Nobody knows how much of it was returned.
 void Arena::take_from_purger() {
   Span* span = busy_.load();
   if (platform::commit(g_realm.address(span), Units{span->units}.bytes())) {
-    put_back(SpanKind::free_dirty);
+    put_back_whole();
   } else {
     busy_.store(nullptr);
   }
@@ -345,23 +370,24 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token) {
   if (!torn() && lost_purger(token)) take_from_purger();
   if (busy_.load() != nullptr || torn()) return 0;  // someone else is at it
   purger_ = token;
-  while (returned < most) {
+  uint64_t now = platform::now_ms();
+  unsigned patience = now < patient_at_ ? 1 : Purge::kPatience;
+  // What is refused counts as just freed.
+  for (Units refused; returned < most && refused < dirty_.total() && patience != 0;) {
     // Read under the lock: what others free meanwhile is not older than that.
     Span* span = oldest(platform::now_ms(), age_ms);
     if (span == nullptr) break;
-    span = take_out(span, most - returned);
-    busy_.store(span);
-    Units length{span->units};
+    busy_.store(take_out(span, most - returned));
+    Purge purge(busy_);
     lock_.release();
-    SpanKind kind = kind_after(platform::purge(g_realm.address(span), length.bytes()));
+    purge.run(&patience);
     lock_.acquire(token);
-    // A signal handler forked meanwhile, and this is the child: it was taken back.
-    if (busy_.load() != span) break;
-    put_back(kind);
-    // Locked into memory: nothing more will come back, and what was tried counts as just freed.
-    if (kind == SpanKind::free_dirty) break;
-    returned += length;
+    if (!purge.is_wanted()) break;
+    put_back(purge);
+    returned += purge.returned();
+    refused += purge.refused();
   }
+  if (patience == 0 && now >= patient_at_) patient_at_ = now + kRestMs;
   returned_.add(returned.bytes());
   return returned.bytes();
 }
@@ -441,28 +467,35 @@ Span* Arena::take_out(Span* span, Units most) {
   return span;
 }
 
-// The busy span is free again, a plain one: nothing tells of the purge where it becomes one with its neighbours.
-void Arena::put_back(SpanKind kind) {
+// The busy span is free again, in plain spans: nothing tells of the purge where they become one with their neighbours.
+void Arena::put_back(const Purge& purge) {
   Span* span = busy_.load();
+  uint32_t now = static_cast<uint32_t>(platform::now_ms());
   set_kind(span, SpanKind::none);
-  insert(span, kind, static_cast<uint32_t>(platform::now_ms()));
+  purge.each_part([this, span, now](Units offset, Units length, SpanKind kind) {
+    Span* part = span + offset.count;
+    part->units = static_cast<uint32_t>(length.count);
+    insert(part, kind, now);
+  });
   busy_.store(nullptr);
+  if (purge.returned() > Units{} && purge.refused() > Units{}) in_pieces_ = true;
   note_dirty();
   note_committed();
 }
 
+// Nobody knows how much of it was returned.
+void Arena::put_back_whole() { put_back(Purge(busy_)); }
+
 void Arena::after_fork_in_child() {
-  if (busy_.load() != nullptr) put_back(SpanKind::free_dirty);
+  if (busy_.load() != nullptr) put_back_whole();
 }
 
 void Arena::give_up_free() {
-  Span* end = g_realm.first() + g_realm.count();
-  for (Span* span = g_realm.first(); span < end; ++span) {
+  g_realm.each_span([](Span* span) {
     SpanKind kind = kind_of(span);
-    if (is_free(kind) || kind == SpanKind::free_tail || kind == SpanKind::busy) {
+    if (is_free(kind) || kind == SpanKind::free_tail || kind == SpanKind::busy)
       set_kind(span, SpanKind::none);
-    }
-  }
+  });
   dirty_ = clean_ = bare_ = {};
   by_age_ = {};
   busy_.store(nullptr);

@@ -18,6 +18,8 @@ enum class Prefer : uint8_t {
   zero,  // memory that reads as zero, if that is to be had without growing
 };
 
+class Purge;
+
 class Arena {
  public:
   constexpr Arena() = default;
@@ -84,7 +86,10 @@ class Arena {
   void note_dirty();
   Units beyond_peak();
   Span* take_out(Span* span, Units most);
-  void put_back(SpanKind kind);
+  void put_back(const Purge& purge);
+  void put_back_whole();
+  bool absorb(Span* neighbour, uint32_t stamp);
+  bool rejoin();
   bool wait_for_purge(ThreadToken token);
   bool lost_purger(ThreadToken token) const;
   void take_from_purger();
@@ -97,9 +102,11 @@ class Arena {
   SpanSet dirty_;
   SpanSet clean_;
   SpanSet bare_;
-  SpanList by_age_;         // dirty spans, oldest first
-  Word<Span*> busy_;        // in no set: being returned to the OS
-  ThreadToken purger_ = 0;  // by this thread
+  SpanList by_age_;          // dirty spans, oldest first
+  Word<Span*> busy_;         // in no set: being returned to the OS
+  ThreadToken purger_ = 0;   // by this thread
+  uint64_t patient_at_ = 0;  // until then one refusal ends a purge
+  bool in_pieces_ = false;   // there may be dirty spans between clean ones that a purge made of one
   Units in_use_;
   Units held_peak_;  // of in use and dirty together
   Counter in_use_bytes_, in_use_peak_, dirty_bytes_, returned_, spans_taken_;

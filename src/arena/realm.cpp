@@ -25,8 +25,9 @@ static_assert(kPieceGrain / kBlockAlign % platform::kReserveGrain == 0, "and so 
 constexpr size_t kFirstPiece = k64Bit ? 64 * kMiB : 4 * kMiB;
 constexpr size_t kLargestPiece = k64Bit ? 1024 * kMiB : 16 * kMiB;
 
-constexpr uint64_t kDefaultWindow = uint64_t{4} << 40;
-constexpr uint64_t kWholeWindow = uint64_t{64} << 30;
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+constexpr uint64_t kTiB = uint64_t{1} << 40;
+constexpr uint64_t kWholeWindow = 64 * kGiB;
 
 constexpr size_t table_bytes(uintptr_t heap_bytes) {
   return align_up((heap_bytes >> kUnitShift) * sizeof(Span), kPageSize);
@@ -59,8 +60,9 @@ void SideTable::unreserve(size_t to_bytes) {
   end_ = end;
 }
 
-bool SideTable::renew() {
+bool SideTable::renew(size_t bytes) {
   renews_ = true;
+  frontier_ = start_ + bytes;
   return frontier_ == end_ || platform::renew(frontier_, end_ - frontier_);
 }
 
@@ -112,6 +114,19 @@ bool Realm::covers(const void* pointer) const {
     if (address >= stretch.start.load() && address < stretch.end.load()) return true;
   }
   return false;
+}
+
+Realm::Run Realm::run_from(const Span* span) const {
+  uintptr_t from = address(span), limit = base() + span_.load();
+  uintptr_t first = limit, end = limit;
+  for (size_t index = 0, count = stretch_count_.load_acquire(); index < count; ++index) {
+    uintptr_t start = stretches_[index].start.load(), behind = stretches_[index].end.load();
+    if (start < from) start = from;
+    if (start >= behind || start >= first) continue;
+    first = start;
+    end = behind < limit ? behind : limit;
+  }
+  return {spans() + ((first - base()) >> kUnitShift), spans() + ((end - base()) >> kUnitShift)};
 }
 
 // The entry that a piece goes into; null when there is none left. Systems fill their space from below or from above: on
@@ -176,12 +191,12 @@ void Realm::go_back_to(const RealmCopy& copy) {
     frontier_ = reserved_end_;
   }
   if constexpr (!k64Bit) return;
-  // The last page of descriptors is committed and holds more than there are units.
-  Span* behind = spans() + count();
-  size_t left = (table_.committed() - count() * sizeof(Span));
-  __builtin_memset(static_cast<void*>(behind), 0, left);
+  // The last page of descriptors holds more than there are units.
+  size_t used = span_.load(), descriptors = table_bytes(used);
+  __builtin_memset(static_cast<void*>(spans() + count()), 0, descriptors - count() * sizeof(Span));
   // Without fresh tables there is no fresh memory either.
-  if (!table_.renew() || !notes_.renew()) window_end_ = frontier_ = reserved_end_;
+  if (!table_.renew(descriptors) || !notes_.renew(note_bytes(used)))
+    window_end_ = frontier_ = reserved_end_;
 }
 
 // Commits from the frontier: as much as wanted, or as little as will do where the OS is short.
@@ -216,6 +231,8 @@ bool Realm::reserve_more(size_t least) {
 
 void Realm::release_notes_of(uintptr_t, uintptr_t) {}
 
+size_t Realm::side_tables() const { return table_bytes(committed_) + note_bytes(committed_); }
+
 bool Realm::open() {
   opened_ = true;
   bool placed = wanted_.place != Window::Place::anywhere && open_window();
@@ -238,15 +255,18 @@ bool Realm::open_anywhere() {
   return false;
 }
 
-// A window at a random place far from where the OS puts images, stacks and mappings, nothing of it reserved yet.
+// A window at a random place far from where the OS puts images, stacks and mappings, nothing of it reserved yet. It is
+// longer than any heap: others may take what lies before it.
 bool Realm::open_sparse() {
-  constexpr uint64_t kLowest = uint64_t{16} << 40;
-  constexpr uint64_t kPlaces = 1024;  // 32 GiB apart: up to 48 TiB, within 47 bits
-  uint64_t size = wanted_.size != 0 ? align_up(wanted_.size, kPieceGrain) : kDefaultWindow;
+  constexpr uint64_t kLowest = 16 * kTiB, kApart = 32 * kGiB;
+  constexpr uint64_t kPlaces = 1024;  // up to 48 TiB, and their windows within 47 bits
+  // Two realms of a process begin and have their tables at different places, whatever the numbers are.
+  constexpr uint64_t kTableRoom = align_up(table_bytes(kMostWindow), kApart) + kApart / 2;
+  uint64_t size = wanted_.size != 0 ? align_up(wanted_.size, kPieceGrain) : kMostWindow;
   uint64_t random = platform::random_seed();
   for (int attempt = 0; attempt < 8; ++attempt, random = mix(random)) {
-    uintptr_t table = kLowest + (random % kPlaces) * (uint64_t{32} << 30);
-    base_.store(table + align_up(table_bytes(size), kLargestPiece));
+    uintptr_t table = kLowest + (random % kPlaces) * kApart;
+    base_.store(table + kTableRoom);
     window_end_ = base() + size;
     set_tables(table, table, window_end_, window_end_);
     frontier_ = reserved_end_ = base();
@@ -323,11 +343,14 @@ bool Realm::open_window() {
   return false;
 }
 
-// Appends to the window. What someone else has settled on is stepped over: it stays without descriptors.
+// Appends to the window. What someone else has settled on is stepped over, in steps that grow with it: its descriptors
+// can be read, and say nothing.
 bool Realm::reserve_piece(size_t size) {
   if (whole_) return false;
-  uintptr_t at = reserved_end_;
-  for (; at + size <= window_end_; at += kFirstPiece) {
+  uintptr_t step = kFirstPiece;
+  for (uintptr_t at = reserved_end_; at + size <= window_end_; at += step) {
+    step = align_up((at - reserved_end_) / 8, kFirstPiece);
+    if (step == 0) step = kFirstPiece;
     if (!may_take(at, size)) return false;
     Reserve result = platform::reserve_at(at, size);
     if (result == Reserve::refused) return false;
@@ -362,6 +385,8 @@ bool Realm::open() {
   opened_ = true;
   return true;
 }
+
+size_t Realm::side_tables() const { return table_.committed() + piece_notes_bytes_; }
 
 bool Realm::commit_tables_to(uintptr_t) { return true; }
 

@@ -13,6 +13,9 @@
 
 namespace rh {
 
+// On 64-bit, where it lies anywhere, that is the default too.
+inline constexpr uint64_t kMostWindow = uint64_t{64} << 40;
+
 // Where the window lies and how large it may grow; to be set before first use.
 struct Window {
   enum class Place { anywhere, low, image, address };
@@ -32,8 +35,9 @@ class SideTable {
   bool commit_to(size_t bytes);
   // Takes back what reserve_to got last.
   void unreserve(size_t to_bytes);
-  // Another thread may have extended it without the caller's knowing: what lies behind is renewed, now and from now on.
-  bool renew();
+  // Another thread may have extended it without the caller's knowing: what lies behind the first `bytes` is renewed, now
+  // and from now on.
+  bool renew(size_t bytes);
   void release();
   size_t reserved() const { return end_ - start_; }
   size_t committed() const { return frontier_ - start_; }
@@ -138,13 +142,27 @@ class Realm {
   size_t reserved() const { return reserved_; }
   size_t committed() const { return committed_; }
   // What the descriptors and the notes take.
-  size_t side_tables() const {
-    return table_.committed() + notes_.committed() + piece_notes_bytes_;
-  }
+  size_t side_tables() const;
 
-  // All descriptors that may be in use, in address order.
+  // All descriptors that can be read, in address order.
   Span* first() const { return spans(); }
   size_t count() const { return span_.load() >> kUnitShift; }
+
+  // Those that may be in use lie in runs, one for each stretch of memory that was taken. Between them there may be more than
+  // anyone can look at: address space that is somebody else's.
+  struct Run {
+    Span *first, *end;
+    bool empty() const { return first == end; }
+  };
+  // What is left from `span` on of the run it lies in, or the next; an empty one when there is none.
+  Run run_from(const Span* span) const;
+
+  template <typename Visit>
+  void each_span(Visit visit) const {
+    for (Run run = run_from(first()); !run.empty(); run = run_from(run.end)) {
+      for (Span* span = run.first; span < run.end; ++span) visit(span);
+    }
+  }
 
  private:
   struct Stretch {

@@ -80,7 +80,7 @@ bool apply_window() { return g_realm.set_window(g_window); }
 
 bool set_window(const char* value) {
   constexpr uint64_t kLeast = uint64_t{16} << 20;
-  constexpr uint64_t kMost = uint64_t{16} << 40;
+  constexpr uint64_t kMost = kMostWindow;
   uint64_t size = 0;
   if (!k64Bit || !parse_size(value, &size) || size < kLeast || size > kMost) return false;
   g_window.size = size;
@@ -117,7 +117,7 @@ constexpr Option kOptions[] = {
     {"verbose", "0 or 1", [](const char* value) { return set_switch(value, &g_verbose); }, true},
     {"layers", "both, crt, heap or none", set_layers, false},
     {"decay_ms", "0 to 600000", set_decay, true},
-    {"window", k64Bit ? "16M to 16T" : "nothing in a 32-bit process", set_window, false},
+    {"window", k64Bit ? "16M to 64T" : "nothing in a 32-bit process", set_window, false},
     {"window_at",
      k64Bit ? "low, image or an address that is a multiple of 16 KiB (with a window of at most 4G)"
             : "nothing in a 32-bit process",

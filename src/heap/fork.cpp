@@ -46,12 +46,6 @@ void for_each_heap(Visit visit) {
   for (Heap* heap = registry::shared_heaps(); heap != nullptr; heap = heap->next) visit(heap);
 }
 
-template <typename Visit>
-void for_each_span(Visit visit) {
-  Span* end = g_realm.first() + g_realm.count();
-  for (Span* span = g_realm.first(); span < end; ++span) visit(span);
-}
-
 // ---- before -------------------------------------------------------------------------------------
 
 // Its own heap's lock nobody waits for.
@@ -101,7 +95,7 @@ void note_free_lists() {
   bool wanted = false;
   for_each_heap([&wanted](const Heap* heap) { wanted |= wants_notes(heap); });
   if (!wanted) return;
-  for_each_span([](Span* span) {
+  g_realm.each_span([](Span* span) {
     if (span->kind.load() != SpanKind::slab) return;
     const Heap* owner = owner_of(span);
     if (owner != nullptr && wants_notes(owner)) note_free_list(span);
@@ -165,7 +159,7 @@ void give_up_missed(bool broken, ThreadToken token) {
   }
   bool with_arena = !g_fork.in_arena && (broken || !g_fork.holds_arena);
   if (with_arena) g_realm.go_back_to(g_fork.realm);
-  for_each_span([with_arena](Span* span) { give_up_span(span, with_arena); });
+  g_realm.each_span([with_arena](Span* span) { give_up_span(span, with_arena); });
   if (with_arena) g_arena.start_over();
   if (Heap* own = own_heap_if_any()) forget_outgoing_to_given_up(own);
   for_each_heap([](Heap* heap) {
@@ -267,7 +261,7 @@ void after_in_child() {
 void restore(Heap* heap) {
   if (heap->fork_state != ForkState::to_restore) return;
   heap->fork_state = ForkState::whole;
-  for_each_span([heap](Span* span) {
+  g_realm.each_span([heap](Span* span) {
     if (span->kind.load() == SpanKind::slab && owner_of(span) == heap) restore_free_list(span);
   });
 }

@@ -140,11 +140,11 @@ void* next_block(Heap* heap, const void* block) {
   LockGuard guard(heap->lock);
   if (torn()) return nullptr;
   Span* span = block == nullptr ? g_realm.first() : slab::head(g_realm.span_of(block));
-  for (Span* end = g_realm.first() + g_realm.count(); span != end; ++span) {
-    if (is_of(heap, span)) {
+  for (Realm::Run run = g_realm.run_from(span); !run.empty(); run = g_realm.run_from(run.end)) {
+    for (span = run.first; span < run.end; ++span, block = nullptr) {
+      if (!is_of(heap, span)) continue;
       if (void* next = first_live(span, block)) return next;
     }
-    block = nullptr;
   }
   return nullptr;
 }

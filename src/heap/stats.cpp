@@ -22,8 +22,10 @@ void add_slab(Figures* figures, const Span* slab) {
 Span* add_some_spans(Figures* figures, Span* span) {
   constexpr size_t kAtOnce = 512;
   LockGuard guard(g_arena.lock());
-  Span* end = g_realm.first() + g_realm.count();
-  for (size_t looked_at = 0; span < end && looked_at < kAtOnce; ++span, ++looked_at) {
+  Realm::Run run = g_realm.run_from(span);
+  if (run.empty()) return nullptr;
+  span = run.first;
+  for (size_t looked_at = 0; span < run.end && looked_at < kAtOnce; ++span, ++looked_at) {
     SpanKind kind = span->kind.load_acquire();
     if (kind == SpanKind::slab) add_slab(figures, span);
     if (kind == SpanKind::large) {
@@ -33,7 +35,7 @@ Span* add_some_spans(Figures* figures, Span* span) {
     bool whole = kind == SpanKind::slab || kind == SpanKind::large || is_free(kind);
     if (whole && span->units > 1) span += span->units - 1;
   }
-  return span < end ? span : nullptr;
+  return span;
 }
 
 // Others allocate meanwhile: nobody waits for the whole walk.

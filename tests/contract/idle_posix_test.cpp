@@ -1,8 +1,11 @@
-// The thread that returns memory beside fork and signals.
+// Memory that goes back beside fork and signals, and around pages that may not.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 
 #include "idle.h"
 #include "support/process.h"
@@ -46,6 +49,37 @@ SCENARIO(helper_takes_no_signals) {
   sigprocmask(SIG_UNBLOCK, &one, nullptr);
   NEED(handled_in == getpid());
   return 0;
+}
+
+// Who frees a block that has pages locked in memory keeps these, and little else.
+int check_locked(std::initializer_list<std::size_t> places) {
+  constexpr std::size_t kSize = 128 * MiB;
+  constexpr std::size_t kPage = 4096;
+  const std::size_t before = resident();
+  auto* block = static_cast<char*>(malloc(kSize));
+  NEED(block);
+  std::memset(block, 1, kSize);
+  for (const std::size_t place : places) {
+    NEED(mlock(block + place * (kSize / kPage - 1) / 4 * kPage, kPage) == 0);
+  }
+  NEED(resident() >= before + kSize);
+  free(block);
+  NEED(eventually(kAllowed, [&] { return resident() < before + 2 * MiB; }), "%zu MiB stay",
+       (resident() - before) / MiB);
+  return 0;
+}
+
+SCENARIO(locked_at_the_start) { return check_locked({0}); }
+SCENARIO(locked_in_the_middle) { return check_locked({2}); }
+SCENARIO(locked_at_the_end) { return check_locked({4}); }
+SCENARIO(locked_in_several_places) { return check_locked({0, 1, 3, 4}); }
+
+TEST(Idle, LockedPagesKeepLittleElse) {
+  static char probe = 1;
+  if (mlock(&probe, 1) != 0) GTEST_SKIP() << "no page may be locked here";
+  munlock(&probe, 1);
+  expect_scenarios({"locked_at_the_start", "locked_in_the_middle", "locked_at_the_end",
+                    "locked_in_several_places"});
 }
 
 TEST(Idle, ForkAndSignalsReachOnlyTheProgram) {

@@ -1,9 +1,15 @@
-// No mappings left: a limit of Linux that no other test reaches.
+// No mappings left, or no room to grow into: limits of Linux that no other test reaches.
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <thread>
+#include <vector>
 
 #include "support/chain.h"
 #include "support/pattern.h"
@@ -56,6 +62,62 @@ TEST(LimitsOnce, NoMappingsLeft) {
   const Outcome outcome = run("no_mappings_left");
   if (outcome.code == 77) GTEST_SKIP() << "vm.max_map_count is too high to be reached";
   EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
+}
+
+// Where the mappings end that follow the one a block lies in without a gap.
+std::uintptr_t end_of_mappings(const void* block) {
+  std::FILE* maps = std::fopen("/proc/self/maps", "r");
+  NEED(maps);
+  std::uintptr_t start, end, found = 0;
+  char line[4096];
+  while (std::fgets(line, sizeof line, maps)) {
+    NEED(std::sscanf(line, "%zx-%zx", &start, &end) == 2);
+    const auto address = reinterpret_cast<std::uintptr_t>(block);
+    if ((start <= address && address < end) || start == found) found = end;
+  }
+  std::fclose(maps);
+  return found;
+}
+
+// With 4 TiB, or what there is room for.
+void settle_behind(const void* block) {
+  void* place = reinterpret_cast<void*>(end_of_mappings(block));
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  for (std::uint64_t size = std::uint64_t{4} << 40; size >= MiB; size /= 2) {
+    if (mmap(place, static_cast<std::size_t>(size), PROT_NONE, kFlags, -1, 0) != MAP_FAILED) return;
+  }
+}
+
+// Somebody takes the addresses that the heap would have grown into, again and again.
+SCENARIO(nothing_free_behind) {
+  std::vector<char*> blocks{static_cast<char*>(malloc(100))};
+  for (int round = 0; round < 3; ++round) {
+    settle_behind(blocks.back());
+    constexpr std::size_t kSize = 1024 * MiB;
+    blocks.push_back(static_cast<char*>(malloc(kSize)));
+    NEED(blocks.back(), "round %d", round);
+    blocks.back()[0] = blocks.back()[kSize - 1] = 1;
+    NEED(malloc_usable_size(blocks.back()) >= kSize);
+  }
+  // What looks at all memory does not look at what is between.
+  const std::size_t before = resident();
+  std::thread([] {
+    const pid_t child = fork();
+    if (child == 0) {
+      free(malloc(100));
+      _exit(0);
+    }
+    NEED(await(child, 20) == 0);
+  }).join();
+  NEED(mallinfo2().uordblks + mallinfo2().hblkhd >= 3 * 1024 * MiB);
+  NEED(resident() < before + 64 * MiB, "%zu MiB more", (resident() - before) / MiB);
+  for (char* block : blocks) free(block);
+  return 0;
+}
+
+TEST(LimitsOnce, NothingFreeBehind) {
+  if (narrow) GTEST_SKIP() << "there is no such room in 32 bits";
+  EXPECT_SCENARIO("nothing_free_behind");
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ class Player {
     case 5:
       return check();
     case 6:
+      return lock_or_unlock();
     case 7:
     case 8:
     case 9:
@@ -130,6 +131,14 @@ class Player {
     if (span->zero)
       FUZZ_EXPECT(pages::are_zero(start(span) + Units{before}.bytes(), Units{to - before}.bytes()));
     mark(span);
+  }
+
+  void lock_or_unlock() {
+    Span* span = some();
+    if (span == nullptr) return;
+    uintptr_t page = start(span) + input_.below(span->units) * kUnitSize;
+    if (input_.below(2) == 0) return fake::unlock_pages(page, Units{span->units}.bytes());
+    fake::lock_pages(page, platform::kPageSize);
   }
 
   void purge() {

@@ -187,6 +187,27 @@ const Program kPurge = {free_all_there_is,
                          purge},
                         check_all};
 
+// As above, with a page that stays where it is.
+void free_all_with_a_locked_page() {
+  registry::loaded();
+  play(0, [] {
+    take(0, kLarge);
+    uintptr_t page = align_up(address_of(slots[0].block) + kLarge / 2, platform::kPageSize);
+    fake::lock_pages(page, platform::kPageSize);
+    drop(0);
+  });
+  fake::limit_committed(fake::committed_bytes());
+}
+
+const Program kRefusedPurge = {free_all_with_a_locked_page,
+                               {[] {
+                                  take(0, kLarge);
+                                  drop(0);
+                                  take(1, kLarge);
+                                },
+                                purge},
+                               check_all};
+
 const Program kPurges = {free_all_there_is,
                          {[] {
                             take(0, kLarge / 2);
@@ -273,6 +294,8 @@ TEST(Model, ForkBesideAllocationAndFrees) { expect_good(kFork, 1); }
 TEST(Model, ForkBesideAdoption) { expect_good(kForkAndAdoption, 2); }
 
 TEST(Model, WhatIsBeingPurgedCanBeHad) { expect_good(kPurge, 3); }
+
+TEST(Model, WhatIsRefusedWhileBeingPurgedCanBeHad) { expect_good(kRefusedPurge, 2); }
 
 TEST(Model, TwoPurgeWhileOneAllocates) { expect_good(kPurges, 2); }
 

@@ -33,9 +33,10 @@ size_t calls(Call kind);
 // Address space that may be reserved in addition to the default. False when the system has something there.
 bool add_space(uintptr_t address, size_t size);
 
-// Where the default space begins, and how much it is. A 64-bit realm placed freely has its table
-// at the beginning.
+// Where the default space begins, and how much it is. There begins a 64-bit realm placed freely, which has its table at
+// table_start().
 uintptr_t space_start();
+uintptr_t table_start();
 size_t space_size();
 
 // Makes a range of the space somebody else's.
@@ -48,6 +49,11 @@ void limit_reserved(size_t bytes);
 size_t committed_bytes();
 size_t reserved_bytes();
 bool is_committed(uintptr_t address, size_t size);
+
+// Locks pages in memory, as mlock does, or unlocks them. A purge ends at the first that is locked, and so does a
+// replacement by zeros; what lies before it has gone by then. Where purges uncommit, they unlock.
+void lock_pages(uintptr_t address, size_t size);
+void unlock_pages(uintptr_t address, size_t size);
 
 // Called in the middle of each purge, by the thread that purges.
 void on_purge(void (*hook)());

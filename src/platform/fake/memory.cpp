@@ -14,16 +14,19 @@ namespace {
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
-// Where a 64-bit realm wants its table; it begins 16 GiB further on. ThreadSanitizer allows no such
-// address.
+// Where a 64-bit realm wants its table, and itself. ThreadSanitizer allows no such address.
 constexpr bool kChosenPlace = k64Bit && !RH_SHADOW_SANITIZER;
-constexpr uintptr_t kPlace = kChosenPlace ? static_cast<uintptr_t>(16384 * kGiB) : 0;
-// And its notes of exact sizes 4 TiB after that.
-constexpr uintptr_t kNotes = kPlace + static_cast<uintptr_t>((16 + 4096) * kGiB * kChosenPlace);
-constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? 80 * kGiB : k64Bit ? 20 * kGiB : kGiB);
+constexpr uintptr_t at_gib(uint64_t gib) {
+  return kChosenPlace ? static_cast<uintptr_t>(gib * kGiB) : 0;
+}
+constexpr uintptr_t kTable = at_gib(16384);
+constexpr uintptr_t kPlace = kTable + at_gib(256 + 16);
+// And its notes of exact sizes 64 TiB after that.
+constexpr uintptr_t kNotes = kPlace + at_gib(65536);
+constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? 64 * kGiB : k64Bit ? 20 * kGiB : kGiB);
 
 constinit pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
-constinit Ranges g_spaces, g_reserved, g_committed;
+constinit Ranges g_spaces, g_reserved, g_committed, g_locked;
 constinit Range g_default;
 constinit size_t g_committed_most = SIZE_MAX, g_reserved_most = SIZE_MAX;
 constinit bool g_freely = kChosenPlace;
@@ -34,6 +37,12 @@ constinit bool g_loses_targets = false;
 
 void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
+void open_space(const char* without, uintptr_t start, size_t size) {
+  Range range = {start, start + size};
+  if (!system::take(&range)) broken(without, start, size);
+  g_spaces.add(range);
+}
+
 void open_default_space() {
   if (g_default.size() != 0) return;
   g_default = {kPlace, kPlace + kSpace};
@@ -41,14 +50,21 @@ void open_default_space() {
     broken("the system has no room for the default space", kPlace, kSpace);
   }
   g_spaces.add(g_default);
-  if (!kChosenPlace || !kExactSizes) return;
-  Range notes = {kNotes, kNotes + kSpace / kBlockAlign};
-  if (!system::take(&notes)) broken("the system has no room for the notes", kNotes, notes.size());
-  g_spaces.add(notes);
+  if (!kChosenPlace) return;
+  open_space("the system has no room for the table", kTable, kSpace / kUnitSize * 64);
+  if (kExactSizes) open_space("the system has no room for the notes", kNotes, kSpace / kBlockAlign);
 }
 
 bool limits_allow(const Ranges& ranges, size_t more, size_t most) {
   return more <= most && ranges.bytes() <= most - more;
+}
+
+// What was there is gone.
+void uncommit(Range range) {
+  g_committed.remove(range);
+  g_locked.remove(range);
+  if (!system::close(range))
+    broken("the system would not replace a mapping", range.start, range.size());
 }
 
 // The highest place for it in a space, 0 when there is none: systems fill theirs from above too.
@@ -73,6 +89,8 @@ bool add_space(uintptr_t address, size_t size) {
   g_spaces.add(range);
   return true;
 }
+
+uintptr_t table_start() { return kTable; }
 
 uintptr_t space_start() {
   Guard guard(g_mutex);
@@ -104,6 +122,18 @@ size_t reserved_bytes() {
 bool is_committed(uintptr_t address, size_t size) {
   Guard guard(g_mutex);
   return g_committed.covers({address, address + size});
+}
+
+void lock_pages(uintptr_t address, size_t size) {
+  Range range = checked_range("what is locked is whole pages", address, size);
+  Guard guard(g_mutex);
+  if (!g_committed.covers(range)) broken("lock of what is not committed", address, size);
+  g_locked.add_merged(range);
+}
+
+void unlock_pages(uintptr_t address, size_t size) {
+  Guard guard(g_mutex);
+  g_locked.remove({address, address + size});
 }
 
 void on_purge(void (*hook)()) { g_purge_hook = hook; }
@@ -149,8 +179,7 @@ void release(uintptr_t address, size_t size) {
   Guard guard(g_mutex);
   if (!g_reserved.remove_exact(range))
     broken("release of what is no whole reservation", address, size);
-  g_committed.remove(range);
-  if (!system::close(range)) broken("the system would not replace a mapping", address, size);
+  uncommit(range);
 }
 
 bool commit(uintptr_t address, size_t size) {
@@ -183,6 +212,16 @@ void spoil(uintptr_t address, size_t size) {
   }
 }
 
+// As kernels do, from mapping to mapping: false at the first that is locked.
+bool clear_to_locked(Range range) {
+  Guard guard(g_mutex);
+  size_t locked = g_locked.first_behind(range.start);
+  if (locked == g_locked.count() || g_locked[locked].start >= range.end)
+    return system::clear(range);
+  if (range.start < g_locked[locked].start) system::clear({range.start, g_locked[locked].start});
+  return false;
+}
+
 }  // namespace
 
 Purged purge(uintptr_t address, size_t size) {
@@ -194,17 +233,16 @@ Purged purge(uintptr_t address, size_t size) {
     return Purged::kept;
   }
   Range range = {address, address + size};
-  if (!g_purge_uncommits) return system::clear(range) ? Purged::zero : Purged::kept;
+  if (!g_purge_uncommits) return clear_to_locked(range) ? Purged::zero : Purged::kept;
   Guard guard(g_mutex);
-  g_committed.remove(range);
-  if (!system::close(range)) broken("the system would not replace a mapping", address, size);
+  uncommit(range);
   return Purged::uncommitted;
 }
 
 bool replace_by_zeros(uintptr_t address, size_t size) {
   count_os_call(OsCall::purge);
   check_committed("zeroing of what is not committed", address, size);
-  if (!g_purge_uncommits && !fails(Call::purge)) return system::clear({address, address + size});
+  if (!g_purge_uncommits && !fails(Call::purge)) return clear_to_locked({address, address + size});
   spoil(address, size);
   return false;
 }
@@ -217,9 +255,7 @@ Moved move_pages(uintptr_t from, uintptr_t to, size_t size) {
   if (fails(Call::move)) {
     if (!g_loses_targets) return Moved::refused;
     Guard guard(g_mutex);
-    Range target = {to, to + size};
-    g_committed.remove(target);
-    if (!system::close(target)) broken("the system would not replace a mapping", to, size);
+    uncommit({to, to + size});
     return Moved::lost;
   }
   __builtin_memcpy(pointer_to(to), pointer_to(from), size);
@@ -232,6 +268,7 @@ bool renew(uintptr_t address, size_t size) {
   Guard guard(g_mutex);
   if (!g_spaces.covers(range)) broken("renewal outside the spaces", address, size);
   g_committed.remove(range);
+  g_locked.remove(range);
   if (!g_reserved.covers(range)) g_reserved.add_merged(range);
   return system::close(range);
 }

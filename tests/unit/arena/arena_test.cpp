@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "platform/fake/fake.h"
@@ -430,7 +431,6 @@ TEST(Arena, MemoryThatWillNotGoBackCountsAsJustFreed) {
   fake::advance(90);
   fake::fail_all(fake::Call::purge, true);
   EXPECT_EQ(arena.purge(100), 0u);
-  EXPECT_EQ(fake::calls(fake::Call::purge), 1u);
   EXPECT_EQ(arena.dirty_bytes(), Units{8}.bytes());
   EXPECT_EQ(arena.figures().returned, 0u);
   expect_conserved(arena);
@@ -485,6 +485,172 @@ TEST(Arena, AChildsThreadThatWasReturningMemoryGoesOn) {
   expect_conserved(arena);
 }
 
+// ---- pages locked in memory ---------------------------------------------------------------------
+
+size_t purges() { return fake::calls(fake::Call::purge); }
+
+void lock_page(const Span* span, size_t page) {
+  fake::lock_pages(address(span) + page * platform::kPageSize, platform::kPageSize);
+}
+
+constexpr Units kLong{4096};
+constexpr size_t kPagesOfLong = kLong.bytes() / platform::kPageSize;
+
+TEST(Arena, ALockedPageKeepsItsUnitAlone) {
+  Arena arena;
+  for (size_t page :
+       {size_t{0}, size_t{5}, kPagesOfLong / 2 - 1, kPagesOfLong / 2, kPagesOfLong - 1}) {
+    Span* span = arena.allocate(kLong);
+    arena.allocate({1});
+    uintptr_t unit = align_down(address(span) + page * platform::kPageSize, kUnitSize);
+    pages::mark(unit, kUnitSize, 1);
+    lock_page(span, page);
+    arena.free(span);
+    fake::advance(100);
+    size_t before = purges();
+    EXPECT_EQ(arena.purge(100), (kLong - Units{1}).bytes()) << page;
+    EXPECT_LE(purges() - before, 30u);
+    EXPECT_FALSE(pages::are_zero(unit, kUnitSize));
+    expect_conserved(arena);
+    // It counts as just freed, and is all that is tried again.
+    before = purges();
+    EXPECT_EQ(arena.purge(100), 0u);
+    EXPECT_EQ(purges(), before);
+    fake::advance(100);
+    EXPECT_EQ(arena.purge(100), 0u);
+    EXPECT_EQ(purges(), before + 1);
+    fake::unlock_pages(address(span), kLong.bytes());
+    fake::advance(100);
+    EXPECT_EQ(arena.purge(100), kUnitSize);
+    expect_conserved(arena);
+  }
+}
+
+TEST(Arena, LockedPagesKeepLittleAroundThem) {
+  Arena arena;
+  Span* span = arena.allocate(kLong);
+  arena.allocate({1});
+  for (size_t page : {size_t{0}, kPagesOfLong / 3, kPagesOfLong - 1}) lock_page(span, page);
+  arena.free(span);
+  size_t before = purges();
+  arena.purge(0);
+  EXPECT_LE(arena.dirty_bytes(), kLong.bytes() / 64);
+  EXPECT_LE(purges() - before, 80u);
+  expect_conserved(arena);
+  for (int round = 0; round < 4; ++round) arena.purge(0);
+  EXPECT_EQ(arena.dirty_bytes(), Units{3}.bytes());
+  expect_conserved(arena);
+}
+
+TEST(Arena, LockedPagesDoNotKeepWhatIsElsewhere) {
+  Arena arena;
+  auto spans = apart(arena, 20, 4);
+  for (size_t index = 0; index < 10; ++index)
+    fake::lock_pages(address(spans[index]), bytes(spans[index]));
+  for (Span* span : spans) arena.free(span);
+  for (int round = 0; round < 10; ++round) arena.purge(0);
+  EXPECT_EQ(arena.dirty_bytes(), Units{40}.bytes());
+  expect_conserved(arena);
+}
+
+// As after mlockall.
+TEST(Arena, LittleIsTriedWhereAllIsLocked) {
+  Arena arena;
+  auto spans = apart(arena, 50, 40);
+  for (Span* span : spans) fake::lock_pages(address(span), bytes(span));
+  for (Span* span : spans) arena.free(span);
+  for (int round = 0; round < 100; ++round) {
+    EXPECT_EQ(arena.purge(0), 0u);
+    fake::advance(10);
+  }
+  EXPECT_LE(purges(), 24u + 100);
+  expect_conserved(arena);
+  // Nor for more memory than ever was in use, while so much of it is free.
+  size_t before = purges();
+  for (int round = 0; round < 10; ++round) arena.allocate({2100});
+  EXPECT_LE(purges() - before, 5u);
+  fake::advance(60'000);
+  for (Span* span : spans) fake::unlock_pages(address(span), bytes(span));
+  lock_page(spans[7], 3);
+  arena.purge(0);
+  EXPECT_EQ(arena.dirty_bytes(), kUnitSize);
+}
+
+TEST(Arena, WhatIsInPiecesForALockedPageCanBeHadAsOne) {
+  Arena arena;
+  Span* span = arena.allocate({64});
+  for (size_t page : {0, 100, 200}) lock_page(span, page);
+  fake::limit_committed(fake::committed_bytes());
+  for (int round = 0; round < 3; ++round) {
+    arena.free(span);
+    EXPECT_EQ(arena.purge(0), Units{61}.bytes());
+    expect_conserved(arena);
+    ASSERT_EQ(arena.allocate({64}), span);
+    EXPECT_FALSE(span->zero);
+    expect_conserved(arena);
+    pages::mark(address(span), bytes(span), 1);
+  }
+}
+
+Span* g_others = nullptr;
+
+// What lies beside it is used and freed meanwhile; and what went back is had again.
+TEST(Arena, APurgeThatIsRefusedLeavesOthersAlone) {
+  Arena arena;
+  Span* before = arena.allocate({4});
+  Span* span = arena.allocate({64});
+  Span* after = arena.allocate({4});
+  arena.allocate({1});
+  lock_page(span, 100);
+  arena.free(span);
+  g_hooked = &arena;
+  g_neighbours[0] = before;
+  g_neighbours[1] = after;
+  fake::on_purge([] {
+    if (Span* neighbour = std::exchange(g_neighbours[purges() % 2], nullptr))
+      g_hooked->free(neighbour);
+    if (g_others != nullptr) g_hooked->free(g_others);
+    g_others = g_hooked->allocate({3});
+    pages::mark(address(g_others), bytes(g_others), 9);
+  });
+  arena.purge(0);
+  fake::on_purge(nullptr);
+  EXPECT_TRUE(pages::are_marked(address(g_others), bytes(g_others), 9));
+  arena.free(g_others);
+  expect_conserved(arena);
+  arena.purge(0);
+  EXPECT_EQ(arena.dirty_bytes(), kUnitSize);
+  expect_conserved(arena);
+}
+
+size_t g_fork_at = 0;
+
+// A handler forks between two calls; what the child has taken back and used meanwhile stays as it is.
+TEST(Arena, APurgeThatIsRefusedEndsWhereItWasTakenBack) {
+  Arena arena;
+  for (size_t at = 1; at <= 8; ++at) {
+    Span* span = arena.allocate({64});
+    arena.allocate({1});
+    lock_page(span, 100);
+    arena.free(span);
+    g_hooked = &arena;
+    g_others = nullptr;
+    g_fork_at = purges() + at;
+    fake::on_purge([] {
+      if (purges() + 1 != g_fork_at) return;
+      LockGuard guard(g_hooked->lock());
+      g_hooked->after_fork_in_child();
+    });
+    arena.purge(0);
+    EXPECT_EQ(purges(), g_fork_at);
+    fake::on_purge(nullptr);
+    fake::unlock_pages(address(span), bytes(span));
+    EXPECT_EQ(arena.dirty_bytes(), Units{64}.bytes());
+    expect_conserved(arena);
+    arena.purge(0);
+  }
+}
+
 // ---- random use against a model -----------------------------------------------------------------
 
 class Player {
@@ -533,6 +699,8 @@ class Player {
       return purge();
     case 3:
       return singles();
+    case 4:
+      return lock_or_unlock();
     default:
       break;
     }
@@ -618,6 +786,14 @@ class Player {
           pages::are_zero(address(span) + Units{before}.bytes(), Units{to - before}.bytes()));
     }
     mark(span);
+  }
+
+  void lock_or_unlock() {
+    Span* span = some_live();
+    if (span == nullptr) return;
+    uintptr_t start = address(span) + below(span->units) * kUnitSize;
+    if (below(2) == 0) return fake::unlock_pages(start, bytes(span));
+    fake::lock_pages(start, platform::kPageSize);
   }
 
   void purge() {

@@ -65,6 +65,20 @@ TEST(Realm, IsEmptyAtFirst) {
   EXPECT_EQ(fake::calls(fake::Call::reserve), 0u);
 }
 
+TEST(Realm, AllThatWasTakenIsWalked) {
+  Realm realm;
+  EXPECT_TRUE(realm.run_from(realm.first()).empty());
+  size_t taken = 0;
+  for (int step = 0; step < 100; ++step) taken += extend(realm, kMiB, 3 * kMiB).got.count;
+  size_t seen = 0;
+  realm.each_span([&seen, &realm](const Span* span) {
+    ++seen;
+    EXPECT_TRUE(realm.covers(reinterpret_cast<void*>(realm.address(span))));
+  });
+  EXPECT_GE(seen, taken);
+  EXPECT_LE(seen, realm.reserved() >> kUnitShift);
+}
+
 TEST(Realm, GrowsByPieces) {
   Realm realm;
   size_t committed = 0;
@@ -198,9 +212,10 @@ TEST(Realm, PiecesFollowEachOther) {
   if (!platform::places_freely()) GTEST_SKIP() << "no address can be chosen here";
   Realm realm;
   Extended first = extend(realm, kMiB, kMiB);
-  EXPECT_EQ(realm.base(), fake::space_start() + 16 * kGiB);
+  EXPECT_EQ(realm.base(), fake::space_start());
+  EXPECT_EQ(address_of(realm.first()), fake::table_start());
   EXPECT_EQ(realm.reserved(), 64 * kMiB);
-  EXPECT_EQ(realm.window_size(), 4096 * kGiB);
+  EXPECT_EQ(realm.window_size(), kMostWindow);
   size_t units = first.got.count;
   while (realm.reserved() < 3 * kGiB) {
     Extended next = extend(realm, kMiB, 32 * kMiB);
@@ -230,10 +245,36 @@ TEST(Realm, StepsOverWhatIsOccupied) {
   EXPECT_EQ(realm.committed(), kMiB + 64 * kMiB);
 }
 
+// In few steps, and nobody looks at all that was stepped over.
+TEST(Realm, StepsOverMuchThatIsOccupied) {
+  if (!platform::places_freely()) GTEST_SKIP() << "no address can be chosen here";
+  Realm realm;
+  ASSERT_NE(extend(realm, 64 * kMiB, 64 * kMiB).span, nullptr);
+  uintptr_t behind = realm.base() + 64 * kMiB;
+  fake::occupy(behind, 40 * kGiB);
+  size_t before = fake::calls(fake::Call::reserve);
+  Extended second = extend(realm, kMiB, kMiB);
+  ASSERT_NO_FATAL_FAILURE(expect_usable(realm, second));
+  EXPECT_LE(fake::calls(fake::Call::reserve) - before, 50u);
+  EXPECT_GE(realm.address(second.span), behind + 40 * kGiB);
+  EXPECT_LE(realm.address(second.span), behind + 46 * kGiB);
+  EXPECT_LE(realm.side_tables(), 2 * (65 * kMiB / kUnitSize * sizeof(Span) + 65 * kMiB / 16));
+  size_t seen = 0;
+  realm.each_span([&seen](const Span*) { ++seen; });
+  EXPECT_EQ(seen, 65 * kMiB / kUnitSize);
+  // Where it was stepped over: nothing is there, and what follows is found from there.
+  void* between = reinterpret_cast<void*>(behind + kGiB);
+  EXPECT_TRUE(realm.holds(between));
+  EXPECT_FALSE(realm.covers(between));
+  EXPECT_EQ(realm.span_of(between)->kind.load(), SpanKind::none);
+  EXPECT_EQ(realm.run_from(realm.span_of(between)).first, second.span);
+  EXPECT_TRUE(realm.run_from(second.span + second.got.count).empty());
+}
+
 TEST(Realm, AnOccupiedBeginningIsSteppedOver) {
   if (!platform::places_freely()) GTEST_SKIP() << "no address can be chosen here";
   Realm realm;
-  uintptr_t base = fake::space_start() + place(16 * kGiB);
+  uintptr_t base = fake::space_start();
   fake::occupy(base, kMiB);
   Extended first = extend(realm, kMiB, kMiB);
   ASSERT_NO_FATAL_FAILURE(expect_usable(realm, first));
@@ -243,9 +284,10 @@ TEST(Realm, AnOccupiedBeginningIsSteppedOver) {
 TEST(Realm, AnOccupiedTableMeansAnotherPlace) {
   if (!platform::places_freely()) GTEST_SKIP() << "no address can be chosen here";
   Realm realm;
-  fake::occupy(fake::space_start(), platform::kPageSize);
+  fake::space_start();
+  fake::occupy(fake::table_start(), platform::kPageSize);
   ASSERT_NO_FATAL_FAILURE(expect_usable(realm, extend(realm, kMiB, kMiB)));
-  EXPECT_NE(address_of(realm.first()), fake::space_start());
+  EXPECT_NE(address_of(realm.first()), fake::table_start());
 }
 
 TEST(Realm, WhereAddressesCannotBeChosenOneReservationIsMade) {

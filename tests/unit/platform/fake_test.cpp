@@ -75,6 +75,35 @@ TEST(Fake, APurgeThatFailsSpoils) {
   EXPECT_EQ(fake::calls(fake::Call::purge), 3u);
 }
 
+// As madvise does: from the beginning, to the first page that is locked.
+TEST(Fake, APurgeEndsAtLockedPages) {
+  uintptr_t at = reserve(kSize, kPageSize);
+  ASSERT_TRUE(commit(at, kSize));
+  fake::lock_pages(at + 2 * kPageSize, kPageSize);
+  for (bool purges : {true, false}) {
+    pages::mark(at, kSize, 1);
+    EXPECT_FALSE(purges ? purge(at, kSize) == Purged::zero : replace_by_zeros(at, kSize));
+    EXPECT_TRUE(pages::are_zero(at, 2 * kPageSize));
+    EXPECT_TRUE(pages::are_marked(at + 2 * kPageSize, kSize - 2 * kPageSize, 1));
+  }
+  EXPECT_EQ(purge(at, 2 * kPageSize), Purged::zero);
+  EXPECT_EQ(purge(at + 3 * kPageSize, kPageSize), Purged::zero);
+  fake::unlock_pages(at, kSize);
+  EXPECT_EQ(purge(at, kSize), Purged::zero);
+  EXPECT_TRUE(pages::are_zero(at, kSize));
+}
+
+TEST(Fake, WherePurgesUncommitTheyUnlock) {
+  uintptr_t at = reserve(kSize, kPageSize);
+  ASSERT_TRUE(commit(at, kSize));
+  fake::set_purge_uncommits(true);
+  fake::lock_pages(at, kPageSize);
+  EXPECT_EQ(purge(at, kSize), Purged::uncommitted);
+  fake::set_purge_uncommits(false);
+  ASSERT_TRUE(commit(at, kSize));
+  EXPECT_EQ(purge(at, kSize), Purged::zero);
+}
+
 TEST(Fake, OccupiedAndRefusedAreToldApart) {
   uintptr_t at = reserve(kSize, kPageSize);
   EXPECT_EQ(reserve_at(at, kPageSize), Reserve::occupied);

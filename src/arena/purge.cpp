@@ -1,0 +1,72 @@
+#include "arena/purge.h"
+
+#include "arena/realm.h"
+
+namespace rh {
+
+SpanKind kind_after(platform::Purged purged) {
+  switch (purged) {
+  case platform::Purged::zero:
+    return SpanKind::free_clean;
+  case platform::Purged::uncommitted:
+    return SpanKind::free_bare;
+  default:
+    return SpanKind::free_dirty;
+  }
+}
+
+bool Purge::give_back(Part part, unsigned* patience) {
+  if (!is_wanted()) return false;
+  uintptr_t start = g_realm.address(span_) + part.offset.bytes();
+  SpanKind kind = kind_after(platform::purge(start, part.length.bytes()));
+  if (kind == SpanKind::free_dirty) {
+    *patience -= *patience > 0;
+    return false;
+  }
+  kind_ = kind;
+  *patience = kPatience;
+  return true;
+}
+
+// A part that was refused becomes that half of it which is, or both.
+bool Purge::halve(Part* part, unsigned* patience) {
+  if (part->length == Units{1} || kept_count_ == kMostKept) return false;
+  Part first = {part->offset, {part->length.count / 2}};
+  Part second = {first.end(), part->length - first.length};
+  bool first_went = give_back(first, patience);
+  // Then the second has what the whole was refused for.
+  bool second_went = !first_went && give_back(second, patience);
+  *part = first_went ? second : first;
+  if (!first_went && !second_went) kept_[kept_count_++] = second;
+  return true;
+}
+
+void Purge::run(unsigned* patience) {
+  if (give_back(kept_[0], patience)) kept_count_ = 0;
+  for (bool halved = true; halved;) {
+    halved = false;
+    // Parts of one length, one after the other.
+    for (size_t index = 0, count = kept_count_; index < count; ++index) {
+      if (*patience == 0 || !is_wanted()) return;
+      halved |= halve(&kept_[index], patience);
+    }
+  }
+}
+
+Units Purge::refused() const {
+  Units refused;
+  for (size_t index = 0; index < kept_count_; ++index) refused += kept_[index].length;
+  return refused;
+}
+
+// The first part that was kept from there on; an empty one at the end when there is none.
+Purge::Part Purge::next_kept(Units from) const {
+  Part next = {length_, {}};
+  for (size_t index = 0; index < kept_count_; ++index) {
+    const Part& part = kept_[index];
+    if (!(part.offset < from) && part.offset < next.offset) next = part;
+  }
+  return next;
+}
+
+}  // namespace rh
