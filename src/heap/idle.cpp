@@ -6,6 +6,8 @@
 
 namespace rh::idle {
 
+constinit std::atomic<bool> g_much_is_held{false};
+
 namespace {
 
 constexpr uint64_t kDefaultDecayMs = 500;
@@ -29,7 +31,6 @@ constexpr size_t kWorthCollecting = size_t{8} << 20;
 
 constinit std::atomic<size_t> g_held{0};
 constinit std::atomic<size_t> g_held_after{0};  // when all heaps had been collected from
-constinit std::atomic<bool> g_much_is_held{false};
 
 enum class Rest : uint8_t { required, not_required };
 
@@ -172,8 +173,6 @@ void note_let_go(size_t bytes) {
   if (held < g_held_after.load(std::memory_order_relaxed))
     g_held_after.store(held, std::memory_order_relaxed);
 }
-
-bool much_is_held() { return g_much_is_held.load(std::memory_order_relaxed); }
 
 uint64_t decay_ms() { return g_decay_ms.load(std::memory_order_relaxed); }
 

@@ -45,6 +45,10 @@ void leave(Span* slab);
 
 inline bool is_left(const Span* slab) { return slab->owner.load() != owner_of(slab); }
 
+inline void rejoin(Span* slab) {
+  if (is_left(slab)) slab->owner.store(owner_of(slab));
+}
+
 // What was asked for of a block, where that is kept; else its usable size.
 RH_INLINE size_t requested_size(const Span* slab, const void* block) {
   if constexpr (!kExactSizes) return properties(slab).size;
@@ -74,8 +78,8 @@ RH_INLINE bool is_live(const Span* slab, const void* pointer, size_t offset) {
   return !kExactSizes || !g_realm.is_noted_free(pointer, slab->size_class.load() == 0);
 }
 
-// The end of a slab's local list, its own successor: as many steps as there should be members are safe in a list that
-// ends too soon.
+// The end of a slab's lists, its own successor: as many steps as there should be members are safe in a list that ends
+// too soon.
 extern constinit Block g_end;
 
 // Ends the process when the blocks that are free are not as many as were freed, or not blocks: one was freed twice, or a
@@ -87,7 +91,8 @@ struct Taken {
   bool zero;      // reads as zero but for the links
 };
 
-// By the owner: hands out the blocks freed locally, or those freed by others, or newly carved ones.
+// By the owner: hands out the blocks freed locally, or those freed by others, or newly carved ones. The slab, which must
+// not be left, is armed with kNever.
 Taken take(Span* slab);
 
 // The same, of newly carved ones only: `most`, or about a page.
