@@ -125,7 +125,7 @@ RH_NOINLINE static slab::Taken take_little(Heap* heap, Span* slab) {
   if (fresh) taken = slab::carve(slab, uses < kSeldom ? 1u << uses : slab::kAll);
   if (taken.blocks == nullptr) taken = slab::take(slab);
   if (taken.blocks == nullptr) return taken;
-  slab::arm(slab, uses < kSeldom ? slab::outstanding(slab) : slab::kNever);
+  slab::arm(slab, uses < kSeldom ? 1 : slab::kNever);
   ++uses;
   return taken;
 }
@@ -199,11 +199,20 @@ static void unlist(Heap* heap, Span* slab) {
   if (slab->state == SlabState::full && heap->shared) heap->full.remove(slab);
 }
 
+static void look_at_next_free(Span* slab) {
+  slab::check_lists(slab);
+  slab::arm(slab, 1);
+}
+
 void review(Heap* heap, Span* slab, Caller caller) {
   unsigned outstanding = slab::outstanding(slab);
   if (slab->state == SlabState::current) {
     SizeClass size_class = slab->size_class.load();
-    if (outstanding != 0 || !is_seldom_used(heap, size_class)) return;
+    if (!is_seldom_used(heap, size_class)) return;
+    if (outstanding != 0) {
+      if (caller.is_owner) look_at_next_free(slab);
+      return;
+    }
     take_current(heap, size_class);
   }
   if (outstanding == 0) {
@@ -305,11 +314,8 @@ void empty_bins(Heap* heap) {
       heap->bins[index] = nullptr;
       continue;
     }
-    unsigned count = 1;
-    Block* last = first;
-    for (; last->next != nullptr; last = last->next) ++count;
     heap->bins[index] = nullptr;
-    slab::give_back(heap->current[index], first, last, count);
+    slab::give_back_bin(heap->current[index], first);
   }
 }
 

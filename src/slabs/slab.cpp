@@ -4,10 +4,11 @@
 
 namespace rh::slab {
 
-constinit Block g_end{&g_end};
+constinit const Block g_end{const_cast<Block*>(&g_end)};
+constinit const Block g_batch_end{const_cast<Block*>(&g_batch_end)};
 
 void start(Span* span, SizeClass size_class, Heap* owner) {
-  span->free = span->returned = &g_end;
+  span->free = span->returned = list_end();
   span->countdown.store(0);
   span->armed.store(0);
   span->outstanding.store(0);
@@ -161,7 +162,7 @@ Taken take(Span* slab) {
   }
   Block* first = *list;
   last_of(slab, first, count)->next = nullptr;
-  *list = &g_end;
+  *list = list_end();
   return {first, false};
 }
 
@@ -176,6 +177,16 @@ void give_back(Span* slab, Block* first, Block* last, unsigned count) {
   slab->returned = first;
   add(slab->returned_count, count);
   add(slab->outstanding, 0u - count);
+}
+
+// Of a block that was freed again while it lay there, the link leads into the list it went into.
+void give_back_bin(Span* slab, Block* first) {
+  unsigned count = 1;
+  Block* last = first;
+  for (; last->next != nullptr; last = last->next, ++count) {
+    if (last == &g_end) fail_broken(slab, kTwice);
+  }
+  give_back(slab, first, last, count);
 }
 
 void clear_uncarved(Span* slab) {

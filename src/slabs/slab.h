@@ -79,8 +79,13 @@ RH_INLINE bool is_live(const Span* slab, const void* pointer, size_t offset) {
 }
 
 // The end of a slab's lists, its own successor: as many steps as there should be members are safe in a list that ends
-// too soon.
-extern constinit Block g_end;
+// too soon. Nobody can write to it: a bin that was led into such a list hands it out at last.
+extern const Block g_end;
+inline Block* list_end() { return const_cast<Block*>(&g_end); }
+
+// The same of lists that are on their way: a local list which leads there is broken, and can be followed.
+extern const Block g_batch_end;
+inline Block* batch_end() { return const_cast<Block*>(&g_batch_end); }
 
 // Ends the process when the blocks that are free are not as many as were freed, or not blocks: one was freed twice, or a
 // pointer into one was.
@@ -101,6 +106,9 @@ Taken carve(Span* slab, unsigned most = kAll);
 
 // Books `count` blocks freed by other threads, linked from `first` to `last`.
 void give_back(Span* slab, Block* first, Block* last, unsigned count);
+
+// The same of what was taken and not handed out.
+void give_back_bin(Span* slab, Block* first);
 
 // Returns to the OS what a warm slab has not carved, where the OS can give it back as zeros.
 void clear_uncarved(Span* slab);
