@@ -1,10 +1,13 @@
 // A plugin as programs load and unload them by the hundred: it allocates as it comes, when it is used, and as it goes.
+// Several threads may have it at the same time.
 #include <map>
+#include <mutex>
 #include <new>
 #include <string>
 
 namespace {
 
+std::mutex contents_lock;
 std::map<int, std::string> contents;
 
 // Where memory is refused it does without.
@@ -28,6 +31,7 @@ Presence presence;
 }  // namespace
 
 extern "C" void chaos_use_and_free() {
+  const std::lock_guard guard(contents_lock);
   contents.clear();
   allocate();
 }
