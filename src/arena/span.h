@@ -65,7 +65,7 @@ enum class SlabState : uint8_t {
 struct Span {
   Word<Heap*> owner;
   union {
-    Block* free;       // slab: blocks freed by the owner, ending with slab::kEnd
+    Block* free;       // slab: blocks freed by the owner, ending with slab::g_end
     Span* left;        // free span: smaller in the tree, or previous of its size
     size_t requested;  // large: the bytes asked for
   };
@@ -83,7 +83,7 @@ struct Span {
   };
   bool zero;  // slab: what is not carved reads as zero; free span: as its kind
   union {
-    Block* returned;  // slab: blocks freed by others, collected from the inbox
+    Block* returned;  // slab: blocks freed by others, collected from the inbox; ends likewise
     Span* right;      // free span: larger in the tree, or next of its size
   };
   Span*

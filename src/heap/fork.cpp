@@ -107,7 +107,7 @@ void note_free_lists() {
 void restore_free_list(Span* slab) {
   uintptr_t note = slab->stamp;
   slab->free =
-      note == 0 ? &slab::g_end : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
+      note == 0 ? slab::list_end() : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
   slab::recount(slab);
 }
 

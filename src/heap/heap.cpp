@@ -20,9 +20,13 @@ Heap* own_heap() {
 
 // ---- allocation ---------------------------------------------------------------------------------
 
-static Block* refill_own(Heap* heap, SizeClass size_class) {
+RH_INLINE static Block* refill_own(Heap* heap, SizeClass size_class) {
   LockGuard guard(heap->lock, heap->token.load());
   return torn() ? nullptr : refill(heap, size_class);
+}
+
+RH_COLD static Block* reclaim_and_refill(Heap* heap, SizeClass size_class) {
+  return idle::reclaim() ? refill_own(heap, size_class) : nullptr;
 }
 
 static Block* take_small(SizeClass size_class) {
@@ -31,7 +35,7 @@ static Block* take_small(SizeClass size_class) {
   // A heap left behind by another thread brings its bins.
   if (Block* block = pop(heap, size_class)) return block;
   Block* block = refill_own(heap, size_class);
-  if (block == nullptr && idle::reclaim()) block = refill_own(heap, size_class);
+  if (RH_UNLIKELY(block == nullptr)) block = reclaim_and_refill(heap, size_class);
   if (RH_UNLIKELY(idle::much_is_held())) idle::note_free();
   return block;
 }
@@ -44,12 +48,12 @@ static void* allocate_small(SizeClass size_class, size_t size) {
 
 void* allocate_slow(size_t size) {
   if (size > kMaxSmall) return large::allocate(size, kUnitSize, Prefer::warm);
-  return allocate_small(size_class::computed(size == 0 ? 1 : size), size);
+  return allocate_small(size_class::of(size), size);
 }
 
 void* allocate_zeroed(size_t size) {
   if (size > kMaxSmall) return large::allocate_zeroed(size);
-  SizeClass size_class = size_class::computed(size == 0 ? 1 : size);
+  SizeClass size_class = size_class::of(size);
   void* block = allocate_small(size_class, size);
   if (block == nullptr) return nullptr;
   // Only the link was written in memory fresh from the OS.
@@ -81,9 +85,8 @@ static void fill_stash(Heap* heap) {
   idle::note_held(heap->stashed * kUnitSize);
 }
 
-// The slab to go on with when the current one is used up.
-static Span* next_slab(Heap* heap, SizeClass size_class) {
-  if (Span* slab = heap->available[size_class].pop_front()) return slab;
+// The slab to go on with when there is none available.
+RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
   heap->slabs_taken.add(1);
   if (!heap->shared) {
     registry::adopt_slabs(heap);
@@ -116,13 +119,12 @@ static bool is_seldom_used(const Heap* heap, SizeClass size_class) {
   return heap->uses[size_class] < kSeldom;
 }
 
-static size_t bytes_of(const Span* slab) { return Units{slab->units}.bytes(); }
-
-static void set_current(Heap* heap, SizeClass size_class, Span* slab) {
-  slab->state = SlabState::current;
-  heap->current[size_class] = slab;
-  idle::note_held(bytes_of(slab));
+// While the blocks made at a time are few, each that is freed is looked at.
+static bool has_few_blocks(const Heap* heap, SizeClass size_class) {
+  return heap->uses[size_class] <= kFewBlocks;
 }
+
+static size_t bytes_of(const Span* slab) { return Units{slab->units}.bytes(); }
 
 Span* take_current(Heap* heap, SizeClass size_class) {
   Span* slab = heap->current[size_class];
@@ -138,7 +140,7 @@ static void set_aside(Heap* heap, Span* slab) {
   slab::arm(slab, worth);
 }
 
-static slab::Taken take_from(Heap* heap, Span* slab) {
+RH_NOINLINE static slab::Taken take_little(Heap* heap, Span* slab) {
   SizeClass size_class = slab->size_class.load();
   unsigned uses = heap->uses[size_class];
   // In the program's hands when it has got the first of what is taken now; the bin is empty.
@@ -149,8 +151,40 @@ static slab::Taken take_from(Heap* heap, Span* slab) {
   if (fresh) taken = slab::carve(slab, uses < kFewBlocks ? 1u << uses : slab::kAll);
   if (taken.blocks == nullptr) taken = slab::take(slab);
   if (taken.blocks == nullptr) return taken;
-  slab::arm(slab, is_seldom_used(heap, size_class) ? in_use : slab::kNever);
   note_use(heap, size_class);
+  slab::arm(slab, has_few_blocks(heap, size_class) ? 1 : in_use);
+  return taken;
+}
+
+// Puts the next slab in the place of the current one, which has no more blocks. False, and there is none, when memory is
+// short.
+static bool change_current(Heap* heap, SizeClass size_class) {
+  Span* used_up = heap->current[size_class];
+  if (used_up != nullptr) set_aside(heap, used_up);
+  Span* slab = heap->available[size_class].pop_front();
+  if (slab == nullptr) slab = fresh_slab(heap, size_class);
+  if (slab == nullptr) {
+    take_current(heap, size_class);
+    return false;
+  }
+  slab->state = SlabState::current;
+  slab::rejoin(slab);
+  heap->current[size_class] = slab;
+  if (used_up == nullptr) idle::note_held(bytes_of(slab));
+  return true;
+}
+
+RH_INLINE static slab::Taken take_from_current(Heap* heap, SizeClass size_class) {
+  Span* slab = heap->current[size_class];
+  if (RH_UNLIKELY(slab == nullptr)) return {nullptr, false};
+  if (RH_UNLIKELY(is_seldom_used(heap, size_class))) return take_little(heap, slab);
+  return slab::take(slab);
+}
+
+RH_NOINLINE static slab::Taken take_from_next(Heap* heap, SizeClass size_class) {
+  slab::Taken taken{};
+  while (taken.blocks == nullptr && change_current(heap, size_class))
+    taken = take_from_current(heap, size_class);
   return taken;
 }
 
@@ -158,21 +192,12 @@ Block* refill(Heap* heap, SizeClass size_class) {
   heap->refills.add(1);
   if (heap->inbox.load(std::memory_order_relaxed) != nullptr)
     drain(heap, {heap->token.load(), true});
-  for (;;) {
-    Span* slab = heap->current[size_class];
-    if (slab == nullptr) {
-      slab = next_slab(heap, size_class);
-      if (slab == nullptr) return nullptr;
-      set_current(heap, size_class, slab);
-    }
-    slab::Taken taken = take_from(heap, slab);
-    if (taken.blocks != nullptr) {
-      heap->bin_zero[size_class] = taken.zero;
-      heap->bins[size_class] = taken.blocks->next;
-      return taken.blocks;
-    }
-    set_aside(heap, take_current(heap, size_class));
-  }
+  slab::Taken taken = take_from_current(heap, size_class);
+  if (RH_UNLIKELY(taken.blocks == nullptr)) taken = take_from_next(heap, size_class);
+  if (RH_UNLIKELY(taken.blocks == nullptr)) return nullptr;
+  heap->bin_zero[size_class] = taken.zero;
+  heap->bins[size_class] = taken.blocks->next;
+  return taken.blocks;
 }
 
 static void empty_bin(Heap* heap, SizeClass size_class) {
@@ -180,10 +205,7 @@ static void empty_bin(Heap* heap, SizeClass size_class) {
   if (first == nullptr) return;
   heap->bins[size_class] = nullptr;
   if (heap->current[size_class] == nullptr) return;  // given up
-  unsigned count = 1;
-  Block* last = first;
-  for (; last->next != nullptr; last = last->next) ++count;
-  slab::give_back(heap->current[size_class], first, last, count);
+  slab::give_back_bin(heap->current[size_class], first);
 }
 
 // ---- freeing ------------------------------------------------------------------------------------
@@ -212,6 +234,17 @@ static void unlist(Heap* heap, Span* slab) {
   if (slab->state == SlabState::full && heap->shared) heap->full.remove(slab);
 }
 
+static void look_again(Heap* heap, Span* slab, unsigned in_use) {
+  SizeClass size_class = slab->size_class.load();
+  if (has_few_blocks(heap, size_class)) {
+    slab::check_lists(slab);
+    slab::arm(slab, 1);
+  } else {
+    slab::arm(slab, in_use);
+    note_use(heap, size_class);
+  }
+}
+
 // Whether nothing of a current slab is in use: then the class gives it up, if it is seldom used, and the bin. The program
 // may have taken blocks from there since the slab was armed.
 static bool give_up_current(Heap* heap, Span* slab, Caller caller) {
@@ -221,8 +254,7 @@ static bool give_up_current(Heap* heap, Span* slab, Caller caller) {
   unsigned in_use = slab::outstanding(slab) - in_bin;
   if (in_use != 0) {
     if (!caller.is_owner || slab->countdown.load() != 0) return false;
-    slab::arm(slab, in_use);
-    note_use(heap, size_class);
+    look_again(heap, slab, in_use);
     return false;
   }
   empty_bin(heap, size_class);
@@ -245,7 +277,7 @@ void review(Heap* heap, Span* slab, Caller caller) {
       if (caller.is_owner) slab::arm(slab, own.worth - free_blocks);
       return;
     }
-    unlist(heap, slab);
+    if (heap->shared) heap->full.remove(slab);
     slab->state = SlabState::available;
     heap->available[slab->size_class.load()].push_back(slab);
   }
@@ -419,7 +451,7 @@ size_t requested_size(const void* pointer, const char* function) {
 size_t good_size(size_t size) {
   if (size > kMaxRequest) return 0;
   if (size > kMaxSmall) return Units::holding(size).bytes();
-  return size_class::kProperties[size_class::computed(size == 0 ? 1 : size)].size;
+  return size_class::kProperties[size_class::of(size)].size;
 }
 
 void* resize_in_place(void* pointer, size_t size, Fit fit) {

@@ -6,6 +6,8 @@
 
 namespace rh::idle {
 
+constinit std::atomic<bool> g_much_is_held{false};
+
 namespace {
 
 constexpr uint64_t kDefaultDecayMs = 500;
@@ -29,7 +31,6 @@ constexpr size_t kWorthCollecting = size_t{8} << 20;
 
 constinit std::atomic<size_t> g_held{0};
 constinit std::atomic<size_t> g_held_after{0};  // when all heaps had been collected from
-constinit std::atomic<bool> g_much_is_held{false};
 
 constinit std::atomic<size_t> g_freed{0};  // into first-class heaps since they were collected from
 
@@ -183,9 +184,6 @@ void note_let_go(size_t bytes) {
 }
 
 void note_freed(size_t bytes) { g_freed.fetch_add(bytes, std::memory_order_relaxed); }
-
-bool much_is_held() { return g_much_is_held.load(std::memory_order_relaxed); }
-
 uint64_t decay_ms() { return g_decay_ms.load(std::memory_order_relaxed); }
 
 void note_free() {

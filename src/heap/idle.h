@@ -2,6 +2,7 @@
 // only while there is something to return.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,7 +24,8 @@ void note_let_go(size_t bytes);
 void note_freed(size_t bytes);
 
 // Whether threads' heaps hold so much back that it is worth a look: then note_free is to be called, holding no lock.
-bool much_is_held();
+extern constinit std::atomic<bool> g_much_is_held;
+inline bool much_is_held() { return g_much_is_held.load(std::memory_order_relaxed); }
 
 // Memory is short: collects what is free in every heap. True when there is more now. Holding no lock.
 bool reclaim();

@@ -47,7 +47,8 @@ void settle(Heap* heap) {
     }
     out.slab = slab::head(g_realm.span_of(out.first));
     out.count = 1;
-    for (out.last = out.first; out.last->next != nullptr; out.last = out.last->next) ++out.count;
+    for (out.last = out.first; out.last->next != slab::batch_end(); out.last = out.last->next)
+      ++out.count;
   }
 }
 

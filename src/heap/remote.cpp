@@ -121,7 +121,7 @@ Outgoing& slot_of(Heap* heap, const Span* slab) {
 void free_remote(Heap* heap, Span* slab, Block* block) {
   if (heap == nullptr) {
     // No memory for a heap of this thread's own: the block travels alone.
-    block->next = nullptr;
+    block->next = slab::batch_end();
     send(owner_of(slab), {slab, block, block, 1});
     return;
   }
@@ -132,7 +132,8 @@ void free_remote(Heap* heap, Span* slab, Block* block) {
     out.slab = slab;
     out.last = block;
   }
-  block->next = out.first;
+  if (RH_UNLIKELY(block == out.first)) fail_invalid("free", block);
+  block->next = out.first != nullptr ? out.first : slab::batch_end();
   // A fork may find this thread here: the chain is whole at every step (registry.cpp counts it again).
   std::atomic_signal_fence(std::memory_order_release);
   out.first = block;

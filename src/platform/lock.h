@@ -31,7 +31,7 @@ inline constexpr uint64_t kForkPatienceMs = 200;
 // While the process goes on, a lock is taken over from a thread that was terminated by itself, and what it guards is put in
 // order by the function below, if there is one yet.
 extern constinit std::atomic<bool> g_torn;
-inline bool torn() { return RH_UNLIKELY(g_torn.load(std::memory_order_relaxed)); }
+RH_INLINE bool torn() { return RH_UNLIKELY(g_torn.load(std::memory_order_relaxed)); }
 
 // Counts the locks that were taken from a fork, in memory that its child shares; null until there was a fork.
 extern constinit std::atomic<std::atomic<uint32_t>*> g_fork_breaks;

@@ -96,6 +96,9 @@ inline constexpr auto kTable = [] {
 
 constexpr SizeClass tabled(size_t size) { return kTable[size]; }
 
+// The class of `size`, up to kMaxSmall; that of 0 is the smallest.
+constexpr SizeClass of(size_t size) { return size <= kTableMax ? tabled(size) : computed(size); }
+
 // The smallest class whose blocks all lie at multiples of `alignment` (at most a unit's size) and hold `size`;
 // kCount when there is none. Slabs begin at multiples of a unit, so the block size must be a multiple.
 constexpr size_t aligned(size_t size, size_t alignment) {

@@ -4,11 +4,11 @@
 
 namespace rh::slab {
 
-constinit Block g_end{&g_end};
+constinit const Block g_end{const_cast<Block*>(&g_end)};
+constinit const Block g_batch_end{const_cast<Block*>(&g_batch_end)};
 
 void start(Span* span, SizeClass size_class, Heap* owner) {
-  span->free = &g_end;
-  span->returned = nullptr;
+  span->free = span->returned = list_end();
   span->countdown.store(0);
   span->armed.store(0);
   span->outstanding.store(0);
@@ -58,63 +58,37 @@ void settle(Span* slab) {
 constexpr const char* kTwice = "of a block that was free already";
 constexpr const char* kWithin = "of a pointer into a block";
 
-// Whether the offsets that make up this sum can all be those of blocks.
-void check_offsets(const Span* slab, uintptr_t offsets) {
-  if (RH_UNLIKELY(offsets % properties(slab).size != 0)) fail_broken(slab, kWithin);
-}
-
-// A walk of the local list, member by member or by fours, and the sum of the addresses it came by.
+// Follows a list and sums up where its members lie. Every block that is freed is stepped over once, so each instruction
+// counts: two a step, as long as the compiler does not keep the addresses to sum them up in an order of its own.
 struct Walk {
   Block* block;
   uintptr_t sum = 0;
 
-  void one() {
+  RH_INLINE void step() {
     sum += address_of(block);
+    asm("" : "+r"(sum));
     block = block->next;
   }
-  void four() {
-    sum += address_of(block);
-    block = block->next->next->next->next;
-  }
-  void thirty_two() {
-    four(), four(), four(), four();
-    four(), four(), four(), four();
-  }
+  RH_INLINE void four() { step(), step(), step(), step(); }
+  RH_INLINE void sixteen() { four(), four(), four(), four(); }
 };
 
-// Gives the last of the local list's `count` members. Every block that is freed comes by here once, so each instruction
-// counts: of long lists every fourth member is looked at, all are followed.
-RH_INLINE Block* last_local(const Span* slab, unsigned count) {
-  Walk walk{slab->free};
+// Gives the last of a list's `count` members.
+RH_INLINE Block* last_of(const Span* slab, Block* first, unsigned count) {
+  Walk walk{first};
   unsigned left = count - 1;
-  auto eight = [&] {
-    walk.one(), walk.one(), walk.one(), walk.one();
-    walk.one(), walk.one(), walk.one(), walk.one();
-  };
-  if (left & 16) eight(), eight();
-  if (left & 8) eight();
-  if (left & 4) walk.one(), walk.one(), walk.one(), walk.one();
-  if (left & 2) walk.one(), walk.one();
-  if (left & 1) walk.one();
-  left &= ~31u;
-  unsigned looked_at = count - left / 4 * 3;
-  for (; left != 0; left -= 32) walk.thirty_two();
-  // One that was linked twice leads round in a circle; one that others have linked as well, elsewhere.
+  for (unsigned round = left / 32; round != 0; --round) walk.sixteen(), walk.sixteen();
+  if (left & 16) walk.sixteen();
+  if (left & 8) walk.four(), walk.four();
+  if (left & 4) walk.four();
+  if (left & 2) walk.step(), walk.step();
+  if (left & 1) walk.step();
+  // One that was linked twice leads round in a circle; one that is in another list as well, out of this one.
   Block* last = walk.block;
   if (RH_UNLIKELY(last == &g_end || last->next != &g_end)) fail_broken(slab, kTwice);
-  check_offsets(slab, walk.sum + address_of(last) - looked_at * g_realm.address(slab));
+  uintptr_t offsets = walk.sum + address_of(last) - count * g_realm.address(slab);
+  if (RH_UNLIKELY(offsets % properties(slab).size != 0)) fail_broken(slab, kWithin);
   return last;
-}
-
-void check_returned(const Span* slab) {
-  uintptr_t start = g_realm.address(slab);
-  unsigned left = slab->returned_count;
-  uintptr_t sum = 0;
-  Block* block = slab->returned;
-  for (; block != nullptr && left != 0; block = block->next, --left)
-    sum += address_of(block) - start;
-  if (block != nullptr || left != 0) fail_broken(slab, kTwice);
-  check_offsets(slab, sum);
 }
 
 Block* block_at(uintptr_t address) { return reinterpret_cast<Block*>(address); }
@@ -131,7 +105,7 @@ void arm(Span* slab, unsigned frees) {
   settle(slab);
   slab->armed.store(static_cast<uint16_t>(frees));
   slab->countdown.store_release(static_cast<uint16_t>(frees));
-  if (is_left(slab)) slab->owner.store(owner_of(slab));
+  rejoin(slab);
 }
 
 void leave(Span* slab) {
@@ -140,7 +114,7 @@ void leave(Span* slab) {
 }
 
 // Links them in address order.
-Taken carve(Span* slab, unsigned most) {
+RH_INLINE static Taken carve_here(Span* slab, unsigned most) {
   const size_class::Properties& own = properties(slab);
   unsigned carved = slab->carved.load();
   unsigned count = own.capacity - carved;
@@ -158,30 +132,44 @@ Taken carve(Span* slab, unsigned most) {
   return {block_at(first), slab->zero};
 }
 
+Taken carve(Span* slab, unsigned most) { return carve_here(slab, most); }
+
+// Books the blocks freed locally as handed out, and arms with kNever. Gives how many they are.
+static unsigned hand_out_local(Span* slab) {
+  uint16_t unsettled = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
+  unsigned count = slab->free_count + unsettled;
+  add(slab->outstanding, slab->free_count);
+  slab->free_count = 0;
+  slab->armed.store(kNever);
+  slab->countdown.store(kNever);
+  return count;
+}
+
+static unsigned hand_out_returned(Span* slab) {
+  unsigned count = slab->returned_count;
+  add(slab->outstanding, count);
+  slab->returned_count = 0;
+  return count;
+}
+
 Taken take(Span* slab) {
-  settle(slab);
-  if (slab->free != &g_end) {
-    Block* blocks = slab->free;
-    last_local(slab, slab->free_count)->next = nullptr;
-    slab->free = &g_end;
-    add(slab->outstanding, slab->free_count);
-    slab->free_count = 0;
-    return {blocks, false};
+  Block** list = &slab->free;
+  unsigned count = hand_out_local(slab);
+  if (RH_UNLIKELY(count == 0)) {
+    list = &slab->returned;
+    count = hand_out_returned(slab);
+    if (count == 0) return carve_here(slab, kAll);
   }
-  if (Block* blocks = slab->returned) {
-    check_returned(slab);
-    slab->returned = nullptr;
-    add(slab->outstanding, slab->returned_count);
-    slab->returned_count = 0;
-    return {blocks, false};
-  }
-  return carve(slab);
+  Block* first = *list;
+  last_of(slab, first, count)->next = nullptr;
+  *list = list_end();
+  return {first, false};
 }
 
 void check_lists(Span* slab) {
   settle(slab);
-  if (slab->free != &g_end) last_local(slab, slab->free_count);
-  check_returned(slab);
+  if (slab->free_count != 0) last_of(slab, slab->free, slab->free_count);
+  if (slab->returned_count != 0) last_of(slab, slab->returned, slab->returned_count);
 }
 
 unsigned count_taken(const Span* slab, const Block* first) {
@@ -198,6 +186,16 @@ void give_back(Span* slab, Block* first, Block* last, unsigned count) {
   slab->returned = first;
   add(slab->returned_count, count);
   add(slab->outstanding, 0u - count);
+}
+
+// Of a block that was freed again while it lay there, the link leads into the list it went into.
+void give_back_bin(Span* slab, Block* first) {
+  unsigned count = 1;
+  Block* last = first;
+  for (; last->next != nullptr; last = last->next, ++count) {
+    if (last == &g_end) fail_broken(slab, kTwice);
+  }
+  give_back(slab, first, last, count);
 }
 
 void clear_uncarved(Span* slab) {

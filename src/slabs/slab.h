@@ -45,6 +45,10 @@ void leave(Span* slab);
 
 inline bool is_left(const Span* slab) { return slab->owner.load() != owner_of(slab); }
 
+inline void rejoin(Span* slab) {
+  if (is_left(slab)) slab->owner.store(owner_of(slab));
+}
+
 // What was asked for of a block, where that is kept; else its usable size.
 RH_INLINE size_t requested_size(const Span* slab, const void* block) {
   if constexpr (!kExactSizes) return properties(slab).size;
@@ -74,9 +78,14 @@ RH_INLINE bool is_live(const Span* slab, const void* pointer, size_t offset) {
   return !kExactSizes || !g_realm.is_noted_free(pointer, slab->size_class.load() == 0);
 }
 
-// The end of a slab's local list, its own successor: as many steps as there should be members are safe in a list that
-// ends too soon.
-extern constinit Block g_end;
+// The end of a slab's lists, its own successor: as many steps as there should be members are safe in a list that ends
+// too soon. Nobody can write to it: a bin that was led into such a list hands it out at last.
+extern const Block g_end;
+inline Block* list_end() { return const_cast<Block*>(&g_end); }
+
+// The same of lists that are on their way: a local list which leads there is broken, and can be followed.
+extern const Block g_batch_end;
+inline Block* batch_end() { return const_cast<Block*>(&g_batch_end); }
 
 // Ends the process when the blocks that are free are not as many as were freed, or not blocks: one was freed twice, or a
 // pointer into one was.
@@ -87,7 +96,8 @@ struct Taken {
   bool zero;      // reads as zero but for the links
 };
 
-// By the owner: hands out the blocks freed locally, or those freed by others, or newly carved ones.
+// By the owner: hands out the blocks freed locally, or those freed by others, or newly carved ones. The slab, which must
+// not be left, is armed with kNever.
 Taken take(Span* slab);
 
 // The same, of newly carved ones only: `most`, or about a page.
@@ -100,6 +110,9 @@ unsigned count_taken(const Span* slab, const Block* first);
 
 // Books `count` blocks freed by other threads, linked from `first` to `last`.
 void give_back(Span* slab, Block* first, Block* last, unsigned count);
+
+// The same of what was taken and not handed out.
+void give_back_bin(Span* slab, Block* first);
 
 // Returns to the OS what a warm slab has not carved, where the OS can give it back as zeros.
 void clear_uncarved(Span* slab);

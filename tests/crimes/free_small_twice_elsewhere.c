@@ -5,7 +5,7 @@
 
 static void* free_twice(void* unused) {
   for (int at = 100; at < 600; ++at) free(blocks[at]);
-  free(hidden(blocks[599]));
+  free(hidden(blocks[590]));
   for (int at = 600; at < 1000; ++at) free(blocks[at]);
   return unused;
 }

@@ -102,6 +102,18 @@ void use_one_thread() {
   blocks.free_all();
 }
 
+// Slabs that another thread has freed half of and looked at, so that they are left, before the rest is freed.
+void free_by_turns() {
+  Blocks own, passed;
+  for (int count = 0; count < 100; ++count)
+    (count % 2 == 0 ? own : passed).enter(rh_malloc(1000), 1000);
+  std::thread([&] {
+    passed.free_all();
+    rh_trim();
+  }).join();
+  own.free_all();
+}
+
 void use_threads() {
   Blocks passed;
   std::thread maker([&] {
@@ -112,6 +124,7 @@ void use_threads() {
   maker.join();
   errno = 0;
   passed.free_all();
+  free_by_turns();
   std::thread([] { use_one_thread(); }).join();
   rh_trim();
   fake::step_helper();
