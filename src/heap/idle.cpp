@@ -31,6 +31,13 @@ constinit std::atomic<size_t> g_held{0};
 constinit std::atomic<size_t> g_held_after{0};  // when all heaps had been collected from
 constinit std::atomic<bool> g_much_is_held{false};
 
+// Where address space is short so much is not kept warm; and after so much was purged at once it is worth a look which
+// pieces are free from end to end.
+constexpr size_t kMostWarm = k64Bit ? SIZE_MAX : size_t{256} << 20;
+constexpr size_t kWorthReleasing = size_t{64} << 20;
+
+constinit std::atomic<size_t> g_purged_here{0};
+
 enum class Rest : uint8_t { required, not_required };
 
 size_t activity(const Heap* heap) { return heap->refills.value() + heap->marks.value(); }
@@ -123,12 +130,21 @@ bool is_left_to_waits() {
   return g_waits_return.load(std::memory_order_relaxed) && platform::is_single_threaded();
 }
 
+// Whatever its age, and the address space it lay in when enough has come together.
+void return_now(Units most) {
+  size_t now = g_arena.purge(0, most);
+  size_t purged = g_purged_here.fetch_add(now, std::memory_order_relaxed) + now;
+  if (k64Bit || purged < kWorthReleasing) return;
+  g_purged_here.store(0, std::memory_order_relaxed);
+  g_arena.return_address_space();
+}
+
 // What is young when they stop freeing would stay for ever: little of it may.
 void keep_little_young() {
   constexpr size_t kMostYoung = size_t{16} << 20;
   size_t dirty = g_arena.dirty_bytes();
   if (dirty <= kMostYoung || is_left_to_waits()) return;
-  g_arena.purge(0, Units::holding(dirty - kMostYoung));
+  return_now(Units::holding(dirty - kMostYoung));
 }
 
 // A program that has made no thread gets none: what asks for a process of one thread (name spaces, raw forks, sandboxes
@@ -178,7 +194,7 @@ bool much_is_held() { return g_much_is_held.load(std::memory_order_relaxed); }
 uint64_t decay_ms() { return g_decay_ms.load(std::memory_order_relaxed); }
 
 void note_free() {
-  if (decay_ms() == 0) g_arena.purge(0);
+  if (decay_ms() == 0 || g_arena.dirty_bytes() >= kMostWarm) return_now(Arena::kAll);
   if (torn() || !much_is_free() || g_helper_runs.load(std::memory_order_relaxed) != 0) return;
   if (decay_ms() == 0) return decay_here();
   if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed)) {
