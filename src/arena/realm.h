@@ -215,6 +215,13 @@ class Realm {
 
 extern constinit Realm g_realm;
 
+// Every descriptor there is, whatever it speaks for.
+template <typename Visit>
+void for_each_span(Visit visit) {
+  Span* end = g_realm.first() + g_realm.count();
+  for (Span* span = g_realm.first(); span < end; ++span) visit(span);
+}
+
 // The realm's books at one moment; the caller holds the arena's lock.
 class RealmCopy {
  public:
