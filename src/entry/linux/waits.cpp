@@ -4,7 +4,6 @@
 //
 // All signals are blocked from before the first part to the end of the second, but within both: one that comes while
 // memory is returned interrupts the second part, as it would have interrupted the whole.
-#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,17 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <atomic>
-
+#include "entry/linux/next.h"
 #include "entry/linux/sandbox.h"
 #include "entry/linux/waits.h"
 #include "entry/origin.h"
 #include "heap/idle.h"
 #include "platform/linux/syscall.h"
 #include "platform/platform.h"
-
-// Weak: absent from statically linked programs.
-extern "C" [[gnu::weak]] void* dlsym(void* handle, const char* name) noexcept;
 
 #define RH_EXPORT extern "C" [[gnu::visibility("default")]]
 
@@ -112,14 +107,11 @@ int answer(long result) {
 
 // ---- the functions themselves -------------------------------------------------------------------
 
-template <typename Function>
-using Next = std::atomic<Function*>;
-
 // Their attributes (of threads, of exceptions) are of no use here.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 #define RH_NEXT(name) \
-  constinit Next<decltype(name)> g_##name { nullptr }
+  constinit NextFunction<decltype(name)> g_##name { #name }
 RH_NEXT(poll);
 RH_NEXT(ppoll);
 RH_NEXT(nanosleep);
@@ -136,15 +128,10 @@ RH_NEXT(epoll_pwait);
 #undef RH_NEXT
 #pragma GCC diagnostic pop
 
-template <typename Function>
-void find(Next<Function>& next, const char* name) {
-  next.store(reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name)), std::memory_order_relaxed);
-}
-
 // The C library's function, or, where it is not to be found, the kernel's, which a thread may be cancelled in.
 template <typename Function, typename Call, typename... Arguments>
-auto next_or(const Next<Function>& next, Call call, Arguments... arguments) {
-  if (Function* function = next.load(std::memory_order_relaxed)) return function(arguments...);
+auto next_or(const NextFunction<Function>& next, Call call, Arguments... arguments) {
+  if (Function* function = next.known()) return function(arguments...);
   int type = 0;
   pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
   auto result = call();
@@ -171,18 +158,17 @@ long sleep_in_two_parts(timespec* time) {
 void waits::resolve() {
   // Opened by dlopen the library stands in for nothing.
   if (origin::serves_malloc()) idle::let_waits_return();
-  if (dlsym == nullptr) return;
-  find(g_poll, "poll");
-  find(g_ppoll, "ppoll");
-  find(g_nanosleep, "nanosleep");
-  find(g_clock_nanosleep, "clock_nanosleep");
-  find(g_usleep, "usleep");
-  find(g_sleep, "sleep");
+  g_poll.look_up();
+  g_ppoll.look_up();
+  g_nanosleep.look_up();
+  g_clock_nanosleep.look_up();
+  g_usleep.look_up();
+  g_sleep.look_up();
 #if defined(RH_SIX_ARGUMENTS)
-  find(g_select, "select");
-  find(g_pselect, "pselect");
-  find(g_epoll_wait, "epoll_wait");
-  find(g_epoll_pwait, "epoll_pwait");
+  g_select.look_up();
+  g_pselect.look_up();
+  g_epoll_wait.look_up();
+  g_epoll_pwait.look_up();
 #endif
 }
 
