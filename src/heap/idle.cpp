@@ -172,6 +172,20 @@ void start_helper() {
   decay_here();
 }
 
+// Whoever terminates all threads he does not know meets the helper too. There is none from then on: by the dead one's being
+// gone others know that what it held may be taken.
+void look_for_helper() {
+  uint64_t now = platform::now_ms();
+  if (now < g_retry_at.load(std::memory_order_relaxed)) return;
+  g_retry_at.store(now + interval_ms(), std::memory_order_relaxed);
+  if (!g_starting.try_acquire(platform::thread_token())) return;
+  if (platform::helper_is_lost()) {
+    g_unwanted.fetch_add(1);
+    g_helper_runs.store(0, std::memory_order_relaxed);
+  }
+  g_starting.release();
+}
+
 }  // namespace
 
 void set_decay_ms(uint64_t decay_ms) { g_decay_ms.store(decay_ms, std::memory_order_relaxed); }
@@ -195,7 +209,10 @@ uint64_t decay_ms() { return g_decay_ms.load(std::memory_order_relaxed); }
 
 void note_free() {
   if (decay_ms() == 0 || g_arena.dirty_bytes() >= kMostWarm) return_now(Arena::kAll);
-  if (torn() || !much_is_free() || g_helper_runs.load(std::memory_order_relaxed) != 0) return;
+  if (torn() || !much_is_free()) return;
+  bool helped = g_helper_runs.load(std::memory_order_relaxed) != 0;
+  if (helped && platform::kThreadsAreTerminated) look_for_helper();
+  if (helped) return;
   if (decay_ms() == 0) return decay_here();
   if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed)) {
     start_helper();
