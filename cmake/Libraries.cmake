@@ -76,7 +76,7 @@ if(REHEAP_SANITIZE)
 endif()
 
 set(REHEAP_OVERRIDE_SOURCES)
-foreach(name malloc foreign_next waits endless_waits sandbox privileges pages)
+foreach(name malloc foreign_next waits endless_waits sandbox privileges pages dlopen)
   list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
 endforeach()
 if(WIN32)
@@ -93,12 +93,12 @@ target_link_libraries(reheap_override_objects PRIVATE reheap_dialect reheap_no_e
 if(NOT WIN32)
   # Beside a file that is built with exceptions.
   set_source_files_properties(${REHEAP_SRC}/entry/linux/credentials.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
-  set_source_files_properties(${REHEAP_SRC}/entry/linux/loader.cpp PROPERTIES
-    COMPILE_OPTIONS "-O2;-fno-exceptions")
+  set_source_files_properties(${REHEAP_SRC}/entry/linux/dlmopen.cpp PROPERTIES COMPILE_OPTIONS "-O2;-fno-exceptions")
+  set_source_files_properties(${REHEAP_SRC}/entry/linux/dlopen.cpp PROPERTIES COMPILE_OPTIONS -O2)
   add_library(reheap SHARED
     $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects>
     ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/credentials.cpp
-    ${REHEAP_SRC}/entry/linux/loader.cpp)
+    ${REHEAP_SRC}/entry/linux/dlmopen.cpp)
   reheap_public(reheap reheap)
   target_link_libraries(reheap PRIVATE $<BUILD_INTERFACE:reheap_dialect>
                                        ${REHEAP_SYSTEM_LIBRARIES})

@@ -490,12 +490,17 @@ void Arena::after_fork_in_child() {
   if (busy_.load() != nullptr) put_back_whole();
 }
 
-void Arena::give_up_free() {
+// What is free belongs to nobody from here on.
+static void forget_free_spans() {
   g_realm.each_span([](Span* span) {
     SpanKind kind = kind_of(span);
-    if (is_free(kind) || kind == SpanKind::free_tail || kind == SpanKind::busy)
-      set_kind(span, SpanKind::none);
+    bool in_arena = is_free(kind) || kind == SpanKind::free_tail || kind == SpanKind::busy;
+    if (in_arena) set_kind(span, SpanKind::none);
   });
+}
+
+void Arena::give_up_free() {
+  forget_free_spans();
   dirty_ = clean_ = bare_ = {};
   by_age_ = {};
   busy_.store(nullptr);
@@ -505,6 +510,7 @@ void Arena::give_up_free() {
 }
 
 void Arena::start_over() {
+  forget_free_spans();
   new (this) Arena;
   note_in_use(Units::holding(g_realm.committed()));
   note_committed();

@@ -60,7 +60,6 @@ class Arena {
   Lock& lock() { return lock_; }
 
   // In a fork's child, where nothing is sure of what is free: only memory fresh from the realm is handed out from now on.
-  // No descriptor may be of a free kind any longer.
   void start_over();
 
   // The lock was taken from a thread that was terminated: what is free may be half-changed, and is never used again. The

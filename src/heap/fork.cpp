@@ -131,16 +131,6 @@ void renew(Heap* heap) {
   heap->previous = previous;
 }
 
-void give_up_span(Span* span, bool with_free) {
-  SpanKind kind = span->kind.load();
-  bool in_arena = is_free(kind) || kind == SpanKind::free_tail || kind == SpanKind::busy;
-  if (in_arena && with_free) span->kind.store(SpanKind::none);
-  if (kind != SpanKind::slab && kind != SpanKind::large) return;
-  Heap* owner = owner_of(span);
-  if (owner == nullptr || owner == kNobody || !is_missed(owner)) return;
-  span->owner.store(kind == SpanKind::slab ? &g_given_up : kNobody);
-}
-
 void forget_outgoing_to_given_up(Heap* own) {
   for (Outgoing& out : own->outgoing) {
     if (out.slab != nullptr && owner_of(out.slab) == &g_given_up) out = {};
@@ -157,10 +147,11 @@ void give_up_missed(bool broken, ThreadToken token) {
       if (!own) heap->fork_state = ForkState::missed;
     });
   }
-  bool with_arena = !g_fork.in_arena && (broken || !g_fork.holds_arena);
-  if (with_arena) g_realm.go_back_to(g_fork.realm);
-  g_realm.each_span([with_arena](Span* span) { give_up_span(span, with_arena); });
-  if (with_arena) g_arena.start_over();
+  if (!g_fork.in_arena && (broken || !g_fork.holds_arena)) {
+    g_realm.go_back_to(g_fork.realm);
+    g_arena.start_over();
+  }
+  give_up_slabs(is_missed);
   if (Heap* own = own_heap_if_any()) forget_outgoing_to_given_up(own);
   for_each_heap([](Heap* heap) {
     if (is_missed(heap)) renew(heap);

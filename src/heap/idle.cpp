@@ -34,6 +34,13 @@ constinit std::atomic<size_t> g_held_after{0};  // when all heaps had been colle
 
 constinit std::atomic<size_t> g_freed{0};  // into first-class heaps since they were collected from
 
+// Where address space is short so much is not kept warm; and after so much was purged at once it is worth a look which
+// pieces are free from end to end.
+constexpr size_t kMostWarm = k64Bit ? SIZE_MAX : size_t{256} << 20;
+constexpr size_t kWorthReleasing = size_t{64} << 20;
+
+constinit std::atomic<size_t> g_purged_here{0};
+
 enum class Rest : uint8_t { required, not_required };
 
 size_t activity(const Heap* heap) { return heap->refills.value() + heap->marks.value(); }
@@ -133,12 +140,21 @@ bool is_left_to_waits() {
   return g_waits_return.load(std::memory_order_relaxed) && platform::is_single_threaded();
 }
 
+// Whatever its age, and the address space it lay in when enough has come together.
+void return_now(Units most) {
+  size_t now = g_arena.purge(0, most);
+  size_t purged = g_purged_here.fetch_add(now, std::memory_order_relaxed) + now;
+  if (k64Bit || purged < kWorthReleasing) return;
+  g_purged_here.store(0, std::memory_order_relaxed);
+  g_arena.return_address_space();
+}
+
 // What is young when they stop freeing would stay for ever: little of it may.
 void keep_little_young() {
   constexpr size_t kMostYoung = size_t{16} << 20;
   size_t dirty = g_arena.dirty_bytes();
   if (dirty <= kMostYoung || is_left_to_waits()) return;
-  g_arena.purge(0, Units::holding(dirty - kMostYoung));
+  return_now(Units::holding(dirty - kMostYoung));
 }
 
 // A program that has made no thread gets none: what asks for a process of one thread (name spaces, raw forks, sandboxes
@@ -166,6 +182,20 @@ void start_helper() {
   decay_here();
 }
 
+// Whoever terminates all threads he does not know meets the helper too. There is none from then on: by the dead one's being
+// gone others know that what it held may be taken.
+void look_for_helper() {
+  uint64_t now = platform::now_ms();
+  if (now < g_retry_at.load(std::memory_order_relaxed)) return;
+  g_retry_at.store(now + interval_ms(), std::memory_order_relaxed);
+  if (!g_starting.try_acquire(platform::thread_token())) return;
+  if (platform::helper_is_lost()) {
+    g_unwanted.fetch_add(1);
+    g_helper_runs.store(0, std::memory_order_relaxed);
+  }
+  g_starting.release();
+}
+
 }  // namespace
 
 void set_decay_ms(uint64_t decay_ms) { g_decay_ms.store(decay_ms, std::memory_order_relaxed); }
@@ -187,8 +217,11 @@ void note_freed(size_t bytes) { g_freed.fetch_add(bytes, std::memory_order_relax
 uint64_t decay_ms() { return g_decay_ms.load(std::memory_order_relaxed); }
 
 void note_free() {
-  if (decay_ms() == 0) g_arena.purge(0);
-  if (torn() || !much_is_free() || g_helper_runs.load(std::memory_order_relaxed) != 0) return;
+  if (decay_ms() == 0 || g_arena.dirty_bytes() >= kMostWarm) return_now(Arena::kAll);
+  if (torn() || !much_is_free()) return;
+  bool helped = g_helper_runs.load(std::memory_order_relaxed) != 0;
+  if (helped && platform::kThreadsAreTerminated) look_for_helper();
+  if (helped) return;
   if (decay_ms() == 0) return decay_here();
   if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed)) {
     start_helper();

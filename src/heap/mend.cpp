@@ -10,11 +10,7 @@ namespace {
 // Others may free its blocks meanwhile, and its owner may, without the lock: what they still do to the slabs is of no
 // account.
 void give_up(Heap* heap) {
-  g_realm.each_span([heap](Span* span) {
-    SpanKind kind = span->kind.load();
-    if ((kind != SpanKind::slab && kind != SpanKind::large) || owner_of(span) != heap) return;
-    span->owner.store_release(kind == SpanKind::slab ? &fork::g_given_up : kNobody);
-  });
+  fork::give_up_slabs([heap](const Heap* owner) { return owner == heap; });
   for (size_t index = 0; index < size_class::kCount; ++index) {
     heap->current[index] = nullptr;
     heap->available[index] = {};

@@ -107,6 +107,9 @@ bool start_helper(void (*main)());
 // Not for the helper itself.
 void stop_helper(const std::atomic<uint32_t>& stop);
 
+// Whether somebody terminated it. Not while one is being started.
+bool helper_is_lost();
+
 // To be called in a forked child: no helper runs here.
 void forget_helper();
 

@@ -1,6 +1,6 @@
 """Runs a program that misuses the heap and demands that it is stopped, with the words agreed.
 
-Usage: crime.py [EMULATOR] PROGRAM MESSAGE
+Usage: crime.py [EMULATOR [LAUNCHER ARGUMENTS…]] PROGRAM MESSAGE
 
 MESSAGE is a regular expression for the whole of what the program leaves on stderr. The program must end by SIGABRT
 (under an emulator: by any failure) and must not reach its end. MESSAGE `innocent` demands the opposite: the program ends well and says so.
@@ -29,6 +29,6 @@ def verdict(command, message):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (3, 4):
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
     sys.exit(verdict(sys.argv[1:-1], sys.argv[-1]))

@@ -252,25 +252,25 @@ RH_NEXT(sigwaitinfo)
 RH_NEXT(sigtimedwait)
 
 void waits::resolve_endless() {
-  find(g_read, "read");
-  find(g_readv, "readv");
+  g_read.look_up();
+  g_readv.look_up();
 #if defined(RH_SIX_ARGUMENTS)
-  find(g_recv, "recv");
-  find(g_recvfrom, "recvfrom");
+  g_recv.look_up();
+  g_recvfrom.look_up();
 #endif
-  find(g_recvmsg, "recvmsg");
-  find(g_accept, "accept");
-  find(g_accept4, "accept4");
-  find(g_wait, "wait");
-  find(g_waitpid, "waitpid");
-  find(g_wait3, "wait3");
-  find(g_wait4, "wait4");
-  find(g_waitid, "waitid");
-  find(g_pause, "pause");
-  find(g_sigsuspend, "sigsuspend");
-  find(g_sigwait, "sigwait");
-  find(g_sigwaitinfo, "sigwaitinfo");
-  find(g_sigtimedwait, "sigtimedwait");
+  g_recvmsg.look_up();
+  g_accept.look_up();
+  g_accept4.look_up();
+  g_wait.look_up();
+  g_waitpid.look_up();
+  g_wait3.look_up();
+  g_wait4.look_up();
+  g_waitid.look_up();
+  g_pause.look_up();
+  g_sigsuspend.look_up();
+  g_sigwait.look_up();
+  g_sigwaitinfo.look_up();
+  g_sigtimedwait.look_up();
 }
 
 namespace {

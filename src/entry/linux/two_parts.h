@@ -3,7 +3,6 @@
 // Where much is free a wait has two parts: for as long as memory is to stay warm, then, memory returned, for the rest.
 #pragma once
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -11,15 +10,11 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include <atomic>
-
+#include "entry/linux/next.h"
 #include "entry/linux/sandbox.h"
 #include "heap/idle.h"
 #include "platform/linux/syscall.h"
 #include "platform/platform.h"
-
-// Weak: absent from statically linked programs.
-extern "C" [[gnu::weak]] void* dlsym(void* handle, const char* name) noexcept;
 
 // Weak, for programs that are linked with the archive and have a function of that name themselves.
 #define RH_WAIT extern "C" [[gnu::weak, gnu::visibility("default")]]
@@ -125,26 +120,18 @@ Result answer(long result) {
   return -1;
 }
 
-template <typename Function>
-using Next = std::atomic<Function*>;
-
 // Their attributes (of threads, of exceptions) are of no use here.
-#define RH_NEXT(name)                                                                          \
-  _Pragma("GCC diagnostic push")                                                               \
-      _Pragma("GCC diagnostic ignored \"-Wignored-attributes\"") static constinit waits::Next< \
-          decltype(name)>                                                                      \
-          g_##name{nullptr};                                                                   \
+#define RH_NEXT(name)                                                                           \
+  _Pragma("GCC diagnostic push")                                                                \
+      _Pragma("GCC diagnostic ignored \"-Wignored-attributes\"") static constinit NextFunction< \
+          decltype(name)>                                                                       \
+          g_##name{#name};                                                                      \
   _Pragma("GCC diagnostic pop")
-
-template <typename Function>
-void find(Next<Function>& next, const char* name) {
-  next.store(reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name)), std::memory_order_relaxed);
-}
 
 // The C library's function, or, where it is not to be found, the kernel's, which a thread may be cancelled in.
 template <typename Function, typename Call, typename... Arguments>
-auto next_or(const Next<Function>& next, Call call, Arguments... arguments) {
-  if (Function* function = next.load(std::memory_order_relaxed)) return function(arguments...);
+auto next_or(const NextFunction<Function>& next, Call call, Arguments... arguments) {
+  if (Function* function = next.known()) return function(arguments...);
   int type = 0;
   pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
   auto result = call();

@@ -43,18 +43,17 @@ long sleep_in_two_parts(timespec* time) {
 void waits::resolve() {
   // Opened by dlopen the library stands in for nothing.
   if (origin::serves_malloc()) idle::let_waits_return();
-  if (dlsym == nullptr) return;
-  find(g_poll, "poll");
-  find(g_ppoll, "ppoll");
-  find(g_nanosleep, "nanosleep");
-  find(g_clock_nanosleep, "clock_nanosleep");
-  find(g_usleep, "usleep");
-  find(g_sleep, "sleep");
+  g_poll.look_up();
+  g_ppoll.look_up();
+  g_nanosleep.look_up();
+  g_clock_nanosleep.look_up();
+  g_usleep.look_up();
+  g_sleep.look_up();
 #if defined(RH_SIX_ARGUMENTS)
-  find(g_select, "select");
-  find(g_pselect, "pselect");
-  find(g_epoll_wait, "epoll_wait");
-  find(g_epoll_pwait, "epoll_pwait");
+  g_select.look_up();
+  g_pselect.look_up();
+  g_epoll_wait.look_up();
+  g_epoll_pwait.look_up();
 #endif
   resolve_endless();
 }

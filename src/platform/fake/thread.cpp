@@ -6,6 +6,7 @@
 #include "platform/fake/ledger.h"
 #include "platform/fake/state.h"
 #include "platform/fake/system.h"
+#include "platform/lock.h"
 #include "platform/platform.h"
 
 namespace rh::fake {
@@ -224,6 +225,8 @@ void stop_helper(const std::atomic<uint32_t>& stop) {
   until_helper_rests();
   if (g_helper != Helper::none) broken("the helper goes on though it is told to end", 0, 0);
 }
+
+bool helper_is_lost() { return g_helper != Helper::none && thread_is_gone(kHelperToken); }
 
 void forget_helper() { g_helper = Helper::none; }
 

@@ -81,6 +81,7 @@ bool is_last_thread() {
   for (;;) Sleep(INFINITE);
 }
 
+// Its id is known to whoever made it, and to all before it does anything.
 DWORD WINAPI run_helper(void* main) {
   g_helper_id.store(GetCurrentThreadId(), std::memory_order_relaxed);
   reinterpret_cast<void (*)()>(main)();
@@ -138,13 +139,19 @@ bool start_helper(void (*main)()) {
   count_os_call(OsCall::thread);
   if (g_helper_thread != nullptr) CloseHandle(g_helper_thread);
   // With the stack that the program's threads have: every DLL's code for the start of a thread runs on it.
-  g_helper_thread = CreateThread(nullptr, 0, run_helper, reinterpret_cast<void*>(main), 0, nullptr);
+  DWORD id = 0;
+  g_helper_thread = CreateThread(nullptr, 0, run_helper, reinterpret_cast<void*>(main), 0, &id);
   if (g_helper_thread != nullptr) {
+    g_helper_id.store(id, std::memory_order_relaxed);
     keep_exit_code();  // this thread may be ending already
     return true;
   }
   g_helper.store(kNone, std::memory_order_release);
   return false;
+}
+
+bool helper_is_lost() {
+  return g_helper.load(std::memory_order_acquire) == kRuns && thread_is_gone(kHelperToken);
 }
 
 void forget_helper() { g_helper.store(kNone, std::memory_order_relaxed); }

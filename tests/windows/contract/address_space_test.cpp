@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "address_space.h"
 #include "support/library.h"
 #include "support/pattern.h"
 #include "support/process.h"
@@ -75,6 +76,45 @@ SCENARIO(nothing_but_blocks) {
   NEED(eventually(5, [&] { return committed() < before + full / 8; }), "%zu of %zu MiB stay",
        committed() / MiB, full / MiB);
   return 0;
+}
+
+void take_the_rest() {
+  for (std::size_t size = 256 * MiB; size >= 64 * KiB; size /= 2) {
+    while (VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS)) {
+    }
+  }
+}
+
+bool view(DWORD size) {
+  HANDLE section = CreateFileMappingW(INVALID_HANDLE_VALUE, nullptr, PAGE_READWRITE | SEC_RESERVE,
+                                      0, size, nullptr);
+  return section && MapViewOfFile(section, FILE_MAP_READ, 0, 0, 0);
+}
+
+DWORD WINAPI sleep_on(void*) {
+  Sleep(INFINITE);
+  return 0;
+}
+
+int use_where_blocks_were(std::size_t survivors) {
+  Blocks blocks;
+  blocks.take(1400 * MiB);
+  take_the_rest();
+  blocks.free_all_but(survivors);
+  NEED(view(300 * MiB), "at once");
+  for (int made = 0; made < 100; ++made) {
+    NEED(CreateThread(nullptr, 0, sleep_on, nullptr, 0, nullptr), "after %d", made);
+  }
+  return 0;
+}
+
+SCENARIO(use_after_all_was_freed) { return use_where_blocks_were(0); }
+SCENARIO(use_beside_survivors) { return use_where_blocks_were(5); }
+
+TEST(AddressSpace, WhatWasFreedIsThereForOthers) {
+  if (!narrow) GTEST_SKIP() << "a 64-bit process has enough";
+  EXPECT_SCENARIO("use_beside_survivors");
+  EXPECT_SCENARIO("use_after_all_was_freed", {.environment = {{"REHEAP_DECAY_MS", "0"}}});
 }
 
 TEST(AddressSpace, WhatFilledItIsGivenBack) {

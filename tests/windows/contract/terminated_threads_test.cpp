@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 #include <windows.h>
 
+#include <tlhelp32.h>
+
 #include <atomic>
 #include <cstdlib>
 
+#include "idle.h"
 #include "support/pattern.h"
 #include "support/process.h"
 #include "support/scenario.h"
@@ -78,6 +81,41 @@ SCENARIO(threads_terminated_anywhere) {
   NEED(damaged == 0, "%u blocks damaged", damaged.load());
   return 0;
 }
+
+// The thread that returns memory, by its being another than the program's.
+HANDLE open_helper() {
+  HANDLE found = nullptr;
+  const HANDLE threads = CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0);
+  THREADENTRY32 entry = {};
+  entry.dwSize = sizeof entry;
+  for (BOOL more = Thread32First(threads, &entry); more; more = Thread32Next(threads, &entry)) {
+    const bool other = entry.th32OwnerProcessID == GetCurrentProcessId() &&
+                       entry.th32ThreadID != GetCurrentThreadId();
+    if (other && !found)
+      found = OpenThread(THREAD_TERMINATE | SYNCHRONIZE, FALSE, entry.th32ThreadID);
+  }
+  CloseHandle(threads);
+  return found;
+}
+
+// Whoever terminates all threads but its own meets the helper too: from then on those who free return memory.
+SCENARIO(helper_terminated) {
+  const std::size_t before = resident();
+  free_much();
+  HANDLE helper = nullptr;
+  NEED(eventually(5, [&] { return (helper = open_helper()) != nullptr; }), "nobody is there");
+  TerminateThread(helper, 0);
+  NEED(WaitForSingleObject(helper, 5000) == WAIT_OBJECT_0);
+  for (int round = 0; round < 10; ++round) {
+    free_much();
+    nap(0.05);
+  }
+  NEED(resident() < before + 24 * MiB, "%zu MiB stay", (resident() - before) / MiB);
+  NEED(threads() == 1, "%d threads", threads());
+  return 0;
+}
+
+TEST(TerminatedThreads, TheHelperToo) { EXPECT_SCENARIO("helper_terminated"); }
 
 TEST(TerminatedThreads, StopNobody) {
   EXPECT_SCENARIO("threads_terminated_anywhere", {.deadline = 100});

@@ -1,0 +1,10 @@
+#include "entry/linux/opening.h"
+
+static constinit rh::NextFunction<void*(const char*, int)> g_dlopen{"dlopen"};
+
+extern "C" [[gnu::visibility("default")]] void* dlopen(const char* file, int flags) noexcept {
+  flags = rh::without_deep_binding(flags);
+  if (auto* next = g_dlopen.get()) RH_JUMP next(file, flags);
+  // All is linked statically. The C library's was not, for this stands in its place; but what does the same was.
+  return dlmopen(LM_ID_BASE, file, flags);
+}

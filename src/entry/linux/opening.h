@@ -1,0 +1,27 @@
+// Opening libraries without RTLD_DEEPBIND. One that is opened with this flag looks into its own dependencies first, the C
+// library among them: its free is then the C library's, and gets blocks that the C library's strdup has from us. So the
+// flag is taken away where malloc is ours.
+//
+// dlopen looks where its caller may look ($ORIGIN, DT_RUNPATH, the namespace), and tells the caller by the return
+// address: so the C library's is jumped to, not called.
+#pragma once
+
+#include <dlfcn.h>
+
+#include "entry/linux/next.h"
+#include "entry/origin.h"
+
+#if defined(__clang__)
+#define RH_JUMP [[clang::musttail]] return
+#else
+#define RH_JUMP return  // with -O2, whatever the build (cmake/Libraries.cmake)
+#endif
+
+namespace rh {
+
+inline int without_deep_binding(int flags) {
+  if ((flags & RTLD_DEEPBIND) == 0 || !origin::serves_malloc()) return flags;
+  return flags & ~RTLD_DEEPBIND;
+}
+
+}  // namespace rh

@@ -1,0 +1,46 @@
+// What the tests of a process that runs out of address space share: blocks of several kinds, freed but for a few.
+#pragma once
+
+#include <cstdlib>
+
+#include "support/process.h"
+#include "support/scenario.h"
+
+namespace contract {
+
+class Blocks {
+ public:
+  // Of each kind one after the other, `bytes` in all.
+  void take(std::size_t bytes) {
+    const std::size_t kinds[] = {48, 64 * KiB, 4 * MiB, 100 * MiB};
+    const std::size_t small = bytes / 16;
+    for (const std::size_t size : kinds) {
+      const std::size_t share = size == 48 ? small : (bytes - small) / 3;
+      for (std::size_t taken = 0; taken < share; taken += size) add(malloc(size));
+    }
+  }
+
+  // All but `survivors` of them, which are scattered and small.
+  void free_all_but(std::size_t survivors) {
+    const std::size_t each = survivors == 0 ? count_ + 1 : count_ / (survivors + 1);
+    for (std::size_t at = 1; first_; ++at) {
+      void* block = first_;
+      first_ = *static_cast<void**>(block);
+      if (at % each != 0) free(block);
+    }
+    count_ = 0;
+  }
+
+ private:
+  void add(void* block) {
+    NEED(block, "after %zu blocks", count_);
+    *static_cast<void**>(block) = first_;
+    first_ = block;
+    ++count_;
+  }
+
+  void* first_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+}  // namespace contract
