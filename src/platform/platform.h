@@ -156,9 +156,12 @@ class Ownership {
 };
 
 // Has the three called around every fork from now on, in the forking thread: the first as late as can be before, the
-// others as early as can be after, and all while no other thread is inside the C library's streams as a whole: their
-// users allocate while they hold them. Unlike the rest of the contract this may allocate.
+// others as early as can be after. Unlike the rest of the contract this may allocate.
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
+
+// The users of the C library's streams allocate here, while they hold them: the three are called while no other thread is
+// inside the streams as a whole.
+void note_streams_allocate();
 
 // What a variable of the forking thread is declared as. Where nothing forks, thread-local storage may want a C runtime.
 #if defined(_WIN32)

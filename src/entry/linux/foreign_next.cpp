@@ -8,6 +8,7 @@
 #include "entry/linux/pages.h"
 #include "entry/linux/privileges.h"
 #include "entry/linux/waits.h"
+#include "platform/platform.h"
 #include "platform/report.h"
 
 // Weak: absent from other C libraries, and from statically linked programs.
@@ -41,6 +42,7 @@ void resolve() {
   g_free.look_up();
   g_realloc.look_up();
   g_usable_size.look_up();
+  platform::note_streams_allocate();
   waits::resolve();
   privileges::stand_in();
   pages::stand_in();

@@ -270,6 +270,8 @@ bool Ownership::is_free() const {
 
 void Ownership::drop() {}
 
+void note_streams_allocate() {}
+
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
   system::on_fork(before, in_parent, in_child);
 }

@@ -95,12 +95,22 @@ constinit Handler g_after_fork_in_parent = nullptr;
 constinit Handler g_after_fork_in_child = nullptr;
 constinit bool g_holds_streams = false;  // the forking thread's
 
+constinit std::atomic<bool> g_streams_allocate{false};
+
 // glibc takes its list of streams after these handlers and before its own malloc's locks, for who walks the list waits
 // for streams whose users allocate. So it is taken before our locks as well; and not where glibc would not, for only
 // then does it make the list anew in the child.
+bool take_streams() {
+  if (_IO_list_lock == nullptr || is_single_threaded()) return false;
+  if (!g_streams_allocate.load(std::memory_order_relaxed)) return false;
+  _IO_list_lock();
+  if (g_streams_allocate.load(std::memory_order_relaxed)) return true;
+  _IO_list_unlock();
+  return false;
+}
+
 void before_fork() {
-  g_holds_streams = _IO_list_lock != nullptr && !is_single_threaded();
-  if (g_holds_streams) _IO_list_lock();
+  g_holds_streams = take_streams();
   g_before_fork();
 }
 
@@ -115,7 +125,18 @@ void after_fork_in_child() {
   g_after_fork_in_child();
 }
 
+// When this library ends the C library forgets these handlers, in the middle of another thread's fork too: what the first
+// of them took the others would not let go then, and the program's exit would wait for it. So before that, once no
+// fork has the list, none takes it any more.
+[[gnu::destructor]] void leave_streams() {
+  if (!take_streams()) return;
+  g_streams_allocate.store(false, std::memory_order_relaxed);
+  _IO_list_unlock();
+}
+
 }  // namespace
+
+void note_streams_allocate() { g_streams_allocate.store(true, std::memory_order_relaxed); }
 
 // Registered first, so called last before a fork and first after it.
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {

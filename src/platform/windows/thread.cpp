@@ -186,6 +186,8 @@ void stop_helper(const std::atomic<uint32_t>&) { stop_helper(); }
 
 // There is no fork.
 void on_fork(void (*)(), void (*)(), void (*)()) {}
+
+void note_streams_allocate() {}
 std::atomic<uint32_t>* make_shared_counter() { return nullptr; }
 bool renew(uintptr_t, size_t) { return false; }
 

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <atomic>
 #include <csignal>
@@ -311,6 +312,43 @@ SCENARIO(raw_fork_after_much_was_freed) {
     NEED(ended_well(child), "child %d", at);
   }
   for (Held& held : kept) held.drop();
+  return 0;
+}
+
+// ---- the end of the program ---------------------------------------------------------------------
+
+// So that the allocator has much to look at before a fork: address space is enough.
+void make_a_large_heap() {
+  const std::size_t size = sizeof(void*) == 8 ? std::size_t{4096} * MiB : 256 * MiB;
+  void* volatile block = std::malloc(size);
+  NEED(block);
+}
+
+void* fork_again_and_again(void*) {
+  for (;;) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    stop = true;
+    if (child > 0) waitpid(child, nullptr, 0);
+  }
+}
+
+// The C library forgets its handlers of forks as it leaves, in the middle of one.
+SCENARIO(exit_beside_fork) {
+  Random random(3);
+  make_a_large_heap();
+  for (int round = 0; round < 30; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      pthread_t forking{};
+      if (pthread_create(&forking, nullptr, fork_again_and_again, nullptr) != 0) _exit(3);
+      while (!stop) nap(0.001);
+      nap(static_cast<double>(random.below(3000)) * 1e-6);
+      std::exit(0);
+    }
+    NEED(child > 0, "fork");
+    NEED(ended_well(child), "round %d", round);
+  }
   return 0;
 }
 
