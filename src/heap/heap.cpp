@@ -72,17 +72,23 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return large::allocate(size, alignment, Prefer::warm);
 }
 
-Span* take_stashed(Heap* heap) {
-  Span* span = heap->stash.pop_front();
-  if (span == nullptr) return nullptr;
-  --heap->stashed;
-  idle::note_let_go(kUnitSize);
-  return span;
+// The stash changes with each slab. So it counts as what it can be at most, from its first span until all of it goes back.
+static void note_stash(Heap* heap) {
+  if (RH_LIKELY(heap->stash_is_held)) return;
+  heap->stash_is_held = true;
+  idle::note_held(Heap::kStashMost * kUnitSize);
 }
 
 static void fill_stash(Heap* heap) {
   heap->stashed = g_arena.allocate_single(&heap->stash, Heap::kStashMost / 2);
-  idle::note_held(heap->stashed * kUnitSize);
+  note_stash(heap);
+}
+
+void give_back_stash(Heap* heap, ThreadToken token) {
+  while (Span* span = heap->stash.pop_front()) g_arena.free(span, token);
+  heap->stashed = 0;
+  if (heap->stash_is_held) idle::note_let_go(Heap::kStashMost * kUnitSize);
+  heap->stash_is_held = false;
 }
 
 // The slab to go on with when there is none available.
@@ -96,7 +102,8 @@ RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
   Span* span = nullptr;
   if (units == Units{1}) {
     if (heap->stashed == 0) fill_stash(heap);
-    span = take_stashed(heap);
+    span = heap->stash.pop_front();
+    if (span != nullptr) --heap->stashed;
   } else {
     span = g_arena.allocate(units);
   }
@@ -223,7 +230,7 @@ void release_slab(Heap* heap, Span* slab, ThreadToken token) {
   if (slab->units == 1 && heap->stashed < Heap::kStashMost) {
     heap->stash.push_front(slab);
     ++heap->stashed;
-    idle::note_held(kUnitSize);
+    note_stash(heap);
     return;
   }
   g_arena.free(slab, token);
@@ -247,7 +254,7 @@ static void look_again(Heap* heap, Span* slab, unsigned in_use) {
 
 // Whether nothing of a current slab is in use: then the class gives it up, if it is seldom used, and the bin. The program
 // may have taken blocks from there since the slab was armed.
-static bool give_up_current(Heap* heap, Span* slab, Caller caller) {
+RH_NOINLINE static bool give_up_current(Heap* heap, Span* slab, Caller caller) {
   SizeClass size_class = slab->size_class.load();
   if (!is_seldom_used(heap, size_class)) return false;
   unsigned in_bin = caller.is_owner ? slab::count_taken(slab, heap->bins[size_class]) : 0;
@@ -378,7 +385,7 @@ void release_empty(Heap* heap, ThreadToken token) {
       g_arena.free(slab, token);
     }
   }
-  while (Span* span = take_stashed(heap)) g_arena.free(span, token);
+  give_back_stash(heap, token);
 }
 
 // ---- sizes --------------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ struct Heap {
   SpanList available[size_class::kCount] = {};
   SpanList stash;  // empty slabs of one unit, for any class
   size_t stashed = 0;
+  bool stash_is_held = false;
   SpanList full;     // of a shared heap: its full slabs
   SpanList large;    // of a shared heap: its large blocks
   size_t freed = 0;  // of a shared heap: the bytes that idle is still to be told of
@@ -239,8 +240,8 @@ Span* take_current(Heap* heap, SizeClass size_class);
 // By the owner, holding heap.lock: returns what is in its bins to the slabs.
 void empty_bins(Heap* heap);
 
-// A span of one unit from the stash, or null. The caller holds heap.lock.
-Span* take_stashed(Heap* heap);
+// Returns the stash to the arena. The caller holds heap.lock.
+void give_back_stash(Heap* heap, ThreadToken token);
 
 // Returns an empty slab that is in no list. The caller holds heap.lock.
 void release_slab(Heap* heap, Span* slab, ThreadToken token);

@@ -102,7 +102,7 @@ uint64_t interval_ms() {
   return interval < 10 ? 10 : interval;
 }
 
-bool much_is_free() {
+RH_INLINE bool much_is_free() {
   return g_arena.dirty_bytes() >= kWorthReturning || much_is_held() ||
          g_freed.load(std::memory_order_relaxed) >= kWorthReturning;
 }
@@ -214,9 +214,10 @@ void note_let_go(size_t bytes) {
 }
 
 void note_freed(size_t bytes) { g_freed.fetch_add(bytes, std::memory_order_relaxed); }
+
 uint64_t decay_ms() { return g_decay_ms.load(std::memory_order_relaxed); }
 
-void note_free() {
+RH_COLD static void note_much_free() {
   if (decay_ms() == 0 || g_arena.dirty_bytes() >= kMostWarm) return_now(Arena::kAll);
   if (torn() || !much_is_free()) return;
   bool helped = g_helper_runs.load(std::memory_order_relaxed) != 0;
@@ -228,6 +229,10 @@ void note_free() {
   } else {
     keep_little_young();
   }
+}
+
+void note_free() {
+  if (RH_UNLIKELY(decay_ms() == 0 || much_is_free())) note_much_free();
 }
 
 // Also what the calling thread holds back itself.

@@ -110,7 +110,7 @@ void destroy(Heap* heap) {
       span->owner.store(nullptr);
       large::release(span);
     }
-    while (Span* span = take_stashed(heap)) g_arena.free(span);
+    give_back_stash(heap, platform::thread_token());
   }
   registry::forget_shared(heap);
   idle::note_free();
