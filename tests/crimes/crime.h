@@ -37,5 +37,5 @@ static inline void* unused_in_realm(void) {
   const char* reserved = strstr(realm, "\"reserved\"");
   const uintptr_t begin = (uintptr_t)strtoull(strchr(base + 6, '"') + 1, NULL, 0);
   const size_t size = (size_t)strtoull(strchr(reserved, ':') + 1, NULL, 10);
-  return (void*)(begin + size - 3 * MIB);
+  return (void*)(begin + size - MIB / 4);
 }
