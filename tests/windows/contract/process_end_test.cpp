@@ -86,9 +86,15 @@ SCENARIO(end_with_the_last_thread) {
   ExitThread(7);
 }
 
-void end_often(const char* scenario, const char* said) {
+// Wine 8 counts a thread twice that ends by itself while its process ends, and stops the process before the DLLs' farewells:
+// one run in sixteen of a program that does nothing but end threads, on Wine's own heap. So helpers, which come and go, are
+// to stay.
+const Conditions kHelpersStay = {.environment = {{"REHEAP_DECAY_MS", "100000"}}, .deadline = 15};
+
+void end_often(const char* scenario, const char* said,
+               const Conditions& conditions = kHelpersStay) {
   for (int round = 0; round < 10; ++round) {
-    const Outcome outcome = run(scenario, {.deadline = 15});
+    const Outcome outcome = run(scenario, conditions);
     ASSERT_EQ(outcome.code, 7) << scenario << " in round " << round << ": " << outcome.describe();
     ASSERT_EQ(outcome.out, said) << scenario;
   }
@@ -99,7 +105,9 @@ TEST(ProcessEnd, ByExitProcess) { end_often("end_by_exit_process", "detached\n")
 TEST(ProcessEnd, InAThread) { end_often("end_in_a_thread", "detached\n"); }
 TEST(ProcessEnd, ByExitInAThread) { end_often("end_by_exit_in_a_thread", "detached\n"); }
 TEST(ProcessEnd, InTheFarewellOfADll) { end_often("end_in_the_farewell", "detached\n"); }
-TEST(ProcessEnd, WithTheLastThread) { end_often("end_with_the_last_thread", "detached\n"); }
+TEST(ProcessEnd, WithTheLastThread) {
+  end_often("end_with_the_last_thread", "detached\n", {.deadline = 15});
+}
 TEST(ProcessEnd, ByTermination) { end_often("end_by_termination", ""); }
 
 }  // namespace
