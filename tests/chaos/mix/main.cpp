@@ -15,6 +15,7 @@ using namespace chaos;
 
 namespace {
 
+std::atomic<bool> all_are_made{false};  // before that limits would fall on who is making them
 std::atomic<bool> stop{false};
 
 [[noreturn]] void end_as_child(Held* own, std::size_t count) {
@@ -48,6 +49,7 @@ struct Disturber {
 void* disturb(void* raw) {
   const auto& disturber = *static_cast<const Disturber*>(raw);
   Random random(disturber.seed);
+  while (!all_are_made) nap(0.0001);
   while (!stop) disturber.mix->run_one(random);
   return nullptr;
 }
@@ -113,6 +115,7 @@ int main(int argc, char** argv) {
     disturber.seed = random.next();
     NEED(pthread_create(&disturber.thread, nullptr, disturb, &disturber) == 0);
   }
+  all_are_made = true;
   if (refusing) refuse_some_calls(random);
   while (seconds() < end) nap(0.02);
   stop = true;
