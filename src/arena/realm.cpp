@@ -25,7 +25,7 @@ static_assert(kPieceGrain / kBlockAlign % platform::kReserveGrain == 0, "and so 
 // What is reserved counts where a program locks all its memory (mlockall), and that may be little. So it begins with
 // little where that costs no more than a call.
 constexpr size_t kFirstPiece = !k64Bit ? 4 * kMiB : kPieceGrain > kMiB ? 64 * kMiB : 2 * kMiB;
-constexpr size_t kStep = 64 * kMiB;
+constexpr size_t kStride = 64 * kMiB;
 constexpr size_t kLargestPiece = k64Bit ? 1024 * kMiB : 16 * kMiB;
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
@@ -219,7 +219,7 @@ size_t Realm::commit_some(size_t least, size_t wanted) {
 bool Realm::reserve_more(size_t least) {
   size_t exact = align_up(least, kPieceGrain);
   if (exact < least) return false;
-  size_t size = reserved_ < kStep ? reserved_ : reserved_ / 2;
+  size_t size = reserved_ < kStride ? reserved_ : reserved_ / 2;
   if (size < kFirstPiece) size = kFirstPiece;
   if (size > kLargestPiece) size = kLargestPiece;
   if (size < exact) size = exact;
@@ -350,10 +350,10 @@ bool Realm::open_window() {
 // can be read, and say nothing.
 bool Realm::reserve_piece(size_t size) {
   if (whole_) return false;
-  uintptr_t step = kStep;
+  uintptr_t step = kStride;
   for (uintptr_t at = reserved_end_; at + size <= window_end_; at += step) {
-    step = align_up((at - reserved_end_) / 8, kStep);
-    if (step == 0) step = kStep;
+    step = align_up((at - reserved_end_) / 8, kStride);
+    if (step == 0) step = kStride;
     if (!may_take(at, size)) return false;
     Reserve result = platform::reserve_at(at, size);
     if (result == Reserve::refused) return false;
