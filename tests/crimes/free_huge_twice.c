@@ -1,8 +1,8 @@
-/* Frees a block of 300 MiB twice. */
+/* Frees a block of 200 MiB twice. */
 #include "crime.h"
 
 int main(void) {
-  char* block = malloc(300 * MIB);
+  char* block = malloc(200 * MIB);
   free(block);
   free(hidden(block));
   return survived(block);
