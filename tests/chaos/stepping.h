@@ -24,24 +24,30 @@ struct State {
 };
 inline constinit thread_local State state;
 
+// Where a system call's number and second argument are, and the two bytes that make one.
+#if defined(__x86_64__)
+constexpr int kNext = REG_RIP, kNumber = REG_RAX, kSet = REG_RSI, kStack = REG_RSP;
+inline bool is_call(const unsigned char* next) { return next[0] == 0x0f && next[1] == 0x05; }
+#else
+constexpr int kNext = REG_EIP, kNumber = REG_EAX, kSet = REG_ECX, kStack = REG_ESP;
+inline bool is_call(const unsigned char* next) {
+  return (next[0] == 0xcd && next[1] == 0x80) || (next[0] == 0x0f && next[1] == 0x34);
+}
+#endif
+
 // What would block the trap's signal while it is due ends the process: it must stay open.
 inline void keep_trap_open(const ucontext_t& context) {
-#if defined(__x86_64__)
-  const auto* next = reinterpret_cast<const unsigned char*>(context.uc_mcontext.gregs[REG_RIP]);
-  if (next[0] != 0x0f || next[1] != 0x05 ||
-      context.uc_mcontext.gregs[REG_RAX] != SYS_rt_sigprocmask)
-    return;
-  const std::uint64_t set = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RSI]);
-  const std::uint64_t stack = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RSP]);
+  const greg_t* registers = context.uc_mcontext.gregs;
+  const auto* next = reinterpret_cast<const unsigned char*>(registers[kNext]);
+  if (!is_call(next) || registers[kNumber] != SYS_rt_sigprocmask) return;
+  const auto set = static_cast<std::uintptr_t>(registers[kSet]);
+  const auto stack = static_cast<std::uintptr_t>(registers[kStack]);
   // A constant set cannot be changed; then the steps end here.
   if (set - stack + 65536 < 2 * 65536) {
     *reinterpret_cast<std::uint64_t*>(set) &= ~(std::uint64_t{1} << (SIGTRAP - 1));
   } else if (set != 0) {
     state.left = 0;
   }
-#else
-  static_cast<void>(context);
-#endif
 }
 
 inline void on_trap(int, siginfo_t*, void* raw) {
