@@ -24,6 +24,7 @@ struct Slot {
 Slot slots[32];
 
 std::atomic<bool> stop{false};
+std::atomic<unsigned> begun{0};
 std::atomic<unsigned> damaged{0};
 
 // The first eight bytes say how long it is; the last tells of who else writes there.
@@ -46,6 +47,7 @@ void drop(unsigned char* block) {
 }
 
 DWORD WINAPI churn(void* steps) {
+  ++begun;
   Random random(GetCurrentThreadId());
   while (!stop) {
     const std::size_t most = random.one_in(3) ? 200 * KiB : 1000;
@@ -64,6 +66,9 @@ SCENARIO(threads_terminated_anywhere) {
   for (int round = 0; round < 30; ++round) {
     const HANDLE victim = CreateThread(nullptr, 0, churn, nullptr, 0, nullptr);
     NEED(victim, "error %lu", GetLastError());
+    // Not before: while it enters the program it has the loader's lock, and nobody who ends could get that any more.
+    NEED(eventually(20, [&] { return begun == 3u + round + 1; }), "round %d: it does not begin",
+         round);
     Sleep(static_cast<DWORD>(round % 4));
     TerminateThread(victim, 0);
     WaitForSingleObject(victim, INFINITE);
