@@ -54,8 +54,15 @@ function(reheap_public target output)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 endfunction()
 
+# The helper thread is kept out of the way of what changes a process's rights (entry/linux/alone.h): of programs that call
+# such a function, where only the core is linked.
+if(NOT WIN32)
+  foreach(name sandbox privileges credentials initgroups)
+    list(APPEND REHEAP_ALONE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
+  endforeach()
+endif()
 add_library(reheap_core STATIC
-  $<TARGET_OBJECTS:reheap_core_objects> ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_LIFETIME})
+  $<TARGET_OBJECTS:reheap_core_objects> ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_LIFETIME} ${REHEAP_ALONE_SOURCES})
 reheap_public(reheap_core reheap-core)
 target_link_libraries(reheap_core PRIVATE $<BUILD_INTERFACE:reheap_dialect> $<BUILD_INTERFACE:reheap_no_exceptions>)
 target_link_libraries(reheap_core PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
@@ -75,8 +82,8 @@ if(REHEAP_SANITIZE)
   return()
 endif()
 
-set(REHEAP_OVERRIDE_SOURCES)
-foreach(name malloc foreign_next waits endless_waits sandbox privileges pages dlopen)
+set(REHEAP_OVERRIDE_SOURCES ${REHEAP_ALONE_SOURCES})
+foreach(name malloc foreign_next waits endless_waits pages dlopen)
   list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
 endforeach()
 if(WIN32)
@@ -92,13 +99,11 @@ target_link_libraries(reheap_override_objects PRIVATE reheap_dialect reheap_no_e
 
 if(NOT WIN32)
   # Beside a file that is built with exceptions.
-  set_source_files_properties(${REHEAP_SRC}/entry/linux/credentials.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
   set_source_files_properties(${REHEAP_SRC}/entry/linux/dlmopen.cpp PROPERTIES COMPILE_OPTIONS "-O2;-fno-exceptions")
   set_source_files_properties(${REHEAP_SRC}/entry/linux/dlopen.cpp PROPERTIES COMPILE_OPTIONS -O2)
   add_library(reheap SHARED
     $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects>
-    ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/credentials.cpp
-    ${REHEAP_SRC}/entry/linux/dlmopen.cpp)
+    ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/dlmopen.cpp)
   reheap_public(reheap reheap)
   target_link_libraries(reheap PRIVATE $<BUILD_INTERFACE:reheap_dialect>
                                        ${REHEAP_SYSTEM_LIBRARIES})

@@ -19,7 +19,7 @@ constinit std::atomic<uint64_t> g_decay_ms{kDefaultDecayMs};
 constinit std::atomic<uint32_t> g_helper_runs{0};
 constinit std::atomic<uint64_t> g_retry_at{0};
 
-// The helper is asked to end while somebody wants none; none is made meanwhile.
+// The helper is asked to end while somebody wants none; none is made meanwhile. The next takes back what asked the last.
 constinit std::atomic<uint32_t> g_stop{0};
 constinit std::atomic<uint32_t> g_unwanted{0};
 constinit Lock g_starting;
@@ -161,11 +161,17 @@ void keep_little_young() {
 // that never saw a thread made) finds it so.
 bool helper_is_wanted() { return g_unwanted.load() == 0 && !is_left_to_waits(); }
 
+bool helper_may_start() {
+  if (!helper_is_wanted()) return false;
+  g_stop.store(0);
+  return true;
+}
+
 bool make_helper() {
   LockGuard guard(g_starting);
   // The one before may be on its last instructions.
   for (unsigned attempt = 0; attempt < 110 && helper_is_wanted(); ++attempt) {
-    if (platform::start_helper(help_until_idle)) return true;
+    if (platform::start_helper(help_until_idle, helper_may_start)) return true;
     platform::back_off(attempt);
   }
   return false;
@@ -262,7 +268,9 @@ size_t trim() {
   return returned;
 }
 
-// A handler may have interrupted the start of one: it is made, or not, and then ended.
+// In handlers too. One may have interrupted the start of a helper: it is made, or not, and then ended. One that has
+// interrupted its thread within the arena, where the helper may wait for that thread, does not wait for the helper: that
+// ends when it gets on.
 void do_without_helper() {
   ThreadToken token = platform::thread_token();
   bool within = g_starting.held_by(token);
@@ -270,14 +278,12 @@ void do_without_helper() {
   g_unwanted.fetch_add(1);
   g_stop.store(1);
   if (!within) g_starting.release();
-  platform::stop_helper(g_stop);
+  if (!g_arena.lock().held_by(token)) platform::stop_helper(g_stop);
 }
 
 WithoutHelper::WithoutHelper() { do_without_helper(); }
 
-WithoutHelper::~WithoutHelper() {
-  if (g_unwanted.fetch_sub(1) == 1) g_stop.store(0);
-}
+WithoutHelper::~WithoutHelper() { g_unwanted.fetch_sub(1); }
 
 // What a signal handler interrupted may hold the lock.
 static bool may_return_here() {

@@ -100,8 +100,9 @@ void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout
 void wake(const std::atomic<uint32_t>& word);
 
 // Runs `main` on the one helper thread: it has no thread-local variables, takes no signal and
-// must not allocate. True when it runs; false when it could not be made or an earlier one is not quite gone.
-bool start_helper(void (*main)());
+// must not allocate. True when it runs; false when it could not be made, an earlier one is not quite gone, or it is not
+// wanted: this is asked last, where no signal handler of the calling thread can come between.
+bool start_helper(void (*main)(), bool (*is_wanted)());
 
 // Ends the helper and comes back when it is gone. `stop` is what makes its main return: a word it waits on, not 0 by now.
 // Not for the helper itself.

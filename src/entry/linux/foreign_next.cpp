@@ -45,6 +45,7 @@ void resolve() {
   platform::note_streams_allocate();
   waits::resolve();
   privileges::stand_in();
+  credentials::stand_in();
   pages::stand_in();
 }
 

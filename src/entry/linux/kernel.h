@@ -17,20 +17,23 @@ inline long answer(long result) {
   return -1;
 }
 
+// An argument as the kernel takes it.
+template <typename Argument>
+long as_word(Argument argument) {
+  if constexpr (std::is_pointer_v<Argument>) {
+    return reinterpret_cast<long>(argument);
+  } else {
+    return static_cast<long>(argument);
+  }
+}
+
 // The next function, or the kernel where that is not to be found.
 template <typename Function, typename... Arguments>
 auto next_or_kernel(NextFunction<Function>& next, long number, Arguments... arguments) {
   Function* function = next.get();
   if (function != nullptr) return function(arguments...);
-  auto word = [](auto argument) -> long {
-    if constexpr (std::is_pointer_v<decltype(argument)>) {
-      return reinterpret_cast<long>(argument);
-    } else {
-      return static_cast<long>(argument);
-    }
-  };
   using Result = decltype(function(arguments...));
-  long result = answer(platform::system_call(number, word(arguments)...));
+  long result = answer(platform::system_call(number, as_word(arguments)...));
   if constexpr (std::is_pointer_v<Result>) {
     return reinterpret_cast<Result>(result);
   } else {

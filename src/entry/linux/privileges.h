@@ -6,3 +6,10 @@ namespace rh::privileges {
 void stand_in();
 
 }  // namespace rh::privileges
+
+namespace rh::credentials {
+
+// The same for its functions that change users and groups. Looks some up: takes the loader's locks.
+void stand_in();
+
+}  // namespace rh::credentials

@@ -207,9 +207,9 @@ void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout
 
 void wake(const std::atomic<uint32_t>&) { count_os_call(OsCall::wake); }
 
-bool start_helper(void (*main)()) {
+bool start_helper(void (*main)(), bool (*is_wanted)()) {
   Guard guard(g_mutex);
-  if (g_helper != Helper::none) return false;
+  if (g_helper != Helper::none || !is_wanted()) return false;
   count_os_call(OsCall::thread);
   if (fails(Call::start_helper)) return false;
   g_helper_main = main;

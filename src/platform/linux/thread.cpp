@@ -270,15 +270,23 @@ void stop_helper(const std::atomic<uint32_t>& stop) {
   }
 }
 
-bool start_helper(void (*main)()) {
+// Whoever sees that it is alive may wait for it to end: a handler too, that has interrupted the start of one.
+static bool start_helper_unheard(void (*main)(), bool (*is_wanted)()) {
   uint32_t none = 0;
   if (!g_helper_alive.compare_exchange_strong(none, 1, std::memory_order_acquire)) return false;
-  count_os_call(OsCall::thread);
+  if (is_wanted()) {
+    count_os_call(OsCall::thread);
+    if (launch(main)) return true;
+  }
+  g_helper_alive.store(0, std::memory_order_release);
+  return false;
+}
+
+bool start_helper(void (*main)(), bool (*is_wanted)()) {
   SignalMask old = {};
   set_signal_mask({~uint64_t{0}}, &old);
-  bool started = launch(main);
+  bool started = start_helper_unheard(main, is_wanted);
   set_signal_mask(old, nullptr);
-  if (!started) g_helper_alive.store(0, std::memory_order_release);
   return started;
 }
 

@@ -131,9 +131,9 @@ void wake(const std::atomic<uint32_t>&) {
 }
 
 // Made under the loader's lock it begins when that is free; nobody waits for it.
-bool start_helper(void (*main)()) {
+bool start_helper(void (*main)(), bool (*is_wanted)()) {
   KeepLastError keep;
-  if (others_are_gone()) return false;
+  if (others_are_gone() || !is_wanted()) return false;
   uint32_t none = kNone;
   if (!g_helper.compare_exchange_strong(none, kRuns, std::memory_order_acquire)) return false;
   count_os_call(OsCall::thread);

@@ -210,6 +210,35 @@ TEST(Idle, ANewHelperComesWhenThereIsWorkAgain) {
   }
 }
 
+TEST(Idle, NoHelperIsThereWhileNoneIsWanted) {
+  free_all(used_blocks(1000, 8 * kMiB));
+  fake::step_helper();
+  {
+    idle::WithoutHelper alone;
+    EXPECT_FALSE(fake::helper_is_there());
+    free_all(used_blocks(1000, 8 * kMiB));
+    EXPECT_FALSE(fake::helper_is_there());
+    fake::advance(1000);
+  }
+  free_all(used_blocks(1000, 8 * kMiB));
+  EXPECT_TRUE(fake::helper_is_there());
+}
+
+// It may wait for the thread that the handler has interrupted there.
+TEST(Idle, AHandlerWithinTheArenaDoesNotWaitForTheHelper) {
+  free_all(used_blocks(1000, 8 * kMiB));
+  fake::step_helper();
+  g_arena.lock().acquire();
+  {
+    idle::WithoutHelper alone;
+  }
+  EXPECT_TRUE(fake::helper_is_there());
+  g_arena.lock().release();
+  EXPECT_FALSE(fake::step_helper()) << "it ends all the same";
+  free_all(used_blocks(1000, 8 * kMiB));
+  EXPECT_TRUE(fake::step_helper()) << "and the next does not";
+}
+
 TEST(Idle, WithoutAHelperThreadsThatFreeDoItsWork) {
   idle::set_decay_ms(100);
   fake::fail_all(fake::Call::start_helper, true);

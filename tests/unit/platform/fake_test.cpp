@@ -205,11 +205,13 @@ TEST(Fake, TheHelperRunsInSteps) {
       ++rounds;
     }
   };
+  auto always = [] { return true; };
   EXPECT_FALSE(fake::step_helper());
+  EXPECT_FALSE(start_helper(main, [] { return false; }));
   fake::fail_nth(fake::Call::start_helper, 1);
-  EXPECT_FALSE(start_helper(main));
-  EXPECT_TRUE(start_helper(main));
-  EXPECT_FALSE(start_helper(main));  // there is one
+  EXPECT_FALSE(start_helper(main, always));
+  EXPECT_TRUE(start_helper(main, always));
+  EXPECT_FALSE(start_helper(main, always));  // there is one
   uint64_t begin = now_ms();
   EXPECT_TRUE(fake::step_helper());
   EXPECT_EQ(rounds, 1);

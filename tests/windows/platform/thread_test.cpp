@@ -58,6 +58,8 @@ void work_until_told() {
   while (!g_ends) Sleep(1);
 }
 
+bool always() { return true; }
+
 class Helper : public testing::Test {
  protected:
   Helper() {
@@ -70,7 +72,7 @@ class Helper : public testing::Test {
   // A helper that has ended takes a moment to be gone.
   static void start(void (*main)()) {
     int before = g_runs;
-    until([&] { return KEEPING_LAST_ERROR(start_helper(main)); });
+    until([&] { return KEEPING_LAST_ERROR(start_helper(main, always)); });
     until([&] { return g_runs > before; });
   }
 
@@ -96,7 +98,7 @@ TEST_F(Helper, RunsOnceAtATimeAndAgainAfterItsEnd) {
     g_ends = false;
     g_word = 0;
     start(wait_until_told);
-    EXPECT_FALSE(KEEPING_LAST_ERROR(start_helper(wait_until_told)));
+    EXPECT_FALSE(KEEPING_LAST_ERROR(start_helper(wait_until_told, always)));
     HANDLE thread = running();
     end();
     expect_gone(thread);
@@ -219,7 +221,7 @@ TEST_F(Helper, StoppedWhileItWaitsIsGoneFromThere) {
 
 TEST_F(Helper, StoppedRightAfterItsStartIsGone) {
   for (int round = 0; round < 20; ++round) {
-    until([] { return start_helper(wait_until_told); });
+    until([] { return start_helper(wait_until_told, always); });
     stop_helper();
   }
   start(wait_until_told);

@@ -1,4 +1,5 @@
-// A handler that forks before each instruction of a malloc or a free: one after another, every one of them.
+// A handler that runs before each instruction of a malloc or a free, one after another, every one of them: it forks, or
+// changes whom the process acts for.
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -117,6 +118,29 @@ SCENARIO(fork_at_each_step_beside_threads) {
       free(fresh[2]);
       _exit(0);
     }
+    free(fresh[1]);
+    free(fresh[2]);
+  }
+  return 0;
+}
+
+// By then what gives memory back in the background has looked for some, and waits for what was interrupted.
+void set_user_later() {
+  usleep(25000);
+  NEED(setuid(getuid()) == 0);
+}
+
+SCENARIO(setuid_at_each_step_beside_threads) {
+  if (!kSteps) return kSkipped;
+  const Load load(1);
+  const int stride = times(1) > 1 ? 1 : 499;
+  bool more = true;
+  for (int step = 1; more; step += stride) {
+    Work work;
+    work.prepare(static_cast<std::uint64_t>(step));
+    free_much(4 * MiB);
+    void* fresh[3] = {};
+    more = interrupted_at(step, set_user_later, [&] { work.step(fresh); });
     free(fresh[1]);
     free(fresh[2]);
   }
