@@ -1,5 +1,7 @@
 // A handler that runs before each instruction of a malloc or a free, one after another, every one of them: it forks, or
 // changes whom the process acts for.
+#include <poll.h>
+
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -143,6 +145,29 @@ SCENARIO(setuid_at_each_step_beside_threads) {
     more = interrupted_at(step, set_user_later, [&] { work.step(fresh); });
     free(fresh[1]);
     free(fresh[2]);
+  }
+  return 0;
+}
+
+void wait_here() { NEED(poll(nullptr, 0, 60) == 0); }
+
+// Alone, so that memory is given back within the wait.
+SCENARIO(wait_at_each_step) {
+  if (!kSteps) return kSkipped;
+  const int stride = times(1) > 1 ? 1 : 499;
+  bool more = true;
+  for (int step = 1; more; step += stride) {
+    Work work;
+    work.prepare(static_cast<std::uint64_t>(step));
+    free_much(4 * MiB);
+    Held others[8];
+    for (Held& held : others) held.take(3 * KiB, 7);
+    void* fresh[3] = {};
+    more = interrupted_at(step, wait_here, [&] { work.step(fresh); });
+    for (Held& held : others) held.drop();
+    free(fresh[1]);
+    free(fresh[2]);
+    use_heap(static_cast<std::uint64_t>(step));
   }
   return 0;
 }

@@ -20,6 +20,7 @@ void* disturb(void* seed) {
 [[gnu::constructor]] void begin() {
   const char* seed = std::getenv("CHAOS_DISTURB");
   if (!seed) return;
+  environment_at_first();
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

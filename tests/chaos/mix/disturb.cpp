@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 
@@ -9,7 +10,9 @@
 #include <csignal>
 #include <cstdio>
 #include <initializer_list>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "reheap/reheap.h"
 
@@ -143,6 +146,12 @@ void cancelled_threads(Random& random) {
 // What refuses memory here would refuse it there, and no loader lives with that.
 bool may_exec() { return !memory_is_scarce; }
 
+void exec_something() {
+  char name[] = "true";
+  char* arguments[] = {name, nullptr};
+  execve("/bin/true", arguments, environment_at_first());
+}
+
 void wait_for(pid_t child) {
   if (child > 0) {
     NEED(ended_well(child));
@@ -166,9 +175,7 @@ void fork_again(Random& random, int depth);
     while (count > 0) pthread_join(threads[--count], nullptr);
   }
   if (depth < 3 && random.one_in(3)) fork_again(random, depth + 1);
-  if (may_exec() && random.one_in(8)) {
-    execl("/bin/true", "true", static_cast<char*>(nullptr));
-  }
+  if (may_exec() && random.one_in(8)) exec_something();
   if (random.one_in(6)) free_much(20 * MiB);
   drop_passed();
   _exit(0);
@@ -198,7 +205,7 @@ void vfork_and_exec(Random&) {
   if (!may_exec()) return;
   const pid_t child = vfork();
   if (child == 0) {
-    execl("/bin/true", "true", static_cast<char*>(nullptr));
+    exec_something();
     _exit(127);
   }
   wait_for(child);
@@ -228,8 +235,11 @@ void fork_in_handler(int) {
   errno = saved;
 }
 
+// One at a time: a child made within setuid would wait in it for threads it has not got, on any allocator.
 void set_handler(int signal, void (*handler)(int)) {
   struct sigaction action{};
+  sigaddset(&action.sa_mask, SIGUSR1);
+  sigaddset(&action.sa_mask, SIGUSR2);
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigaction(signal, &action, nullptr);
@@ -245,10 +255,20 @@ void interrupt_with_forks(Random& random) {
   }
 }
 
-void interrupt_with_nothing(Random& random) {
+// Nothing, and what else any handler may do.
+void call_in_handler(int) {
+  const int saved = errno;
+  static std::atomic<unsigned> number{0};
+  const unsigned which = ++number % 4;
+  if (which == 0) NEED(setuid(getuid()) == 0, "setuid");
+  if (which == 1) poll(nullptr, 0, 1);
+  errno = saved;
+}
+
+void interrupt_with_calls(Random& random) {
   const std::size_t count = offered_count;
   if (count == 0) return;
-  set_handler(SIGUSR2, [](int) {});
+  set_handler(SIGUSR2, call_in_handler);
   for (int at = 0; at < 20; ++at) pthread_kill(offered[random.below(count)], SIGUSR2);
 }
 
@@ -392,7 +412,7 @@ const Disturbance kDisturbances[] = {
     {"fork and end", fork_and_end},
     {"vfork and exec", vfork_and_exec},
     {"signals that fork", interrupt_with_forks},
-    {"signals", interrupt_with_nothing},
+    {"signals", interrupt_with_calls},
     {"getline", read_lines},
     {"fflush", flush_all},
     {"dlopen", load_and_unload},
@@ -446,6 +466,24 @@ void Mix::print() const {
     std::printf("%s%s", at ? ", " : "", chosen_[at]->name);
   std::printf("\n");
   std::fflush(stdout);
+}
+
+// What is executed is not disturbed in its turn: under load such a line of programs would have no end.
+char** environment_at_first() {
+  static const std::vector<std::string> texts = [] {
+    std::vector<std::string> found;
+    for (char** variable = environ; *variable; ++variable) {
+      if (std::strncmp(*variable, "CHAOS_DISTURB=", 14) != 0) found.emplace_back(*variable);
+    }
+    return found;
+  }();
+  static std::vector<char*> variables = [] {
+    std::vector<char*> found;
+    for (const std::string& text : texts) found.push_back(const_cast<char*>(text.c_str()));
+    found.push_back(nullptr);
+    return found;
+  }();
+  return variables.data();
 }
 
 void pass_on(Random& random) {

@@ -32,6 +32,9 @@ class Mix {
 void pass_on(Random& random);
 void drop_passed();
 
+// To be called at the start: programs change their environment beside other threads.
+char** environment_at_first();
+
 // A thread that signals may interrupt with forks; it asks now and then whether it is a child of one.
 void offer_to_interrupt(pthread_t thread);
 bool is_interrupted_child();

@@ -98,6 +98,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: chaos_mix SEED SECONDS [refusing]\n", stderr);
     return 2;
   }
+  environment_at_first();
   Random random(std::strtoull(argv[1], nullptr, 10));
   const double end = seconds() + std::strtod(argv[2], nullptr);
   const bool refusing = argc > 3 && std::strcmp(argv[3], "refusing") == 0;
