@@ -24,7 +24,7 @@ PRODUCTS_ONLY = {"windows-arm64", *BUILT_ONLY}  # whose test programs could not 
 INSTALLED = {"release", "windows-x86_64"}
 INSTALLED_ONLY = "^(programs|integrations|command|tools)$"
 
-FAILURE = re.compile(r"\s*(\d+/\d+ )?Test +#\d+: (?P<name>\S+) [. ]*\*\*\*(?!Skipped)")  # a line of ctest's
+FAILURE = re.compile(r"\s*(\d+/\d+ )?Test +#\d+: (?P<name>.+?) \.+\*\*\*(?!Skipped)")  # a line of ctest's
 TOLD_LINES = 60  # of what a failed test wrote, said again at the end: the log before it is long
 
 
