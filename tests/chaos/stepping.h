@@ -54,6 +54,11 @@ inline void on_trap(int, siginfo_t*, void* raw) {
   auto& context = *static_cast<ucontext_t*>(raw);
   keep_trap_open(context);
   if (--state.left > 0) return;
+  // Where signals are blocked none but the trap's, kept open above, could come: the action waits until they are not.
+  if (state.left == 0 && sigismember(&context.uc_sigmask, SIGUSR1) == 1) {
+    state.left = 1;
+    return;
+  }
   context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
   if (state.left < 0) return;
   state.done = true;
