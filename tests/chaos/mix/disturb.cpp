@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <initializer_list>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -466,16 +465,11 @@ void Mix::print() const {
 
 // What is executed is not disturbed in its turn: under load such a line of programs would have no end.
 char** environment_at_first() {
-  static const std::vector<std::string> texts = [] {
-    std::vector<std::string> found;
-    for (char** variable = environ; *variable; ++variable) {
-      if (std::strncmp(*variable, "CHAOS_DISTURB=", 14) != 0) found.emplace_back(*variable);
-    }
-    return found;
-  }();
   static std::vector<char*> variables = [] {
     std::vector<char*> found;
-    for (const std::string& text : texts) found.push_back(const_cast<char*>(text.c_str()));
+    for (char** variable = environ; *variable; ++variable) {
+      if (std::strncmp(*variable, "CHAOS_DISTURB=", 14) != 0) found.push_back(strdup(*variable));
+    }
     found.push_back(nullptr);
     return found;
   }();
