@@ -104,25 +104,32 @@ struct Work {
   }
 };
 
-SCENARIO(fork_at_each_step_beside_threads) {
-  if (!kSteps) return kSkipped;
-  const Load load(2);
+// Runs `action` before one instruction of the work after the other, with so much free to be given back meanwhile.
+void interrupt_work(void (*action)(), std::size_t much) {
   const int stride = times(1) > 1 ? 1 : 499;
   bool more = true;
   for (int step = 1; more; step += stride) {
+    const auto seed = static_cast<std::uint64_t>(step);
     Work work;
-    work.prepare(static_cast<std::uint64_t>(step));
+    work.prepare(seed);
+    free_much(much);
+    Held others[8];
+    for (Held& held : others) held.take(3 * KiB, seed);
     void* fresh[3] = {};
-    more = interrupted_at(step, fork_here, [&] { work.step(fresh); });
-    if (in_child) {
-      use_heap_in_threads();
-      free(fresh[1]);
-      free(fresh[2]);
-      _exit(0);
-    }
+    more = interrupted_at(step, action, [&] { work.step(fresh); });
+    if (in_child) use_heap_in_threads();
+    for (Held& held : others) held.drop();
     free(fresh[1]);
     free(fresh[2]);
+    if (in_child) _exit(0);
+    use_heap(seed);
   }
+}
+
+SCENARIO(fork_at_each_step_beside_threads) {
+  if (!kSteps) return kSkipped;
+  const Load load(2);
+  interrupt_work(fork_here, 0);
   return 0;
 }
 
@@ -135,17 +142,7 @@ void set_user_later() {
 SCENARIO(setuid_at_each_step_beside_threads) {
   if (!kSteps) return kSkipped;
   const Load load(1);
-  const int stride = times(1) > 1 ? 1 : 499;
-  bool more = true;
-  for (int step = 1; more; step += stride) {
-    Work work;
-    work.prepare(static_cast<std::uint64_t>(step));
-    free_much(4 * MiB);
-    void* fresh[3] = {};
-    more = interrupted_at(step, set_user_later, [&] { work.step(fresh); });
-    free(fresh[1]);
-    free(fresh[2]);
-  }
+  interrupt_work(set_user_later, 4 * MiB);
   return 0;
 }
 
@@ -154,21 +151,7 @@ void wait_here() { NEED(poll(nullptr, 0, 60) == 0); }
 // Alone, so that memory is given back within the wait.
 SCENARIO(wait_at_each_step) {
   if (!kSteps) return kSkipped;
-  const int stride = times(1) > 1 ? 1 : 499;
-  bool more = true;
-  for (int step = 1; more; step += stride) {
-    Work work;
-    work.prepare(static_cast<std::uint64_t>(step));
-    free_much(4 * MiB);
-    Held others[8];
-    for (Held& held : others) held.take(3 * KiB, 7);
-    void* fresh[3] = {};
-    more = interrupted_at(step, wait_here, [&] { work.step(fresh); });
-    for (Held& held : others) held.drop();
-    free(fresh[1]);
-    free(fresh[2]);
-    use_heap(static_cast<std::uint64_t>(step));
-  }
+  interrupt_work(wait_here, 4 * MiB);
   return 0;
 }
 
