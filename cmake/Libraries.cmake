@@ -4,7 +4,7 @@
 #   reheap_override_objects  malloc, operator new, start       -> with the core: libreheap.so, libreheap.a
 #   reheap_core_fake         the core over the fake platform   (tests only)
 #
-# On Windows there is no libreheap.so; inject/windows/ makes reheap.dll of
+# On Windows there is no libreheap.so; redirect/ makes reheap.dll of
 #
 #   reheap_crt_objects       the rules of the C runtimes' functions
 

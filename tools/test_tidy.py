@@ -21,8 +21,8 @@ CLEAN = {
     "src/slabs/slab.h": '#include "arena/arena.h"\n#define RH_SWITCH 1\n#if RH_SWITCH\n#endif\n',
     "src/heap/heap.h": '#include "slabs/slab.h"\n#include <atomic>\n',
     "src/entry/api.cpp": '#include "heap/heap.h"\n#include <reheap/reheap.h>\n#include <new>\n#include <unistd.h>\n',
-    "inject/main.cpp": "#include <vector>\n#include <unistd.h>\n#ifdef _WIN32\n#endif\n",
-    "inject/CMakeLists.txt": "file(GLOB C *.cpp)\n",
+    "command/main.cpp": "#include <vector>\n#include <unistd.h>\n#ifdef _WIN32\n#endif\n",
+    "command/CMakeLists.txt": "file(GLOB C *.cpp)\n",
     "tests/unit/CMakeLists.txt": "foreach(layer heap)\n  file(GLOB s ${layer}/*_test.cpp)\nendforeach()\n",
     "tests/unit/heap/heap_test.cpp": "int main() {}\n",
     "tests/crimes/CMakeLists.txt": "foreach(name double_free)\n  add_executable(${name} ${name}.cpp)\nendforeach()\n",
@@ -147,7 +147,7 @@ class Files(TidyTest):
         self.caught("src/base/units.h", "\n" * tidy.MOST_LINES, tidy.MOST_LINES, "at most")
 
     def test_source_built_by_nothing(self):
-        for path in ("tests/crimes/forgotten.cpp", "bench/programs/forgotten.c", "inject/sub/forgotten.cpp",
+        for path in ("tests/crimes/forgotten.cpp", "bench/programs/forgotten.c", "command/sub/forgotten.cpp",
                      "tests/unit/arena/forgotten_test.cpp", "tests/unit/heap/forgotten.cpp",
                      "src/platform/posix/forgotten.cpp"):
             self.caught(path, "", 1, "built by nothing")

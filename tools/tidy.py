@@ -13,7 +13,7 @@ import project
 LAYERS = ["entry", "heap", "slabs", "arena", "platform", "base"]
 
 # Where the operating system may be named.
-OS_FOLDERS = ("src/platform/", "src/entry/", "inject/", "lab/native/")
+OS_FOLDERS = ("src/platform/", "src/entry/", "command/", "redirect/", "lab/native/")
 OS_MACROS = re.compile(
     r"\b(_WIN32|_WIN64|__CYGWIN__|__MINGW\w+|__linux__|__linux|__gnu_linux__|__APPLE__|__MACH__|TARGET_OS_\w+|"
     r"__unix__|__unix|__FreeBSD__|__NetBSD__|__OpenBSD__|__DragonFly__|__sun|__HAIKU__|__Fuchsia__|__EMSCRIPTEN__|"
@@ -28,7 +28,7 @@ MOST_LINES = 600
 
 SOURCE_SUFFIXES = {".c", ".cpp"}
 CODE_SUFFIXES = SOURCE_SUFFIXES | {".h", ".hpp"}
-BUILT_FOLDERS = ("src/", "inject/", "tests/", "bench/", "lab/")
+BUILT_FOLDERS = ("src/", "command/", "redirect/", "tests/", "bench/", "lab/")
 
 # Spelt in pieces, so that this file and its test may be checked too.
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b|"
@@ -40,7 +40,7 @@ REGISTRY_HOST = re.compile(
     r"repo1?\.maven\.(org|apache\.org)|proxy\.golang\.org|ghcr\.io|docker\.io)\b")
 
 LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
-CODE_PATH = re.compile(r"`((?:src|include|inject|tests|bench|lab|docs|tools|integrations|cmake|dev\.d)/[\w./+-]+)`")
+CODE_PATH = re.compile(r"`((?:src|include|command|redirect|tests|bench|lab|docs|tools|integrations|cmake|dev\.d)/[\w./+-]+)`")
 
 
 @dataclasses.dataclass(frozen=True, order=True)

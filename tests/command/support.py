@@ -20,7 +20,7 @@ SHOW_FOREIGN = str(PROGRAMS / "command_show_foreign")
 OWN_MALLOC = str(PROGRAMS / "command_own_malloc")
 JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
 
-# The short way (inject/plain/entry.cpp) and the ordinary one must do the same: a value set apart from its
+# The short way (command/linux/early/entry.cpp) and the ordinary one must do the same: a value set apart from its
 # option by a space is not plain.
 WAYS = {"short": ["--decay-ms=1000"], "ordinary": ["--decay-ms", "1000"]}
 

@@ -1,4 +1,4 @@
-"""The part of the command that runs first may call nothing of the C and C++ libraries (inject/plain/)."""
+"""The part of the command that runs first may call nothing of the C and C++ libraries (command/linux/early/)."""
 
 import os
 import re

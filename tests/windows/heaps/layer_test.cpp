@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "redirect/redirect_report.h"
+#include "redirect/crt/redirect_report.h"
 
 // Of ntdll.
 extern "C" {

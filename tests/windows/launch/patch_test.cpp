@@ -1,9 +1,9 @@
 // What a patched file looks like, what is refused, and that no file at all can crash or confuse it. The files are bytes
 // here: nothing is written. patch_command_test.cpp runs them.
 
-#include "failure.h"
+#include "command/windows/patch.h"
+#include "common/message.h"
 #include "images.h"
-#include "patch.h"
 #include "support.h"
 
 #include <imagehlp.h>
@@ -14,12 +14,12 @@
 namespace launch_test {
 namespace {
 
-using rh::launch::Failure;
-using rh::launch::patched;
-using rh::launch::Patched;
-using rh::launch::PatchRequest;
-using rh::launch::ProgramFile;
-using rh::launch::unpatched;
+using rh::command::Failure;
+using rh::command::patched;
+using rh::command::Patched;
+using rh::command::PatchRequest;
+using rh::command::ProgramFile;
+using rh::command::unpatched;
 
 constexpr PatchRequest permissive() {
   PatchRequest request;

@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "redirect/range.h"
+#include "redirect/patcher/range.h"
 
 using Bytes = std::vector<uint8_t>;
 

@@ -1,5 +1,5 @@
 // Reading a mapped DLL, against what the loader says about it.
-#include "redirect/image.h"
+#include "redirect/patcher/image.h"
 
 #include <gtest/gtest.h>
 #include <windows.h>

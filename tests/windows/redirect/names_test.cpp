@@ -1,5 +1,5 @@
 // The tables of runtimes, functions and families.
-#include "redirect/names.h"
+#include "redirect/crt/names.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The patcher on functions written by hand: what it replaces still works as its original, what it refuses is not touched.
-#include "redirect/patch.h"
+#include "redirect/patcher/patch.h"
 
 #include <gtest/gtest.h>
 

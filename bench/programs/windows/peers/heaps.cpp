@@ -6,10 +6,10 @@
 
 #include <atomic>
 
-#include "inject/windows/heaps/layer.h"
-#include "inject/windows/redirect/image.h"
-#include "inject/windows/redirect/patch.h"
 #include "peer.h"
+#include "redirect/heap/layer.h"
+#include "redirect/patcher/image.h"
+#include "redirect/patcher/patch.h"
 
 namespace rh::peers {
 

@@ -4,10 +4,10 @@
 
 #include "base/text.h"
 #include "heaps.h"
-#include "inject/windows/children/children.h"
-#include "inject/windows/redirect/modules.h"
-#include "inject/windows/redirect/redirect.h"
 #include "peer.h"
+#include "redirect/crt/modules.h"
+#include "redirect/crt/redirect.h"
+#include "redirect/process/children.h"
 
 namespace rh::peers {
 

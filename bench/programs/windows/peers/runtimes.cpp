@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "inject/windows/redirect/replacements.h"
 #include "peer.h"
+#include "redirect/crt/replacements.h"
 
 namespace rh::redirect {
 

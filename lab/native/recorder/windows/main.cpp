@@ -3,8 +3,8 @@
 #include <windows.h>
 
 #include "base/text.h"
-#include "inject/windows/children/children.h"
-#include "inject/windows/redirect/modules.h"
+#include "redirect/crt/modules.h"
+#include "redirect/process/children.h"
 #include "settings.h"
 #include "stream/recorder.h"
 #include "thread_slot.h"

@@ -2,8 +2,8 @@
 // reheap.dll. A function that does its work by another that is replaced too is told of once, by the call the program made.
 #include <cstring>
 
-#include "inject/windows/heaps/layer.h"
-#include "inject/windows/redirect/replacements.h"
+#include "redirect/crt/replacements.h"
+#include "redirect/heap/layer.h"
 #include "stream/stream.h"
 
 namespace rh::heaps {

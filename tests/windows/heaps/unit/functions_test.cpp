@@ -1,5 +1,5 @@
 // The functions by themselves, over ntdll's own as the originals: nothing is replaced in this process.
-#include "heaps/functions.h"
+#include "redirect/heap/functions.h"
 
 #include <windows.h>
 

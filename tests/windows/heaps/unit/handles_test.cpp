@@ -1,4 +1,4 @@
-#include "heaps/handles.h"
+#include "redirect/heap/handles.h"
 
 #include <gtest/gtest.h>
 #include <memory>

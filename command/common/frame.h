@@ -1,0 +1,35 @@
+// What the command has on every system: how its help looks, how it tells mistakes, how it ends.
+#pragma once
+
+#include "settings.h"
+
+#include <CLI/App.hpp>
+// App makes objects of what these define.
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace rh::command {
+
+extern const char* const command_version;
+
+// `program`: what the help calls that which stands behind --. `documentation`: the page about it.
+void set_up(CLI::App& app, const std::string& program, const std::string& documentation);
+
+// The flags of `run` that mean the same everywhere.
+void add_unreached_flags(CLI::App& run, bool& require, bool& quiet);
+
+// An option of the library's; keep(value) takes what was given, in the form that the option allows.
+void add_library_option(CLI::App& command, const LibraryOption& option,
+                        const std::function<void(const std::string&)>& keep);
+
+// False when that was all: help, or the version. Throws Failure, with the status, at a mistake.
+bool parse(CLI::App& app, std::vector<std::string> words, int usage_status);
+
+// The exit status: what act() gives, or that of what it throws, which is told.
+int ended(const std::function<int()>& act);
+
+}  // namespace rh::command

@@ -1,0 +1,59 @@
+// The library's options as the command takes them, and the environment they become.
+#pragma once
+
+#include "text.h"
+
+#include <cstdint>
+
+namespace rh::command {
+
+// What an option is given.
+enum class Value : std::uint8_t { none, optional, required };
+
+struct LibraryOption {
+  Str name;              // "--decay-ms"
+  const char* variable;  // "REHEAP_DECAY_MS"
+  Value value;
+  const char* allowed;  // the form of its value
+  const char* description;
+};
+
+// All of them, as docs/options.md lists them.
+inline constexpr LibraryOption library_options[] = {
+    {"--stats", "REHEAP_STATS", Value::optional, "FILE",
+     "Statistics in JSON at exit: to FILE (--stats=FILE), or to stderr"},
+    {"--verbose", "REHEAP_VERBOSE", Value::none, "",
+     "One line at start (who serves malloc, options in force), and warnings"},
+    {"--decay-ms", "REHEAP_DECAY_MS", Value::required, "0..600000",
+     "How long free memory stays warm before it returns to the OS"},
+    {"--window", "REHEAP_WINDOW", Value::required, "SIZE[K|M|G|T]",
+     "At most so much address space for the heap"},
+    {"--window-at", "REHEAP_WINDOW_AT", Value::required, "low|image|0xADDR",
+     "Where that address space lies"},
+};
+inline constexpr std::size_t library_option_count =
+    sizeof library_options / sizeof library_options[0];
+
+// The options of `reheap run` that are not the library's.
+inline constexpr const char* require_flag = "--require";
+inline constexpr const char* quiet_flag = "--quiet";
+inline constexpr const char* library_option = "--library";
+
+struct Settings {
+  const char* library = nullptr;        // --library
+  Str variables[library_option_count];  // "NAME=VALUE", empty for an option that was not given
+};
+
+// Whether a value has the form the option allows: what the library makes of it, the library says.
+bool well_formed(const LibraryOption& option, Str value);
+
+// `value` is empty when none was given.
+void set(Settings& settings, const LibraryOption& option, Str value);
+
+// The value of a variable of an environment, or nullptr.
+const char* value_of(char* const* environment, Str name);
+
+// `environment` with the library before what LD_PRELOAD names already, and with the settings.
+char* const* with_library(char* const* environment, Str library, const Settings& settings);
+
+}  // namespace rh::command

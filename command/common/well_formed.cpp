@@ -1,0 +1,41 @@
+#include "settings.h"
+
+namespace rh::command {
+namespace {
+
+constexpr Str decimal_digits = "0123456789";
+constexpr Str hexadecimal_digits = "0123456789abcdefABCDEF";
+
+bool is_size(Str text) {
+  if (!text.empty() && Str("KMGT").holds(text.back())) text.size -= 1;
+  return text.only(decimal_digits);
+}
+
+bool is_decay(Str text) {
+  if (!text.only(decimal_digits) || text.size > 6) return false;
+  unsigned long number = 0;
+  for (std::size_t at = 0; at < text.size; ++at)
+    number = number * 10 + static_cast<unsigned long>(text.data[at] - '0');
+  return number <= 600000;
+}
+
+bool is_place(Str text) {
+  return text == "low" || text == "image" ||
+         (text.starts_with("0x") && text.part(2).only(hexadecimal_digits));
+}
+
+bool is_layers(Str text) {
+  return text == "both" || text == "crt" || text == "heap" || text == "none";
+}
+
+}  // namespace
+
+bool well_formed(const LibraryOption& option, Str value) {
+  if (option.name == "--decay-ms") return is_decay(value);
+  if (option.name == "--window") return is_size(value);
+  if (option.name == "--window-at") return is_place(value);
+  if (option.name == "--layers") return is_layers(value);
+  return true;
+}
+
+}  // namespace rh::command

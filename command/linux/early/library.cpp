@@ -1,0 +1,92 @@
+#include "library.h"
+
+#include "kernel.h"
+
+namespace rh::command {
+namespace {
+
+constexpr const char* file_name = "libreheap.so";
+
+// Beside the folder the command lies in. The first that fits a program's architecture is taken.
+constexpr const char* places[] = {
+    "/lib/",
+    "/lib/x86_64-linux-gnu/",
+    "/lib/aarch64-linux-gnu/",
+    "/lib64/",
+    // 32-bit, as distributions install it
+    "/lib32/",
+    "/lib/i386-linux-gnu/",
+};
+// 32-bit in a build tree: build/m32 beside build/release.
+constexpr const char* neighbour = "/m32/lib/";
+
+ElfFile elf_at(Str path) {
+  const long file = kernel::open(path.data);
+  if (file < 0) return {};
+  const ElfFile elf = read_elf(file);
+  kernel::close(file);
+  return elf;
+}
+
+// LD_PRELOAD separates its entries by these and has no way to quote them.
+Refusal check_spelling(Str path) {
+  if (path.find_any(" :") == path.size) return {};
+  return {exit_failed,
+          join({"the library's path holds a space or a colon, which LD_PRELOAD cannot carry: ",
+                path, "; move it, or name a link to it with --library"})};
+}
+
+Refusal add_named(Str name, Str origin, Libraries& libraries) {
+  // A link is kept as it was named: it may be the way around a path that cannot be preloaded.
+  const Str path = name.front() == '/' ? name : join({kernel::working_directory(), "/", name});
+  const ElfFile elf = elf_at(path);
+  if (!elf.valid || !elf.shared_object || !elf.dynamic)
+    return {exit_failed,
+            join({origin, " names ", name, ", which is not there, or not a shared library"})};
+  libraries.found[libraries.count++] = {path, elf.architecture};
+  return check_spelling(path);
+}
+
+Refusal add_if_there(Str path, Libraries& libraries) {
+  const ElfFile elf = elf_at(path);
+  const bool wanted = elf.valid && elf.dynamic && !libraries.for_architecture(elf.architecture);
+  if (!wanted || libraries.count == Libraries::most) return {};
+  libraries.found[libraries.count++] = {path, elf.architecture};
+  return check_spelling(path);
+}
+
+Refusal none_found(Str prefix) {
+  return {exit_failed,
+          join({"cannot find libreheap.so (looked for ", prefix, places[0], file_name,
+                " and its like); build it with ./dev build, or name it with --library PATH or "
+                "REHEAP_LIBRARY=PATH"})};
+}
+
+}  // namespace
+
+const Library* Libraries::for_architecture(const Architecture& architecture) const {
+  for (std::size_t at = 0; at < count; ++at)
+    if (found[at].architecture == architecture) return &found[at];
+  return nullptr;
+}
+
+Refusal find_libraries(const char* option, const char* variable, const Architecture* wanted,
+                       Libraries& libraries) {
+  libraries.named = true;
+  if (option && *option) return add_named(option, "--library", libraries);
+  if (variable && *variable) return add_named(variable, "REHEAP_LIBRARY", libraries);
+  libraries.named = false;
+  const Str prefix = command_path().directory().directory();
+  for (const char* place : places) {
+    if (const Refusal refusal = add_if_there(join({prefix, place, file_name}), libraries))
+      return refusal;
+    if (wanted && libraries.for_architecture(*wanted)) return {};
+  }
+  const Str beside = join({prefix.directory(), neighbour, file_name});
+  if (const Refusal refusal = add_if_there(beside, libraries)) return refusal;
+  return libraries.count > 0 ? Refusal() : none_found(prefix);
+}
+
+Str command_path() { return kernel::read_link("/proc/self/exe"); }
+
+}  // namespace rh::command

@@ -1,0 +1,34 @@
+// Where libreheap.so lies.
+#pragma once
+
+#include "common/refusal.h"
+#include "elf_file.h"
+
+namespace rh::command {
+
+struct Library {
+  Str path;  // absolute, and such that LD_PRELOAD can carry it
+  Architecture architecture;
+};
+
+struct Libraries {
+  static constexpr std::size_t most = 4;  // one an architecture
+  Library found[most];                    // in the order of the places they were looked for in
+  std::size_t count = 0;
+  bool named = false;  // by --library or REHEAP_LIBRARY: no other is looked for
+
+  // The library for programs of this architecture, or nullptr.
+  const Library* for_architecture(const Architecture& architecture) const;
+};
+
+// `option` is --library's value, `variable` REHEAP_LIBRARY's, nullptr when not given. Without them
+// counts what lies beside the command: ../lib/libreheap.so and its like, in a build tree as in an
+// installation. The search ends at the first that fits `wanted`; nullptr wants all there are.
+// Refused when a named file is no library that could be preloaded, or when there is none at all.
+Refusal find_libraries(const char* option, const char* variable, const Architecture* wanted,
+                       Libraries& libraries);
+
+// The running command's own file; empty when /proc is not there.
+Str command_path();
+
+}  // namespace rh::command

@@ -1,0 +1,84 @@
+#include "report_text.h"
+
+#include "common/report_lines.h"
+
+#include <cstdint>
+#include <cstdio>
+
+namespace rh::command {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string plain(const Json& value) {
+  if (!value.is_string()) return value.dump();
+  return value == "" ? "none" : value.get<std::string>();
+}
+
+std::string joined(const Json& list, const char* between) {
+  std::string text;
+  for (const Json& word : list) text += (text.empty() ? "" : between) + plain(word);
+  return text;
+}
+
+std::string human_size(const Json& bytes) {
+  if (!bytes.is_number()) return plain(bytes);
+  constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double size = bytes.get<double>();
+  int unit = 0;
+  for (; size >= 1024 && unit < 4; ++unit) size /= 1024;
+  char text[32];
+  snprintf(text, sizeof text, "%.4g %s", size, units[unit]);
+  return text;
+}
+
+std::string options_text(const Json& options) {
+  std::string text;
+  for (const auto& [name, value] : options.items())
+    text += (text.empty() ? "" : ", ") + name + " " + plain(value);
+  return text;
+}
+
+std::string realm_text(const Json& realm) {
+  if (realm.value("reserved", 0) == 0) return "not reserved: nothing was allocated yet";
+  std::string text;
+  for (const auto& [name, value] : realm.items())
+    text += (text.empty() ? "" : ", ") + name + " " +
+            (value.is_number() ? human_size(value) : plain(value));
+  return text;
+}
+
+std::string program_text(const Json& program) {
+  std::string text = report_line("program", joined(program["chain"], " -> "));
+  if (!program["architecture"].is_null())
+    text += report_line("architecture", plain(program["architecture"]));
+  const std::string loader =
+      program["loader"].is_null() ? "" : ", loader " + plain(program["loader"]);
+  text += report_line("linkage", plain(program["linkage"]) + loader);
+  text += report_line("LD_PRELOAD",
+                      program["ld_preload_honoured"].get<bool>() ? "honoured" : "ignored");
+  if (!program["carries"].empty()) text += report_line("carries", joined(program["carries"], ", "));
+  return text;
+}
+
+std::string process_text(const Json& report) {
+  std::string text = report_line(
+      "malloc", "served by " + plain(report.value("malloc_served_by", Json("unknown"))));
+  text += report_line("library", plain(report.value("library", Json("unknown"))) + ", version " +
+                                     plain(report.value("version", Json("unknown"))) + ", " +
+                                     plain(report.value("build", Json("build unknown"))));
+  text += report_line("options", options_text(report.value("options", Json::object())));
+  text += report_line("realm", realm_text(report.value("realm", Json::object())));
+  return text;
+}
+
+}  // namespace
+
+std::string report_text(const Json& findings) {
+  std::string text = report_head(findings);
+  if (findings.contains("program")) text += program_text(findings["program"]);
+  if (findings.contains("report")) text += process_text(findings["report"]);
+  return text + report_end(findings);
+}
+
+}  // namespace rh::command

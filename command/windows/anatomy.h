@@ -1,0 +1,37 @@
+// What can be told of a program before it has run.
+#pragma once
+
+#include "redirect/process/image.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rh::command {
+
+struct Imports {
+  std::string library;                 // as it is named there
+  std::vector<std::string> functions;  // those of a heap
+};
+
+struct Anatomy {
+  std::string architecture;
+  std::string runtime;  // the C runtime, with its version
+  std::vector<Imports> allocation;
+  bool control_flow_guard = false;
+  bool movable = false;  // by ASLR
+  std::string kind;      // "native", "Go", ".NET", with "packed by UPX"
+  bool patched = false;  // imports reheap.dll for good
+};
+
+// `program`: its file, beside which C runtimes of its own may lie.
+Anatomy examine(const rh::inject::Image& image, const std::wstring& program);
+
+// What a program was packed by, or "".
+std::string packer_of(const rh::inject::Image& image);
+
+bool has_section(const rh::inject::Image& image, std::string_view start);
+
+std::string architecture_name(WORD machine);
+
+}  // namespace rh::command

@@ -1,0 +1,74 @@
+#include "program.h"
+
+#include <vector>
+#include <windows.h>
+
+namespace rh::command {
+namespace {
+
+constexpr const wchar_t* kExtensions[] = {L".exe", L".com", L".bat", L".cmd"};
+
+bool is_file(const std::wstring& path) {
+  const DWORD attributes = GetFileAttributesW(path.c_str());
+  return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) == 0;
+}
+
+std::wstring full(const std::wstring& path) {
+  std::vector<wchar_t> text(32768);
+  const DWORD length =
+      GetFullPathNameW(path.c_str(), static_cast<DWORD>(text.size()), text.data(), nullptr);
+  return length != 0 && length < text.size() ? std::wstring(text.data(), length) : path;
+}
+
+bool has_extension(const std::wstring& name) {
+  const std::size_t dot = name.find_last_of(L".\\/:");
+  return dot != std::wstring::npos && name[dot] == L'.';
+}
+
+std::wstring with_extension(const std::wstring& path) {
+  if (has_extension(path) && is_file(path)) return full(path);
+  for (const wchar_t* extension : kExtensions)
+    if (is_file(path + extension)) return full(path + extension);
+  return {};
+}
+
+std::wstring variable(const wchar_t* name) {
+  std::vector<wchar_t> text(32768);
+  const DWORD length = GetEnvironmentVariableW(name, text.data(), static_cast<DWORD>(text.size()));
+  return length < text.size() ? std::wstring(text.data(), length) : std::wstring();
+}
+
+void add_path(std::vector<std::wstring>& folders) {
+  std::wstring folder;
+  for (const wchar_t character : variable(L"PATH") + L";") {
+    if (character == L';') {
+      if (!folder.empty()) folders.push_back(folder);
+      folder.clear();
+    } else if (character != L'"') {
+      folder += character;
+    }
+  }
+}
+
+std::vector<std::wstring> search_folders(const std::wstring& name) {
+  wchar_t folder[MAX_PATH];
+  std::vector<std::wstring> folders;
+  if (NeedCurrentDirectoryForExePathW(name.c_str())) folders.emplace_back(L".");
+  if (GetSystemDirectoryW(folder, MAX_PATH)) folders.emplace_back(folder);
+  if (GetWindowsDirectoryW(folder, MAX_PATH)) folders.emplace_back(folder);
+  add_path(folders);
+  return folders;
+}
+
+}  // namespace
+
+std::wstring find_program(const std::wstring& name) {
+  if (name.find_first_of(L"\\/:") != std::wstring::npos) return with_extension(name);
+  for (const std::wstring& folder : search_folders(name)) {
+    std::wstring found = with_extension(folder + L"\\" + name);
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
+}  // namespace rh::command

@@ -1,0 +1,41 @@
+#include "settings.h"
+
+#include "common/frame.h"
+#include "redirect/process/inject.h"
+#include "text.h"
+
+namespace rh::command {
+namespace {
+
+// The program may change its folder before it ends, and a file may be called "1".
+std::string statistics_target(const std::string& file) {
+  if (file.empty()) return "1";
+  inject::Path path;
+  const DWORD length =
+      GetFullPathNameW(wide(file).c_str(), inject::kLongestPath, path.text, nullptr);
+  return length != 0 && length < inject::kLongestPath ? narrow(path.text) : file;
+}
+
+void set(const LibraryOption& option, const std::string& value) {
+  std::string given = option.name == "--stats" ? statistics_target(value) : value;
+  if (option.value == Value::none) given = "1";
+  SetEnvironmentVariableW(wide(option.variable).c_str(), wide(given).c_str());
+}
+
+// Of this system alone.
+constexpr LibraryOption kLayers = {"--layers", "REHEAP_LAYERS", Value::required,
+                                   "both|crt|heap|none",
+                                   "What is replaced: the C runtimes, the OS's heap, or both"};
+
+void add(CLI::App& command, const LibraryOption& option) {
+  add_library_option(command, option, [&option](const std::string& value) { set(option, value); });
+}
+
+}  // namespace
+
+void add_settings(CLI::App& command) {
+  for (const LibraryOption& option : library_options) add(command, option);
+  add(command, kLayers);
+}
+
+}  // namespace rh::command

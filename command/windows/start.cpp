@@ -1,0 +1,116 @@
+#include "start.h"
+
+#include "common/message.h"
+#include "program.h"
+#include "text.h"
+
+#include <cwchar>
+
+namespace rh::command {
+namespace {
+
+HANDLE open_inherited(const wchar_t* path) {
+  SECURITY_ATTRIBUTES inherited = {sizeof inherited, nullptr, TRUE};
+  return CreateFileW(path, GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE,
+                     &inherited, OPEN_EXISTING, 0, nullptr);
+}
+
+// A title that was not given is the path of what was started: the program's is its own.
+bool is_own_title(const wchar_t* title) {
+  inject::Path launcher;
+  inject::module_path(nullptr, launcher);
+  return title != nullptr && _wcsicmp(title, launcher.text) == 0;
+}
+
+// What the launcher was started with: title, window, position, and the descriptors beyond the third that C runtimes
+// hand to each other. Standard handles that were not given so are passed on by the OS.
+STARTUPINFOW startup(const wchar_t* only_errors) {
+  STARTUPINFOW info;
+  GetStartupInfoW(&info);
+  if (is_own_title(info.lpTitle)) info.lpTitle = nullptr;
+  if (only_errors != nullptr) {
+    info.dwFlags |= STARTF_USESTDHANDLES;
+    info.hStdInput = info.hStdOutput = open_inherited(L"NUL");
+    info.hStdError = open_inherited(only_errors);
+  }
+  return info;
+}
+
+[[noreturn]] void not_started(const std::wstring& program, DWORD error) {
+  const bool missing = error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND;
+  throw Failure(missing ? exit_not_found : exit_not_executable,
+                narrow(program) + ": " + error_text(error));
+}
+
+}  // namespace
+
+Suspended::~Suspended() {
+  if (!let_go_) TerminateProcess(made_.hProcess, exit_failed);
+  CloseHandle(made_.hThread);
+  CloseHandle(made_.hProcess);
+}
+
+void Suspended::resume() {
+  runs_ = true;
+  ResumeThread(made_.hThread);
+}
+
+void Suspended::let_go() {
+  let_go_ = true;
+  if (!runs_) resume();
+}
+
+std::optional<DWORD> Suspended::wait(DWORD milliseconds) const {
+  DWORD code = 0;
+  if (WaitForSingleObject(made_.hProcess, milliseconds) != WAIT_OBJECT_0 ||
+      !GetExitCodeProcess(made_.hProcess, &code))
+    return std::nullopt;
+  return code;
+}
+
+PROCESS_INFORMATION create_suspended(const CommandLine& line, const wchar_t* only_errors) {
+  const std::wstring program = find_program(line.program);
+  if (program.empty()) not_started(line.program, ERROR_FILE_NOT_FOUND);
+  STARTUPINFOW info = startup(only_errors);
+  std::wstring words = line.program_line;
+  PROCESS_INFORMATION made;
+  // A raised priority is not inherited by itself.
+  const DWORD flags = CREATE_SUSPENDED | GetPriorityClass(GetCurrentProcess());
+  if (!CreateProcessW(program.c_str(), words.data(), nullptr, nullptr, TRUE, flags, nullptr,
+                      nullptr, &info, &made))
+    not_started(program, GetLastError());
+  return made;
+}
+
+bool start_helper(const wchar_t* program, wchar_t* command_line, PROCESS_INFORMATION* made) {
+  STARTUPINFOW info = {};
+  info.cb = sizeof info;
+  return CreateProcessW(program, command_line, nullptr, nullptr, FALSE, CREATE_NO_WINDOW, nullptr,
+                        nullptr, &info, made);
+}
+
+std::wstring library_to_use(const std::string& given) {
+  inject::Path path;
+  if (given.empty()) {
+    inject::Path launcher;
+    inject::module_path(nullptr, launcher);
+    // Of whichever architecture: the other one's is found beside it.
+    if (!inject::find_part(launcher.text, inject::FileKind::library, inject::own_machine, path))
+      path.set(launcher.text);
+    return path.text;
+  }
+  const DWORD length =
+      GetFullPathNameW(wide(given).c_str(), inject::kLongestPath, path.text, nullptr);
+  if (length == 0 || length >= inject::kLongestPath ||
+      inject::file_machine(path.text, inject::FileKind::library) == 0)
+    throw Failure(exit_failed, given + " is no library that can be loaded");
+  return path.text;
+}
+
+bool is_reheap(const wchar_t* library) {
+  const std::string bytes = read_file(library);
+  return bytes.find("REHEAP_DOCTOR") != std::string::npos ||
+         bytes.find("rh_report_json") != std::string::npos;
+}
+
+}  // namespace rh::command

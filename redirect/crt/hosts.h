@@ -1,0 +1,31 @@
+// The C runtimes whose functions were replaced, each in a slot of its own. A replacement function knows its slot at
+// compile time, so that what it cannot do itself goes to the runtime that was called: blocks made there, errno, the new
+// handler.
+#pragma once
+
+#include <cstddef>
+
+#include "entry/crt.h"
+#include "names.h"
+#include "redirect/patcher/image.h"
+
+namespace rh::redirect {
+
+inline constexpr unsigned kSlots = 16;
+
+// What the runtime's functions did before, by role; NULL where it has none or it was not replaced.
+struct Originals {
+  const void* of[kRoles] = {};
+  const void*& operator[](Role role) { return of[static_cast<size_t>(role)]; }
+};
+
+// The function that takes the role in the slot's runtime.
+const void* replacement(unsigned slot, Role role);
+
+// To be called before the first replacement can run. `debug_heap`: the runtime has headers before its blocks that
+// only its debug functions know.
+void set_host(unsigned slot, const Image& runtime, const Originals& originals, bool debug_heap);
+void clear_host(unsigned slot);
+const crt::Host& host_of(unsigned slot);
+
+}  // namespace rh::redirect

@@ -1,0 +1,12 @@
+// Programs that this one starts are reached too.
+#pragma once
+
+#include "imports.h"
+
+namespace rh::children {
+
+// For DllMain, when the process begins: follows the processes it makes, if that was asked for. Those are told of nothing
+// that is left. NULL, or why they cannot be followed.
+const char* begin(HMODULE library, const inject::Settings& settings);
+
+}  // namespace rh::children
