@@ -125,7 +125,7 @@ if(REHEAP_STATIC_FROM)
   # Its tests run as programs of this compiler's, for there is no C runtime to link with the one that made it.
   add_library(reheap_static INTERFACE)
   target_include_directories(reheap_static INTERFACE ${PROJECT_SOURCE_DIR}/include)
-  target_sources(reheap_static INTERFACE ${PROJECT_SOURCE_DIR}/tests/windows/microsoft_names.c)
+  target_sources(reheap_static INTERFACE ${PROJECT_SOURCE_DIR}/tests/contract/windows/microsoft_names.c)
   target_link_libraries(reheap_static INTERFACE ${REHEAP_STATIC_FROM} ${REHEAP_SYSTEM_LIBRARIES})
   target_link_options(reheap_static INTERFACE -Wl,-u,malloc)
   return()

@@ -1,7 +1,7 @@
 // Strings for the part of the command that runs before the C and C++ libraries are set up.
 //
-// Nothing in plain/ may call into them: not even memcpy, which in a static program is an indirect
-// function that nobody has resolved yet. tests/command proves it from the object files.
+// Nothing in linux/early/ may call into them: not even memcpy, which in a static program is an indirect
+// function that nobody has resolved yet. tests/command/linux proves it from the object files.
 #pragma once
 
 #include <cstddef>

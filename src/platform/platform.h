@@ -1,5 +1,5 @@
 // The whole contract with the operating system. A port is one folder beside this file that defines
-// every function here; tests/unit runs the layers above on platform/fake.
+// every function here; tests/src runs the layers above on platform/fake.
 //
 // No function allocates through malloc, changes errno, or needs the loader. All may be called from any
 // thread, also before libc's own start-up and after a thread's exit handlers ran, unless said otherwise.

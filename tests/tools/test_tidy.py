@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Plants every violation tools/tidy.py knows in a small clean tree, and sees it caught."""
+
+import pathlib
+import tempfile
+import unittest
+
+import tidy
+
+CLEAN = {
+    "CMakeLists.txt": "file(GLOB S src/*/*.cpp)\nfile(GLOB P ${REHEAP_SRC}/platform/linux/*.cpp)\n"
+                      "add_library(x ${S} ${P} src/entry/api.cpp)\n",
+    "include/reheap/reheap.h": "#include <stddef.h>\n#define RH_VERSION_MAJOR 0\n",
+    "include/reheap/reheap.hpp": "#include <memory_resource>\n#include \"reheap/reheap.h\"\n",
+    "src/base/units.h": "#include <cstddef>\n",
+    "src/base/text.cpp": '#include "base/text.h"\n#include <string.h>\nconst char* s = "// #include <vector>";\n',
+    "src/base/text.h": '#include "units.h"\n// _WIN32 is named in a comment only\n',
+    "src/platform/platform.h": '#include "base/units.h"\n',
+    "src/platform/linux/memory.cpp": '#include "platform/platform.h"\n#include <sys/mman.h>\n#ifdef __linux__\n#endif\n',
+    "src/arena/arena.h": '#include "platform/platform.h"\n#include "../base/units.h"\n#define RH_LIKELY(c) (c)\n',
+    "src/slabs/slab.h": '#include "arena/arena.h"\n#define RH_SWITCH 1\n#if RH_SWITCH\n#endif\n',
+    "src/heap/heap.h": '#include "slabs/slab.h"\n#include <atomic>\n',
+    "src/entry/api.cpp": '#include "heap/heap.h"\n#include <reheap/reheap.h>\n#include <new>\n#include <unistd.h>\n',
+    "command/main.cpp": "#include <vector>\n#include <unistd.h>\n#ifdef _WIN32\n#endif\n",
+    "command/CMakeLists.txt": "file(GLOB C *.cpp)\n",
+    "tests/src/CMakeLists.txt": "foreach(layer heap)\n  file(GLOB s ${layer}/*_test.cpp)\nendforeach()\n",
+    "tests/src/heap/heap_test.cpp": "int main() {}\n",
+    "tests/crimes/CMakeLists.txt": "foreach(name double_free)\n  add_executable(${name} ${name}.cpp)\nendforeach()\n",
+    "tests/crimes/double_free.cpp": "int main() {}\n",
+    "bench/bench.py": 'SOURCE = pathlib.Path(__file__).parent / "programs" / "proof.c"\n',
+    "bench/programs/proof.c": "int main(void) { return 0; }\n",
+    "docs/a.md": "[one](b.md#part) [site](https://example.org) `src/base/units.h` `src/base/<file>.h`\n",
+    "docs/b.md": "# Part\n```\n[not a link](nowhere.md)\n```\n",
+}
+
+
+class TidyTest(unittest.TestCase):
+    def check(self, changes: dict[str, str] | None = None) -> list[tidy.Violation]:
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in {**CLEAN, **(changes or {})}.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text, encoding="utf-8")
+            return tidy.check(root)
+
+    def caught(self, path: str, text: str, line: int, *words: str) -> None:
+        """Appends text to the file; exactly one violation must come of it, at that line of the addition."""
+        before = CLEAN.get(path, "")
+        found = self.check({path: before + text})
+        self.assertEqual(len(found), 1, found)
+        self.assertEqual((found[0].path, found[0].line), (path, before.count("\n") + line))
+        for word in words:
+            self.assertIn(word, found[0].message)
+
+    def passes(self, path: str, text: str) -> None:
+        self.assertEqual(self.check({path: CLEAN.get(path, "") + text}), [])
+
+class CleanTree(TidyTest):
+    def test_clean_tree_passes(self):
+        self.assertEqual(self.check(), [])
+
+    def test_binary_files_are_left_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "picture.bin").write_bytes(b"\xff\xfe\x00")
+            self.assertEqual(tidy.check(pathlib.Path(folder)), [])
+
+
+class LayerOrder(TidyTest):
+    def test_upward_include(self):
+        self.caught("src/arena/arena.h", '#include "heap/heap.h"\n', 1, "arena includes src/heap/heap.h")
+
+    def test_upward_include_by_relative_path(self):
+        self.caught("src/base/units.h", '\n#include "../platform/platform.h"\n', 2, "higher layer")
+
+    def test_upward_include_in_angle_brackets(self):
+        self.caught("src/slabs/slab.h", "#include <heap/heap.h>\n", 1, "higher layer")
+
+    def test_public_header_includes_internal(self):
+        self.caught("include/reheap/reheap.h", '#include "base/units.h"\n', 1, "internal")
+
+    def test_unknown_layer(self):
+        self.caught("src/misc/x.h", "", 1, "no layer")
+
+    def test_include_of_tests(self):
+        found = self.check({"src/base/units.h": '#include "../../tests/t.h"\n', "tests/t.h": ""})
+        self.assertEqual([violation.path for violation in found], ["src/base/units.h"])
+
+
+class Headers(TidyTest):
+    def test_cxx_library(self):
+        self.caught("src/heap/heap.h", "#include <vector>\n", 1, "<vector>")
+
+    def test_cxx_library_in_platform(self):
+        self.caught("src/platform/linux/memory.cpp", "#include <string>\n", 1, "<string>")
+
+    def test_os_header(self):
+        for header in ("sys/mman.h", "unistd.h", "windows.h", "pthread.h", "stdlib.h"):
+            self.caught("src/arena/arena.h", f"#include <{header}>\n", 1, header)
+
+    def test_os_header_in_public_header(self):
+        self.caught("include/reheap/reheap.h", "#include <sys/types.h>\n", 1, "sys/types.h")
+
+    def test_missing_own_header(self):
+        self.caught("src/arena/arena.h", '#include "arena/gone.h"\n', 1, "does not exist")
+
+
+class Macros(TidyTest):
+    def test_os_macro(self):
+        for macro in ("_WIN32", "__linux__", "__APPLE__", "__GLIBC__"):
+            self.caught("src/slabs/slab.h", f"#if defined({macro})\n#endif\n", 1, macro)
+
+    def test_os_macro_in_public_header(self):
+        self.caught("include/reheap/reheap.h", "#ifdef _WIN32\n#endif\n", 1, "_WIN32")
+
+    def test_number(self):
+        for body in ("4096", "(1 << 14)", "0x40u", "(SIZE_MAX / 2)", "(size_t{1} << 20)", "-1L"):
+            self.caught("src/slabs/slab.h", f"#define RH_SIZE {body}\n", 1, "RH_SIZE")
+
+    def test_not_a_number(self):
+        for body in ("inline", '"1"', "__attribute__((aligned(64)))", "[[gnu::cold]]"):
+            self.passes("src/slabs/slab.h", f"#define RH_THING {body}\n")
+
+
+class Traces(TidyTest):
+    def test_unfinished_words(self):
+        for word in ("TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK", "stu" + "b", "Stu" + "bs"):
+            self.caught("docs/b.md", f"{word}: later\n", 1, word)
+
+    def test_words_inside_words(self):
+        self.passes("docs/b.md", "tmpXX" + "XXXX, stu" + "bborn, hackathon\n")
+
+    def test_machine_paths(self):
+        for path in ("/wo" + "rk/main/x", "/ro" + "ot/.cache", "/tmp/ba" + "sh_jobs"):
+            self.caught("bench/bench.py", f'X = "{path}"\n', 1, "one machine")
+
+    def test_paths_of_other_things(self):
+        self.passes("docs/b.md", "https://example.org/ro" + "ot/x build/wo" + "rk/x $HOME/wo" + "rk\n")
+
+    def test_registry_hosts(self):
+        for host in ("py" + "pi.org", "deb.deb" + "ian.org", "static.cra" + "tes.io", "registry.npm" + "js.org"):
+            self.caught("bench/bench.py", f'X = "https://{host}/x"\n', 1, "registry")
+
+
+class Files(TidyTest):
+    def test_long_file(self):
+        self.passes("src/base/units.h", "\n" * (tidy.MOST_LINES - 1))
+        self.caught("src/base/units.h", "\n" * tidy.MOST_LINES, tidy.MOST_LINES, "at most")
+
+    def test_source_built_by_nothing(self):
+        for path in ("tests/crimes/forgotten.cpp", "bench/programs/forgotten.c", "command/sub/forgotten.cpp",
+                     "tests/src/arena/forgotten_test.cpp", "tests/src/heap/forgotten.cpp",
+                     "src/platform/posix/forgotten.cpp"):
+            self.caught(path, "", 1, "built by nothing")
+
+    def test_mention_in_a_comment_does_not_count(self):
+        found = self.check({"tests/x.cpp": "", "tests/CMakeLists.txt": "# x.cpp\n"})
+        self.assertEqual([violation.path for violation in found], ["tests/x.cpp"])
+
+    def test_dead_link(self):
+        self.caught("docs/a.md", "\nsee [this](gone.md#x)\n", 2, "gone.md")
+
+    def test_dead_reference_link(self):
+        self.caught("docs/a.md", "[r]: ../gone.md\n", 1, "gone.md")
+
+    def test_dead_code_path(self):
+        self.caught("docs/a.md", "in `src/heap/gone.h`\n", 1, "src/heap/gone.h")
+
+
+if __name__ == "__main__":
+    unittest.main()
