@@ -97,7 +97,7 @@ class Arena {
   void insert_part(Span* first, Span* end, SpanKind kind);
   Span* oldest(uint64_t now, uint64_t age_ms) const;
 
-  Lock lock_;
+  Lock lock_{LockRank::arena};
   SpanSet dirty_;
   SpanSet clean_;
   SpanSet bare_;

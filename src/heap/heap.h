@@ -40,7 +40,7 @@ struct Heap {
   Outgoing outgoing[kOutgoing] = {};
 
   // ---- under the lock ----
-  Lock lock;
+  Lock lock{LockRank::heap};
   Word<ThreadToken> token;  // of the owning thread; read by a thread looking for its own heap
   bool shared = false;      // a first-class heap: the lock covers the owner's fields above too
   uint16_t life = 0;        // of a shared heap: its handle tells it from others that lay there

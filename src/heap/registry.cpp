@@ -31,7 +31,7 @@ struct SharedChunk {
   uintptr_t place(unsigned index) const { return address_of(this) + index * kSharedSize; }
 };
 
-constinit Lock g_lock;
+constinit Lock g_lock{LockRank::registry};
 constinit std::atomic<Heap*> g_threads{nullptr};
 constinit std::atomic<Heap*> g_cursor{nullptr};
 constinit std::atomic<bool> g_watches_forks{false};
