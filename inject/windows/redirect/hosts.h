@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "entry/crt.h"
+#include "entry/windows/crt.h"
 #include "image.h"
 #include "names.h"
 
