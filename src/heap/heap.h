@@ -83,7 +83,7 @@ RH_INLINE Heap* thread_heap() { return static_cast<Heap*>(platform::thread_word(
 // Keeps what was asked for of a block in a slab, where that is kept.
 RH_INLINE void* noted(Block* block, SizeClass size_class, size_t size) {
   if constexpr (kExactSizes) {
-    if (RH_LIKELY(block != nullptr)) g_realm.note_size(block, size, size_class == 0);
+    if (RH_LIKELY(block != nullptr)) g_realm.sizes().note(block, size, size_class == 0);
   }
   return block;
 }
