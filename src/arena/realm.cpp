@@ -22,6 +22,15 @@ bool Realm::set_window(const Window& window) {
   return true;
 }
 
+bool Realm::is_valid() const {
+  size_t taken = 0;
+  for (size_t index = 0; index < stretches_.count(); ++index)
+    taken += stretches_[index].end - stretches_[index].start;
+  bool has_descriptors = !k64Bit || span_.load() <= frontier_ - base();
+  return taken == reserved_ && committed_ <= reserved_ && frontier_ <= reserved_end_ &&
+         has_descriptors;
+}
+
 Realm::Run Realm::run_from(const Span* span) const {
   Stretches::Range run = stretches_.next(address(span), base() + span_.load());
   return {at(run.start), at(run.end)};

@@ -74,6 +74,9 @@ class Realm {
   // Finds the window its place, before memory is taken. False when there is none: then extend() tries again.
   bool open();
 
+  // For debug builds: whether what is committed is part of what is reserved, and that of the stretches.
+  bool is_valid() const;
+
   // What was set, or became of it: one that found no room where it was to lie lies anywhere.
   const Window& window() const { return wanted_; }
 

@@ -1,5 +1,6 @@
 #include "heap/registry.h"
 
+#include "heap/books.h"
 #include "heap/fork.h"
 #include "heap/mend.h"
 #include "platform/platform.h"
@@ -205,6 +206,7 @@ void adopt_slabs(Heap* heap) {
     release_empty(from, token);
     set_aside_current(from);
     take_over(heap, from);
+    if constexpr (kDebugChecks) books::check(from);  // `heap` is in the middle of a change
     from->stripped.store(true, std::memory_order_relaxed);
     from->ownership.release();
   }

@@ -87,6 +87,9 @@ inline Block* list_end() { return const_cast<Block*>(&g_end); }
 extern const Block g_batch_end;
 inline Block* batch_end() { return const_cast<Block*>(&g_batch_end); }
 
+// Whether the conservation law holds (arena/span.h).
+bool is_balanced(const Span* slab);
+
 // Ends the process when the blocks that are free are not as many as were freed, or not blocks: one was freed twice, or a
 // pointer into one was.
 void check_lists(Span* slab);
