@@ -19,7 +19,8 @@ if(NOT MSVC)
 endif()
 
 # Where _msize and HeapSize are served, the sizes asked for are kept; Debug builds keep them everywhere, so that this
-# is tested on every system. For the tests of inner layers too.
+# is tested on every system. What debug builds check (base/check.h) are members too. For the tests of inner layers as well.
+add_compile_definitions($<$<CONFIG:Debug>:RH_DEBUG_CHECKS>)
 if(WIN32)
   add_compile_definitions(RH_EXACT_SIZES)
 else()
@@ -31,8 +32,7 @@ add_library(reheap_dialect INTERFACE)
 target_compile_features(reheap_dialect INTERFACE cxx_std_20)
 target_include_directories(reheap_dialect INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_compile_definitions(reheap_dialect INTERFACE
-  REHEAP_BUILD="$<IF:$<CONFIG:Debug>,debug,release>"
-  $<$<CONFIG:Debug>:RH_DEBUG_CHECKS>)
+  REHEAP_BUILD="$<IF:$<CONFIG:Debug>,debug,release>")
 target_compile_options(reheap_dialect INTERFACE
   ${REHEAP_WARNINGS}
   -Wconversion -Wsign-conversion -Wold-style-cast -Wcast-qual -Wmissing-declarations

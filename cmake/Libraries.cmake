@@ -10,35 +10,39 @@
 
 set(REHEAP_SRC ${PROJECT_SOURCE_DIR}/src)
 
+set(system linux)
+if(WIN32)
+  set(system windows)
+endif()
+
+# How the realm lies: in one window, or in pieces anywhere.
+set(realm window)
+if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+  set(realm pieces)
+endif()
+
 file(GLOB REHEAP_PORTABLE_SOURCES CONFIGURE_DEPENDS
-  ${REHEAP_SRC}/base/*.cpp ${REHEAP_SRC}/arena/*.cpp ${REHEAP_SRC}/slabs/*.cpp ${REHEAP_SRC}/heap/*.cpp
-  ${REHEAP_SRC}/platform/*.cpp)
+  ${REHEAP_SRC}/base/*.cpp ${REHEAP_SRC}/arena/*.cpp ${REHEAP_SRC}/arena/${realm}/*.cpp ${REHEAP_SRC}/slabs/*.cpp
+  ${REHEAP_SRC}/heap/*.cpp ${REHEAP_SRC}/platform/*.cpp)
 foreach(name api describe options rules start)
   list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${name}.cpp)
 endforeach()
 # Where pointers that are not ours go when malloc is the system's.
-set(REHEAP_FOREIGN_SYSTEM ${REHEAP_SRC}/entry/foreign_system.cpp)
-if(WIN32)
-  set(system windows)
-else()
-  set(system linux)
-  file(GLOB REHEAP_POSIX_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/platform/posix/*.cpp)
-endif()
+set(REHEAP_FOREIGN_SYSTEM ${REHEAP_SRC}/entry/${system}/foreign_system.cpp)
 file(GLOB REHEAP_PLATFORM_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/platform/${system}/*.cpp)
 file(GLOB REHEAP_FAKE_SOURCES CONFIGURE_DEPENDS
   ${REHEAP_SRC}/platform/fake/*.cpp ${REHEAP_SRC}/platform/fake/${system}/*.cpp)
-if(WIN32)
-  list(APPEND REHEAP_FAKE_SOURCES ${REHEAP_SRC}/platform/windows/thread_slot.cpp)
-endif()
+list(APPEND REHEAP_FAKE_SOURCES ${REHEAP_SRC}/platform/${system}/thread_slot.cpp)
 
 list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${system}/origin.cpp)
-# How a library that is linked comes to know of its start and end on Windows; reheap.dll has a DllMain.
-if(WIN32)
-  set(REHEAP_LIFETIME ${REHEAP_SRC}/entry/windows/lifetime.cpp)
+# How a library comes to know of its start and end; reheap.dll has a DllMain instead.
+set(REHEAP_LIFETIME ${REHEAP_SRC}/entry/${system}/lifetime.cpp)
+if(NOT WIN32)
+  list(APPEND REHEAP_FAKE_SOURCES ${REHEAP_LIFETIME})
 endif()
 
 add_library(reheap_core_objects OBJECT
-  ${REHEAP_PORTABLE_SOURCES} ${REHEAP_POSIX_SOURCES} ${REHEAP_PLATFORM_SOURCES})
+  ${REHEAP_PORTABLE_SOURCES} ${REHEAP_PLATFORM_SOURCES})
 if(WIN32)
   target_sources(reheap_core_objects PRIVATE ${REHEAP_SRC}/entry/windows/copies.cpp)
 endif()
@@ -89,7 +93,7 @@ endforeach()
 if(WIN32)
   file(GLOB REHEAP_OVERRIDE_SOURCES CONFIGURE_DEPENDS
     ${REHEAP_SRC}/entry/windows/crt_*.cpp ${REHEAP_SRC}/entry/windows/foreign_crt.cpp)
-  add_library(reheap_crt_objects OBJECT ${REHEAP_SRC}/entry/crt.cpp)
+  add_library(reheap_crt_objects OBJECT ${REHEAP_SRC}/entry/windows/crt.cpp)
   target_link_libraries(reheap_crt_objects PRIVATE reheap_dialect reheap_no_exceptions)
   set(crt_objects $<TARGET_OBJECTS:reheap_crt_objects>)
 endif()

@@ -1,7 +1,7 @@
 #include "replacements.h"
 
-#include "entry/crt_fast.h"
 #include "entry/windows/copies.h"
+#include "entry/windows/crt_fast.h"
 #include "reheap/reheap.h"
 
 namespace rh::redirect {

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "entry/crt.h"
+#include "entry/windows/crt.h"
 #include "names.h"
 #include "redirect/patcher/image.h"
 

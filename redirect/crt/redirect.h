@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "base/text.h"
-#include "entry/crt.h"
+#include "entry/windows/crt.h"
 
 namespace rh::redirect {
 

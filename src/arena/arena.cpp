@@ -41,11 +41,41 @@ bool older_than(const Span* span, uint64_t now, uint64_t age_ms) {
 
 }  // namespace
 
+// Holds the lock; debug builds check the books before it is let go.
+class Arena::Guard {
+ public:
+  explicit Guard(Arena& arena, ThreadToken token = platform::thread_token())
+      : arena_(arena), guard_(arena.lock_, token) {}
+  ~Guard() {
+    if constexpr (kDebugChecks) arena_.check();
+  }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+ private:
+  [[maybe_unused]] Arena& arena_;
+  LockGuard guard_;
+};
+
+void Arena::check() const {
+  if (torn()) return;
+  const Span* busy = busy_.load();
+  Units all = in_use_ + dirty_.total() + clean_.total() + bare_.total();
+  if (busy != nullptr) all += Units{busy->units};
+  RH_CHECK(all.bytes() == g_realm.committed());
+  RH_CHECK(in_use_bytes_.value() == in_use_.bytes());
+  RH_CHECK(g_realm.is_valid());
+  static constinit unsigned calls = 0;
+  constexpr unsigned kBetweenWalks = 64;
+  if (calls++ % kBetweenWalks != 0) return;
+  RH_CHECK(dirty_.is_valid() && clean_.is_valid() && bare_.is_valid());
+}
+
 Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
   Span* span = nullptr;
   Units surplus;
   {
-    LockGuard guard(lock_);
+    Guard guard(*this);
     if (torn()) return take_fresh(units, alignment);
     span = take(units, alignment, prefer);
     // What is on its way to the OS is free in a moment.
@@ -76,7 +106,7 @@ Units Arena::beyond_peak() {
 }
 
 size_t Arena::allocate_single(SpanList* list, size_t count) {
-  LockGuard guard(lock_);
+  Guard guard(*this);
   size_t got = 0;
   for (; got < count; ++got) {
     Span* span = torn() ? take_fresh({1}, {1}) : take({1}, {1}, Prefer::warm);
@@ -214,7 +244,7 @@ Span* Arena::carve(Span* span, Units units, Units alignment) {
 }
 
 Span* Arena::cut(Span* span, Units units) {
-  LockGuard guard(lock_);
+  Guard guard(*this);
   RH_CHECK(units.count < span->units);
   Span* rest = span + units.count;
   rest->units = span->units - static_cast<uint32_t>(units.count);
@@ -226,7 +256,7 @@ Span* Arena::cut(Span* span, Units units) {
 void Arena::free(Span* span, ThreadToken token) {
   uint64_t now = platform::now_ms();
   span->owner.store(nullptr);
-  LockGuard guard(lock_, token);
+  Guard guard(*this, token);
   if (torn()) return;
   note_in_use(in_use_ - Units{span->units});
   insert(span, SpanKind::free_dirty, static_cast<uint32_t>(now));
@@ -234,7 +264,7 @@ void Arena::free(Span* span, ThreadToken token) {
 }
 
 bool Arena::lengthen(Span* span, Units to) {
-  LockGuard guard(lock_);
+  Guard guard(*this);
   Units more = to - Units{span->units};
   if (torn()) return false;
   Span* next = span + span->units;
@@ -339,6 +369,7 @@ void Arena::take_from_purger() {
   if (platform::commit(g_realm.address(span), Units{span->units}.bytes())) {
     put_back_whole();
   } else {
+    note_in_use(in_use_ + Units{span->units});  // for ever
     busy_.store(nullptr);
   }
 }
@@ -362,7 +393,7 @@ bool Arena::wait_for_purge(ThreadToken token) {
 
 size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token) {
   Units returned;
-  LockGuard guard(lock_, token);
+  Guard guard(*this, token);
   if (age_ms == 0 && most == kAll) {
     while (wait_for_purge(token)) {
     }
@@ -442,7 +473,7 @@ void Arena::release_pieces() {
 
 void Arena::return_address_space(ThreadToken token) {
   if constexpr (k64Bit) return;
-  LockGuard guard(lock_, token);
+  Guard guard(*this, token);
   if (!torn()) release_pieces();
 }
 

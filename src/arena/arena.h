@@ -59,6 +59,9 @@ class Arena {
 
   Lock& lock() { return lock_; }
 
+  // For debug builds: ends the process when the law above is broken. The caller holds the lock, or nobody else is there.
+  void check() const;
+
   // In a fork's child, where nothing is sure of what is free: only memory fresh from the realm is handed out from now on.
   void start_over();
 
@@ -70,6 +73,8 @@ class Arena {
   void after_fork_in_child();
 
  private:
+  class Guard;
+
   Span* take(Units units, Units alignment, Prefer prefer);
   Span* take_fresh(Units units, Units alignment);
   Span* find_fit(Units units, Prefer prefer);
@@ -97,7 +102,7 @@ class Arena {
   void insert_part(Span* first, Span* end, SpanKind kind);
   Span* oldest(uint64_t now, uint64_t age_ms) const;
 
-  Lock lock_;
+  Lock lock_{LockRank::arena};
   SpanSet dirty_;
   SpanSet clean_;
   SpanSet bare_;

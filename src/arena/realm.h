@@ -1,51 +1,21 @@
 // The realm: the address space that is ours alone, and its table of descriptors. Whether a pointer is ours is one
 // subtraction and one comparison; its descriptor follows by arithmetic.
 //
-// 64-bit: one window of addresses, chosen where nobody else maps, taken piece by piece from its low end, its table
-// beside it in a window of its own. Nothing is reserved before it is needed, so limits on address space and
-// systems where reservations cost (Wine) are no special case. 32-bit: the table covers all 4 GiB, pieces lie
-// where the OS puts them. docs/design/realm.md has the measurements.
+// 64-bit (arena/window/): one window of addresses, chosen where nobody else maps, taken piece by piece from its low end,
+// its table beside it in a window of its own. Nothing is reserved before it is needed, so limits on address space and
+// systems where reservations cost (Wine) are no special case. 32-bit (arena/pieces/): the table covers all 4 GiB, pieces
+// lie where the OS puts them. docs/design/realm.md has the measurements.
 #pragma once
 
+#include "arena/side_table.h"
+#include "arena/sizes.h"
 #include "arena/span.h"
+#include "arena/stretches.h"
+#include "arena/window.h"
 #include "base/bits.h"
 #include "base/compiler.h"
 
 namespace rh {
-
-// On 64-bit, where it lies anywhere, that is the default too.
-inline constexpr uint64_t kMostWindow = uint64_t{64} << 40;
-
-// Where the window lies and how large it may grow; to be set before first use.
-struct Window {
-  enum class Place { anywhere, low, image, address };
-  uint64_t size = 0;  // 0: the default
-  Place place = Place::anywhere;
-  uint64_t address = 0;
-};
-
-// A table that runs parallel to the realm's memory, beginning where it does: reserved along with it, committed as used.
-class SideTable {
- public:
-  // Has address space up to `end` already, or none yet (end == start).
-  void open(uintptr_t start, uintptr_t end);
-  // Whether there is address space for the first `bytes` of it now, more only right behind what there is.
-  bool reserve_to(size_t bytes);
-  // Whether the first `bytes` of it are readable now.
-  bool commit_to(size_t bytes);
-  // Takes back what reserve_to got last.
-  void unreserve(size_t to_bytes);
-  // Another thread may have extended it without the caller's knowing: what lies behind the first `bytes` is renewed, now
-  // and from now on.
-  bool renew(size_t bytes);
-  void release();
-  size_t reserved() const { return end_ - start_; }
-  size_t committed() const { return frontier_ - start_; }
-
- private:
-  uintptr_t start_ = 0, frontier_ = 0, end_ = 0;
-  bool renews_ = false;
-};
 
 class RealmCopy;
 
@@ -65,36 +35,7 @@ class Realm {
 
   // Whether `pointer`, which the realm holds, lies where memory was taken. Between pieces (on 32-bit) and where somebody
   // else had settled (on 64-bit) it does not. Takes longer the more stretches there are.
-  bool covers(const void* pointer) const;
-
-  // Keeps how many bytes were asked for of a block in a slab, for kExactSizes: out of line, two bytes for every 16 of
-  // memory that begin a block. A block of the smallest class has but one.
-  RH_INLINE void note_size(const void* block, size_t size, bool smallest) {
-    uint8_t* note = note_of(block);
-    if (smallest) {
-      *note = static_cast<uint8_t>(size);
-    } else {
-      uint16_t value = static_cast<uint16_t>(size);
-      __builtin_memcpy(note, &value, sizeof(value));
-    }
-  }
-
-  RH_INLINE size_t noted_size(const void* block, bool smallest) const {
-    const uint8_t* note = note_of(block);
-    if (smallest) return *note;
-    uint16_t value;
-    __builtin_memcpy(&value, note, sizeof(value));
-    return value;
-  }
-
-  // A block that is in nobody's hands has a size that no block can have.
-  RH_INLINE void note_free(const void* block, bool smallest) {
-    note_size(block, kFreeNote, smallest);
-  }
-
-  RH_INLINE bool is_noted_free(const void* block, bool smallest) const {
-    return noted_size(block, smallest) == (smallest ? kFreeNote & 0xff : kFreeNote);
-  }
+  bool covers(const void* pointer) const { return stretches_.cover(address_of(pointer)); }
 
   // The same for any pointer: null when it is not ours.
   Span* find(const void* pointer) const { return holds(pointer) ? span_of(pointer) : nullptr; }
@@ -108,13 +49,16 @@ class Realm {
     return span >= spans() && static_cast<size_t>(span - spans()) < count();
   }
 
+  // What was asked for of blocks in slabs.
+  RH_INLINE Sizes& sizes() { return sizes_; }
+
   // Makes fresh memory usable: at least `least` units, up to `wanted`. It reads as zero and its descriptors are
   // all zero. Gives the first descriptor and sets `*got`, or null when the OS or the window has no more.
   Span* extend(Units least, Units wanted, Units* got);
 
   // Where pieces lie anywhere they go back one by one. How many there may be; one of them, if all of it is the arena's (else
   // null); and its end: nothing of it is in use, and its descriptors are of kind none.
-  size_t pieces() const { return k64Bit ? 0 : stretch_count_.load(); }
+  size_t pieces() const { return k64Bit ? 0 : stretches_.count(); }
   Span* piece(size_t index, Units* length) const;
   void release_piece(size_t index);
 
@@ -127,7 +71,13 @@ class Realm {
   // False once memory has been taken: too late.
   bool set_window(const Window& window);
 
-  // What was set, or became of it.
+  // Finds the window its place, before memory is taken. False when there is none: then extend() tries again.
+  bool open();
+
+  // For debug builds: whether what is committed is part of what is reserved, and that of the stretches.
+  bool is_valid() const;
+
+  // What was set, or became of it: one that found no room where it was to lie lies anywhere.
   const Window& window() const { return wanted_; }
 
   // Address space at hand that needs no reservation; where pieces do not follow each other, take it before
@@ -136,7 +86,7 @@ class Realm {
 
   uintptr_t base() const { return base_.load(); }
   // Where the first memory taken lies; 0 before that.
-  uintptr_t first_address() const { return stretches_[0].start.load(); }
+  uintptr_t first_address() const { return stretches_[0].start; }
 
   uint64_t window_size() const { return window_end_ - base(); }
   size_t reserved() const { return reserved_; }
@@ -165,70 +115,46 @@ class Realm {
   }
 
  private:
-  struct Stretch {
-    Word<uintptr_t> start, end;
-  };
+  bool reserve_more(size_t least);
+  bool may_take(uintptr_t start, size_t size) {
+    return stretches_.have_room_for({start, start + size});
+  }
+  void note_taken(uintptr_t start, size_t size);
+  size_t commit_some(size_t least, size_t wanted);
+  Span* at(uintptr_t address) const { return spans() + ((address - base()) >> kUnitShift); }
+  Span* spans() const { return spans_.load(); }
 
-  bool open();
+  // One window, and pieces that lie anywhere, each have their own.
+  bool reserve_piece(size_t size);
+  bool commit_tables_to(uintptr_t end);
+  void renew_tables();
+
+  // Of one window.
   bool open_anywhere();
   bool open_sparse();
   bool open_whole(uintptr_t size);
+  bool open_in_place();
   bool open_at(uintptr_t base, uintptr_t size);
-  bool open_window();
-  bool reserve_more(size_t least);
-  bool reserve_piece(size_t size);
   void set_tables(uintptr_t table, uintptr_t table_end, uintptr_t notes, uintptr_t notes_end);
-  bool make_notes(uintptr_t start, size_t size);
-  void release_piece_notes();
-  void release_notes_of(uintptr_t start, uintptr_t end);
-  Stretch* stretch_for(uintptr_t start, uintptr_t end);
   bool reserve_tables_to(uintptr_t end);
-  bool commit_tables_to(uintptr_t end);
-  bool may_take(uintptr_t start, uintptr_t size) {
-    return stretch_for(start, start + size) != nullptr;
-  }
-  void note_taken(uintptr_t start, uintptr_t size);
-  size_t commit_some(size_t least, size_t wanted);
-
-  Span* spans() const { return spans_.load(); }
-
-  static constexpr size_t kFreeNote = 0xffff;
-  static_assert(kMaxSmall < kFreeNote && kBlockAlign < (kFreeNote & 0xff));
-  static constexpr unsigned kNoteShift = highest_bit(kBlockAlign);  // a byte for each of these
-  RH_INLINE uint8_t* note_of(const void* block) const {
-    if constexpr (k64Bit) return notes_at_.load() + (address_of(block) >> kNoteShift);
-    return piece_notes_[address_of(block) / kPieceAlign].load() +
-           (address_of(block) % kPieceAlign >> kNoteShift);
-  }
 
   // What free() reads, together in one cache line. Only span_ changes after the first block was handed out, and
   // a thread that holds a block has seen a span_ that covers it.
   Word<uintptr_t> base_;
   Word<uintptr_t> span_;  // bytes from base_ for which the table is readable
   Word<Span*> spans_;
-  Word<uint8_t*> notes_at_;  // 64-bit: where the note of address 0 would be
+  Sizes sizes_;
 
   uintptr_t frontier_ = 0;      // memory below is committed
   uintptr_t reserved_end_ = 0;  // memory from frontier_ to here is reserved
   uint64_t window_end_ = 0;
-  SideTable table_, notes_;
+  SideTable table_;
   bool opened_ = false;
   bool whole_ = false;  // the window is reserved in one piece already
   Window wanted_;
   size_t reserved_ = 0;
   size_t committed_ = 0;
-
-  // Address space reserved for blocks. 64-bit: pieces that follow each other are one; ends change, entries are never
-  // removed. 32-bit: each is one piece; one that was given back leaves an empty entry.
-  static constexpr size_t kMostStretches = k64Bit ? 256 : 1024;
-  Stretch stretches_[kMostStretches];
-  Word<size_t> stretch_count_;
-
-  // 32-bit, where pieces lie anywhere: each brings its notes along.
-  static constexpr size_t kPieceAlign = size_t{1} << 20;
-  static constexpr size_t kPieces = !k64Bit && kExactSizes ? size_t{4096} : 1;
-  Word<uint8_t*> piece_notes_[kPieces];
-  size_t piece_notes_bytes_ = 0;
+  Stretches stretches_;
 };
 
 extern constinit Realm g_realm;

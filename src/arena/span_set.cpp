@@ -85,6 +85,30 @@ void SpanSet::remove(Span* span) {
   *place = merge(span->left, span->right);
 }
 
+// What the tree's spans have together, added to *sum; false when they are out of order.
+static bool add_tree(const Span* tree, size_t least, Units* sum) {
+  if (tree == nullptr) return true;
+  if (tree->units < least) return false;
+  *sum += Units{tree->units};
+  for (const Span* below : {tree->left, tree->right}) {
+    if (below != nullptr && priority(below) > priority(tree)) return false;
+  }
+  return add_tree(tree->left, least, sum) && add_tree(tree->right, least, sum);
+}
+
+bool SpanSet::is_valid() const {
+  Units sum;
+  for (size_t length = 0; length < kExact; ++length) {
+    if ((exact_[length] != nullptr) != ((nonempty_ >> length & 1) != 0)) return false;
+    const Span* previous = nullptr;
+    for (const Span* span = exact_[length]; span != nullptr; previous = span, span = span->right) {
+      if (span->units != length || span->left != previous) return false;
+      sum += Units{length};
+    }
+  }
+  return add_tree(tree_, kExact, &sum) && sum == total_;
+}
+
 Span* SpanSet::best_fit(Units units) const {
   if (units.count < kExact) {
     if (uint64_t fitting = nonempty_ >> units.count; fitting != 0) {

@@ -19,6 +19,9 @@ class SpanSet {
 
   Units total() const { return total_; }
 
+  // Whether every span is where its length belongs, and all of them are counted. Looks at all.
+  bool is_valid() const;
+
  private:
   static constexpr size_t kExact = 64;  // lengths below this have their own list
 

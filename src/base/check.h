@@ -6,6 +6,12 @@ namespace rh {
 // Reports and ends the process. Defined in platform/report.cpp: base makes no OS call.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 
+#if defined(RH_DEBUG_CHECKS)
+inline constexpr bool kDebugChecks = true;
+#else
+inline constexpr bool kDebugChecks = false;
+#endif
+
 }  // namespace rh
 
 #if defined(RH_DEBUG_CHECKS)

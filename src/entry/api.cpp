@@ -28,7 +28,7 @@ Heap* inside(rh_heap* handle, const char* function) {
 
 bool valid_alignment(size_t alignment) {
   if (is_power_of_two(alignment) && alignment <= kMaxAlignment) return true;
-  foreign::set_errno(EINVAL);
+  g_foreign.set_errno(EINVAL);
   return false;
 }
 

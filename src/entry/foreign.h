@@ -1,19 +1,23 @@
-// What lies beside this library. Pointers that are not ours go to the allocator next in line: the one that malloc would reach if this library were
-// not there. When nobody is next, the process ends with a message: the pointer is nobody's.
+// What lies beside this library. Pointers that are not ours go to the allocator next in line: the one that malloc would
+// reach if this library were not there. When nobody is next, the process ends with a message: the pointer is nobody's.
 #pragma once
 
 #include <stddef.h>
 
-namespace rh::foreign {
+namespace rh {
 
-// Looks the next allocator up. Not from within an allocation: this may need the loader.
-void resolve();
+// The topmost layer of each library defines it, as a constant: the first pointer that is not ours may come before any
+// code of ours has run. Where malloc is the system's: entry/linux/foreign_system.cpp, entry/windows/foreign_system.cpp.
+struct Foreign {
+  // Looks the next allocator up. Not from within an allocation: this may need the loader.
+  void (*resolve)();
+  void (*free)(void* block);
+  void* (*reallocate)(void* block, size_t size);
+  size_t (*usable_size)(void* block);
+  // Sets the errno of the C library that callers look at.
+  void (*set_errno)(int error);
+};
 
-[[gnu::cold]] void free(void* block);
-void* reallocate(void* block, size_t size);
-size_t usable_size(const void* block);
+extern constinit const Foreign g_foreign;
 
-// Sets the errno of the C library that callers look at.
-void set_errno(int error);
-
-}  // namespace rh::foreign
+}  // namespace rh

@@ -5,10 +5,10 @@
 #include "entry/bad_alloc.h"
 #include "entry/rules.h"
 
-#if defined(_WIN32)
-#define RH_EXPORT  // by the linker, if at all
-#else
+#if defined(__ELF__)
 #define RH_EXPORT [[gnu::visibility("default")]]
+#else
+#define RH_EXPORT  // by the linker, if at all
 #endif
 
 using namespace rh;

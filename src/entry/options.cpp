@@ -215,6 +215,16 @@ void refuse_late(const Option& option) {
   report(message);
 }
 
+// Before the first memory is taken, by the only thread.
+void place_window() {
+  if (g_window.place == Window::Place::anywhere) return;
+  g_realm.open();
+  if (g_realm.window().place == g_window.place) return;
+  Text message;
+  report(message << variable_of("window_at").text
+                 << ": no room there; the heap lies where the system puts it");
+}
+
 }  // namespace
 
 void load() {
@@ -222,6 +232,7 @@ void load() {
     const char* value = platform::environment(variable_of(option.name).text);
     if (value != nullptr && *value != 0) set(option.name, value, When::starting);
   }
+  place_window();
 }
 
 void refuse_unknown_variables() { platform::each_variable(look_at_variable); }

@@ -16,11 +16,6 @@ namespace origin {
 // The library or program that `address` lies in.
 Path library_of(const void* address);
 
-#if !defined(_WIN32)
-// Whether malloc, for programs in this process, is ours.
-bool serves_malloc();
-#endif
-
 // The one whose malloc programs in this process reach: not ours when another comes first.
 Path malloc_server();
 

@@ -10,7 +10,7 @@ void* allocate_cold(size_t size) {
 }
 
 void free_cold(void* block) {
-  if (rh::deallocate_slow(block) == Freed::foreign) foreign::free(block);
+  if (rh::deallocate_slow(block) == Freed::foreign) g_foreign.free(block);
 }
 
 void* allocate_zeroed(size_t count, size_t size) {
@@ -29,7 +29,7 @@ void* allocate_aligned(size_t alignment, size_t size) {
 
 size_t usable_size(const void* block) {
   if (block == nullptr) return 0;
-  if (!in_realm(block)) return foreign::usable_size(block);
+  if (!in_realm(block)) return g_foreign.usable_size(const_cast<void*>(block));
   return rh::usable_size(block, "malloc_usable_size");
 }
 
@@ -41,7 +41,7 @@ static void* allocate_beside(const void* block, size_t size) {
 
 void* reallocate(void* block, size_t size) {
   if (block == nullptr) return allocate(size);
-  if (!in_realm(block)) return foreign::reallocate(block, size);
+  if (!in_realm(block)) return g_foreign.reallocate(block, size);
   size_t usable = rh::usable_size(block, "realloc");
   if (size == 0) {
     free(block);

@@ -12,7 +12,7 @@
 namespace rh::rules {
 
 inline void* out_of_memory() {
-  foreign::set_errno(ENOMEM);
+  g_foreign.set_errno(ENOMEM);
   return nullptr;
 }
 

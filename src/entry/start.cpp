@@ -3,7 +3,6 @@
 #include "entry/describe.h"
 #include "entry/foreign.h"
 #include "entry/options.h"
-#include "heap/idle.h"
 #include "heap/registry.h"
 #include "platform/platform.h"
 #include "platform/report.h"
@@ -55,24 +54,12 @@ void describe_to(const char* path, const char* what, Describe describe) {
 
 }  // namespace
 
-// On Windows the loader tells (entry/windows/lifetime.cpp, or reheap.dll's DllMain).
-#if !defined(_WIN32)
-namespace {
-[[gnu::constructor(101)]] void on_load() { begin(); }
-[[gnu::destructor(101)]] void on_end() {
-  end();
-  // The code it runs may be about to go, with a library that is unloaded.
-  idle::do_without_helper();
-}
-}  // namespace
-#endif
-
 void begin() {
   start();
   platform::prepare();
   options::refuse_unknown_variables();
   registry::loaded();
-  foreign::resolve();
+  g_foreign.resolve();
   if (options::verbose()) {
     Text text(write_to_error, nullptr);
     text << "reheap: ";

@@ -16,7 +16,8 @@ inline void start() {
 }
 
 // To be called once when the library is loaded and everything it replaces is in place, and when the process ends: what
-// was asked for by the options is said here. The second end() says nothing.
+// was asked for by the options is said here. The second end() says nothing. Called by the system's lifetime.cpp, or
+// reheap.dll's DllMain.
 void begin();
 void end();
 

@@ -18,9 +18,8 @@ constexpr uint64_t kNestedPatienceMs = 1;
 // Forks follow each other. One that waits this long is in a circle with another, by way of somebody else's lock.
 constexpr uint64_t kTurnPatienceMs = 2000;
 
-// One fork at a time; held with the forking thread's own token. Last in the order of locks taken, for it is asked for
-// only so long.
-constinit Lock g_turn;
+// One fork at a time; held with the forking thread's own token.
+constinit Lock g_turn{LockRank::fork_turn};
 
 // Of the fork under way.
 struct Fork {
@@ -231,6 +230,7 @@ static void start_child(ThreadToken token) {
 
 void after_in_child() {
   ThreadToken token = platform::thread_token();
+  if constexpr (kDebugChecks) lock_order::forget_others(token);
   if (t_stage == Stage::prepared) {
     start_child(token);
   } else {

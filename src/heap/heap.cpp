@@ -1,5 +1,6 @@
 #include "heap/heap.h"
 
+#include "heap/books.h"
 #include "heap/fork.h"
 #include "heap/idle.h"
 #include "heap/large.h"
@@ -204,6 +205,7 @@ Block* refill(Heap* heap, SizeClass size_class) {
   if (RH_UNLIKELY(taken.blocks == nullptr)) return nullptr;
   heap->bin_zero[size_class] = taken.zero;
   heap->bins[size_class] = taken.blocks->next;
+  if constexpr (kDebugChecks) books::check_class(heap, size_class);
   return taken.blocks;
 }
 
@@ -219,6 +221,7 @@ static void empty_bin(Heap* heap, SizeClass size_class) {
 
 // The caller holds heap.lock, and all of the slab is free.
 static void finish(Heap* heap, Span* slab) {
+  RH_CHECK(slab::is_balanced(slab));
   // Of a thread that was not forked along the lists may be of different moments.
   if (heap->fork_state != ForkState::to_restore) slab::check_lists(slab);
   slab::finish(slab);
@@ -277,6 +280,7 @@ void review(Heap* heap, Span* slab, Caller caller) {
     release_slab(heap, slab, caller.token);
     return;
   }
+  RH_CHECK(slab::is_balanced(slab));
   const size_class::Properties& own = slab::properties(slab);
   if (slab->state == SlabState::full) {
     unsigned free_blocks = own.capacity - outstanding;
@@ -386,6 +390,7 @@ void release_empty(Heap* heap, ThreadToken token) {
     }
   }
   give_back_stash(heap, token);
+  if constexpr (kDebugChecks) books::check(heap);
 }
 
 // ---- sizes --------------------------------------------------------------------------------------

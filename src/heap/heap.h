@@ -40,7 +40,7 @@ struct Heap {
   Outgoing outgoing[kOutgoing] = {};
 
   // ---- under the lock ----
-  Lock lock;
+  Lock lock{LockRank::heap};
   Word<ThreadToken> token;  // of the owning thread; read by a thread looking for its own heap
   bool shared = false;      // a first-class heap: the lock covers the owner's fields above too
   uint16_t life = 0;        // of a shared heap: its handle tells it from others that lay there
@@ -83,7 +83,7 @@ RH_INLINE Heap* thread_heap() { return static_cast<Heap*>(platform::thread_word(
 // Keeps what was asked for of a block in a slab, where that is kept.
 RH_INLINE void* noted(Block* block, SizeClass size_class, size_t size) {
   if constexpr (kExactSizes) {
-    if (RH_LIKELY(block != nullptr)) g_realm.note_size(block, size, size_class == 0);
+    if (RH_LIKELY(block != nullptr)) g_realm.sizes().note(block, size, size_class == 0);
   }
   return block;
 }

@@ -22,7 +22,7 @@ constinit std::atomic<uint64_t> g_retry_at{0};
 // The helper is asked to end while somebody wants none; none is made meanwhile. The next takes back what asked the last.
 constinit std::atomic<uint32_t> g_stop{0};
 constinit std::atomic<uint32_t> g_unwanted{0};
-constinit Lock g_starting;
+constinit Lock g_starting{LockRank::helper_start};
 
 constinit std::atomic<bool> g_waits_return{false};
 

@@ -1,5 +1,6 @@
 #include "heap/registry.h"
 
+#include "heap/books.h"
 #include "heap/fork.h"
 #include "heap/mend.h"
 #include "platform/platform.h"
@@ -31,7 +32,7 @@ struct SharedChunk {
   uintptr_t place(unsigned index) const { return address_of(this) + index * kSharedSize; }
 };
 
-constinit Lock g_lock;
+constinit Lock g_lock{LockRank::registry};
 constinit std::atomic<Heap*> g_threads{nullptr};
 constinit std::atomic<Heap*> g_cursor{nullptr};
 constinit std::atomic<bool> g_watches_forks{false};
@@ -205,6 +206,7 @@ void adopt_slabs(Heap* heap) {
     release_empty(from, token);
     set_aside_current(from);
     take_over(heap, from);
+    if constexpr (kDebugChecks) books::check(from);  // `heap` is in the middle of a change
     from->stripped.store(true, std::memory_order_relaxed);
     from->ownership.release();
   }

@@ -3,6 +3,7 @@
 // Optimizing Message-Passing Allocators for Producer-Consumer Workloads", ISMM 2024.)
 //
 // A message is its first block: the first word links messages in the inbox, the second holds the rest.
+#include "heap/books.h"
 #include "heap/fork.h"
 #include "heap/heap.h"
 #include "heap/idle.h"
@@ -103,6 +104,7 @@ bool post(Heap* heap, Outgoing& out) {
   Outgoing sent = out;
   out = {};
   std::atomic_signal_fence(std::memory_order_release);
+  if constexpr (kDebugChecks) books::check_outgoing(sent);
   heap->remote_frees.add(sent.count);
   heap->remote_batches.add(1);
   Heap* owner = owner_of(sent.slab);
@@ -172,6 +174,7 @@ void drain(Heap* heap, Caller caller) {
     }
     message = next;
   }
+  if constexpr (kDebugChecks) books::check(heap);
 }
 
 }  // namespace rh

@@ -13,7 +13,7 @@ void Lock::acquire_slow(ThreadToken token) {
   uint64_t fork_since = 0;
   for (unsigned attempt = 0;; ++attempt) {
     platform::back_off(attempt);
-    ThreadToken holder = holder_.load(std::memory_order_relaxed);
+    ThreadToken holder = this->holder();
     if (holder == 0 && try_acquire(token)) return;
     if (platform::others_are_gone()) return take_over(token);
     bool ask = holder != 0 && attempt % kAskAfter == kAskAfter - 1;
@@ -43,12 +43,16 @@ bool Lock::break_fork(ThreadToken token) {
   if (breaks == nullptr) return false;
   breaks->fetch_add(1, std::memory_order_seq_cst);
   ThreadToken fork = kForkToken;
-  return holder_.compare_exchange_strong(fork, token, std::memory_order_acquire,
-                                         std::memory_order_relaxed);
+  bool broken = holder_.compare_exchange_strong(fork, token, std::memory_order_acquire,
+                                                std::memory_order_relaxed);
+  if (kDebugChecks && broken) lock_order::note_held(rank(), token);
+  return broken;
 }
 
 bool Lock::take_from(ThreadToken gone, ThreadToken token) {
-  if (!holder_.compare_exchange_strong(gone, token, std::memory_order_acquire)) return false;
+  ThreadToken expected = gone;
+  if (!holder_.compare_exchange_strong(expected, token, std::memory_order_acquire)) return false;
+  if constexpr (kDebugChecks) lock_order::note_passed_on(rank(), gone, token);
   auto put_in_order = g_put_in_order.load(std::memory_order_acquire);
   if (put_in_order != nullptr) {
     put_in_order(*this);
@@ -60,6 +64,7 @@ bool Lock::take_from(ThreadToken gone, ThreadToken token) {
 
 void Lock::take_over(ThreadToken token) {
   g_torn.store(true, std::memory_order_relaxed);
+  if constexpr (kDebugChecks) lock_order::note_passed_on(rank(), holder(), token);
   holder_.store(token, std::memory_order_relaxed);
 }
 

@@ -9,17 +9,12 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/check.h"
 #include "base/compiler.h"
 #include "base/schedule.h"
-#include "platform/platform.h"
+#include "platform/lock_order.h"
 
 namespace rh {
-
-using platform::ThreadToken;
-
-// Tokens that are no thread's: the helper thread's, which thread_token() knows nothing of, and a fork's.
-inline constexpr ThreadToken kHelperToken = 1;
-inline constexpr ThreadToken kForkToken = 3;
 
 // How long a thread waits for a lock that a fork holds, and a fork for a lock. Where it waits in vain nobody would
 // ever get on; forks of large processes take as long by themselves, and then children pay for nothing.
@@ -39,28 +34,35 @@ extern constinit std::atomic<std::atomic<uint32_t>*> g_fork_breaks;
 class Lock;
 extern constinit std::atomic<void (*)(Lock& taken_over)> g_put_in_order;
 
-// Order in which one thread may take several: docs/ARCHITECTURE.md.
 class Lock {
  public:
-  constexpr Lock() = default;
+#if defined(RH_DEBUG_CHECKS)
+  explicit constexpr Lock(LockRank rank) : rank_(rank) {}
+#else
+  explicit constexpr Lock(LockRank) {}
+#endif
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
   void acquire(ThreadToken token = platform::thread_token()) {
+    if constexpr (kDebugChecks) lock_order::check(rank(), token);
     if (RH_UNLIKELY(!try_acquire(token))) acquire_slow(token);
   }
 
   bool try_acquire(ThreadToken token = platform::thread_token()) {
     schedule_point();
     ThreadToken nobody = 0;
-    return holder_.compare_exchange_strong(nobody, token, std::memory_order_acquire,
-                                           std::memory_order_relaxed);
+    bool acquired = holder_.compare_exchange_strong(nobody, token, std::memory_order_acquire,
+                                                    std::memory_order_relaxed);
+    if (kDebugChecks && acquired) lock_order::note_held(rank(), token);
+    return acquired;
   }
 
   // False when it could not be had in that time.
   bool acquire_within(uint64_t patience_ms, ThreadToken token);
 
   void release() {
+    if constexpr (kDebugChecks) lock_order::note_let_go(rank(), holder());
     holder_.store(0, std::memory_order_release);
     schedule_point();
   }
@@ -68,7 +70,7 @@ class Lock {
   // Unless it was taken from the fork.
   void release_after_fork();
 
-  bool held_by(ThreadToken token) const { return holder_.load(std::memory_order_relaxed) == token; }
+  bool held_by(ThreadToken token) const { return holder() == token; }
 
  private:
   RH_COLD void acquire_slow(ThreadToken token);
@@ -76,7 +78,15 @@ class Lock {
   bool take_from(ThreadToken gone, ThreadToken token);
   void take_over(ThreadToken token);
 
+  ThreadToken holder() const { return holder_.load(std::memory_order_relaxed); }
+
   std::atomic<ThreadToken> holder_{0};
+#if defined(RH_DEBUG_CHECKS)
+  LockRank rank() const { return rank_; }
+  LockRank rank_;
+#else
+  LockRank rank() const { return {}; }
+#endif
 };
 
 class LockGuard {

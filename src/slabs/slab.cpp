@@ -113,6 +113,13 @@ void leave(Span* slab) {
       reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(slab->owner.load()) | kLeft));
 }
 
+// Frees since the last arming are in neither count yet: they change nothing.
+bool is_balanced(const Span* slab) {
+  int sum = slab->outstanding.load() + slab->free_count + slab->returned_count;
+  unsigned carved = slab->carved.load();
+  return static_cast<uint16_t>(sum) == carved && carved <= properties(slab).capacity;
+}
+
 // Links them in address order.
 RH_INLINE static Taken carve_here(Span* slab, unsigned most) {
   const size_class::Properties& own = properties(slab);

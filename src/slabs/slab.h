@@ -52,13 +52,13 @@ inline void rejoin(Span* slab) {
 // What was asked for of a block, where that is kept; else its usable size.
 RH_INLINE size_t requested_size(const Span* slab, const void* block) {
   if constexpr (!kExactSizes) return properties(slab).size;
-  return g_realm.noted_size(block, slab->size_class.load() == 0);
+  return g_realm.sizes().noted(block, slab->size_class.load() == 0);
 }
 
 // Keeps that a block is in nobody's hands in the place of its size, where sizes are kept: until it is handed out again
 // whoever asks finds that out. Frees that take the shortest way leave no note.
 RH_INLINE void note_free(const Span* slab, const void* block) {
-  if constexpr (kExactSizes) g_realm.note_free(block, slab->size_class.load() == 0);
+  if constexpr (kExactSizes) g_realm.sizes().note_free(block, slab->size_class.load() == 0);
 }
 
 // Whether a block that was made begins at `offset` from the slab's start.
@@ -68,14 +68,14 @@ RH_INLINE bool is_block(const Span* slab, size_t offset) {
 }
 
 RH_INLINE bool is_noted_free(const Span* slab, const void* block) {
-  return kExactSizes && g_realm.is_noted_free(block, slab->size_class.load() == 0);
+  return kExactSizes && g_realm.sizes().is_noted_free(block, slab->size_class.load() == 0);
 }
 
 // Whether `pointer`, which is `offset` bytes from the slab's start, is the start of a block in somebody's hands, as far
 // as the notes tell.
 RH_INLINE bool is_live(const Span* slab, const void* pointer, size_t offset) {
   if (RH_UNLIKELY(!is_block(slab, offset))) return false;
-  return !kExactSizes || !g_realm.is_noted_free(pointer, slab->size_class.load() == 0);
+  return !kExactSizes || !g_realm.sizes().is_noted_free(pointer, slab->size_class.load() == 0);
 }
 
 // The end of a slab's lists, its own successor: as many steps as there should be members are safe in a list that ends
@@ -86,6 +86,9 @@ inline Block* list_end() { return const_cast<Block*>(&g_end); }
 // The same of lists that are on their way: a local list which leads there is broken, and can be followed.
 extern const Block g_batch_end;
 inline Block* batch_end() { return const_cast<Block*>(&g_batch_end); }
+
+// Whether the conservation law holds (arena/span.h).
+bool is_balanced(const Span* slab);
 
 // Ends the process when the blocks that are free are not as many as were freed, or not blocks: one was freed twice, or a
 // pointer into one was.

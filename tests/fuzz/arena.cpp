@@ -18,7 +18,10 @@ class Player {
   explicit Player(Input input) : input_(input) {}
 
   void play() {
-    while (input_.more()) act();
+    while (input_.more()) {
+      act();
+      g_arena.check();
+    }
     for (fake::Call kind : kKinds) fake::fail_nth(kind, 0);
     check();
     while (!live_.empty()) give_back(live_.begin()->first);

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "heap/books.h"
 #include "heap/idle.h"
 #include "input.h"
 #include "reheap/reheap.h"
@@ -37,6 +38,7 @@ class Player {
       } else {
         (*threads_[which])([this] { act(); });
       }
+      books::check_all();
     }
     end();
   }

@@ -89,9 +89,7 @@ class Player {
     unsigned capacity = slab::properties(slab_).capacity;
     FUZZ_EXPECT(slab::outstanding(slab_) == live_.size());
     FUZZ_EXPECT(slab::free_blocks(slab_) == capacity - live_.size());
-    FUZZ_EXPECT(slab_->outstanding.load() + slab_->free_count + slab_->returned_count ==
-                slab_->carved.load());
-    FUZZ_EXPECT(slab_->carved.load() <= capacity);
+    FUZZ_EXPECT(slab::is_balanced(slab_));
   }
 
   Input input_;

@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       total += span->units;
     }
     inside[index] = !inside[index];
-    FUZZ_EXPECT(set.total().count == total);
+    FUZZ_EXPECT(set.total().count == total && set.is_valid());
     size_t units = 1 + input.size_up_to(20);
     Span* got = set.best_fit(rh::Units{units});
     Span* expected = shortest(model, units);

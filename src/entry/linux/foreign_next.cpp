@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "entry/foreign.h"
+#include "entry/lifetime.h"
 #include "entry/linux/next.h"
 #include "entry/linux/pages.h"
 #include "entry/linux/privileges.h"
@@ -15,7 +16,7 @@
 extern "C" [[gnu::weak]] void __libc_free(void* block);
 extern "C" [[gnu::weak]] void* __libc_realloc(void* block, size_t size);
 
-namespace rh::foreign {
+namespace rh {
 
 namespace {
 
@@ -36,9 +37,8 @@ Function* next_or(const NextFunction<Function>& next, Function* otherwise) {
   fatal(message);
 }
 
-}  // namespace
-
 void resolve() {
+  lifetime::anchor();
   g_free.look_up();
   g_realloc.look_up();
   g_usable_size.look_up();
@@ -49,24 +49,32 @@ void resolve() {
   pages::stand_in();
 }
 
-void set_errno(int error) { errno = error; }
-
-void free(void* block) {
+void free_next(void* block) {
   auto* next = next_or(g_free, __libc_free);
   if (next == nullptr) fail_unknown("free", block);
   next(block);
 }
 
-void* reallocate(void* block, size_t size) {
+void* reallocate_next(void* block, size_t size) {
   auto* next = next_or(g_realloc, __libc_realloc);
   if (next == nullptr) fail_unknown("realloc", block);
   return next(block, size);
 }
 
-size_t usable_size(const void* block) {
+size_t usable_size_next(void* block) {
   auto* next = g_usable_size.known();
   if (next == nullptr) fail_unknown("malloc_usable_size", block);
-  return next(const_cast<void*>(block));
+  return next(block);
 }
 
-}  // namespace rh::foreign
+}  // namespace
+
+constinit const Foreign g_foreign = {
+    .resolve = resolve,
+    .free = free_next,
+    .reallocate = reallocate_next,
+    .usable_size = usable_size_next,
+    .set_errno = [](int error) { errno = error; },
+};
+
+}  // namespace rh

@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 
 #include "entry/linux/next.h"
-#include "entry/origin.h"
+#include "entry/linux/origin.h"
 
 #if defined(__clang__)
 #define RH_JUMP [[clang::musttail]] return

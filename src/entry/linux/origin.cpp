@@ -1,4 +1,4 @@
-#include "entry/origin.h"
+#include "entry/linux/origin.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -7,9 +7,9 @@
 #include <sys/select.h>
 #include <unistd.h>
 
+#include "entry/linux/origin.h"
 #include "entry/linux/two_parts.h"
 #include "entry/linux/waits.h"
-#include "entry/origin.h"
 
 using namespace rh;
 using namespace rh::waits;

@@ -1,5 +1,5 @@
 // malloc, calloc, realloc, free and their twins.
-#include "entry/crt_fast.h"
+#include "entry/windows/crt_fast.h"
 #include "entry/windows/names.h"
 
 namespace crt = rh::crt;

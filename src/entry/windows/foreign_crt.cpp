@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
+#include "entry/lifetime.h"
 #include "entry/windows/host.h"
-#include "entry/windows/lifetime.h"
 #include "heap/heap.h"
 #include "platform/windows/system.h"
 
@@ -136,17 +136,12 @@ constinit const crt::Host g_own_host = [] {
   return host;
 }();
 
-namespace foreign {
+constinit const Foreign g_foreign = {
+    .resolve = [] { lifetime::anchor(); },
+    .free = [](void* block) { crt::free(g_own_host, block); },
+    .reallocate = [](void* block, size_t size) { return crt::realloc(g_own_host, block, size); },
+    .usable_size = [](void* block) { return crt::msize(g_own_host, block); },
+    .set_errno = [](int error) { *_errno() = error; },
+};
 
-void resolve() { lifetime::anchor(); }
-
-void set_errno(int error) { *_errno() = error; }
-
-void free(void* block) { crt::free(g_own_host, block); }
-
-void* reallocate(void* block, size_t size) { return crt::realloc(g_own_host, block, size); }
-
-size_t usable_size(const void* block) { return crt::msize(g_own_host, const_cast<void*>(block)); }
-
-}  // namespace foreign
 }  // namespace rh

@@ -1,7 +1,7 @@
 // The C runtime that this library is linked beside.
 #pragma once
 
-#include "entry/crt.h"
+#include "entry/windows/crt.h"
 
 namespace rh {
 

@@ -1,6 +1,7 @@
 // The start and end of a library that is linked into a program or a DLL: a callback for thread-local storage is called
 // by the loader before any initialiser of the module, for each thread that ends, and when the module goes.
-#include "entry/windows/lifetime.h"
+#include "entry/lifetime.h"
+
 #include "entry/start.h"
 #include "entry/windows/copies.h"
 #include "heap/registry.h"

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <string>
 
 #include "platform/fake/fake.h"
 #include "support/child.h"
@@ -347,9 +346,8 @@ TEST(Realm, AWindowAtTheImageIsWithinItsReach) {
   for (uint64_t size : {256 * uint64_t{kMiB}, kGiB, 2 * kGiB}) {
     Realm realm;
     ASSERT_TRUE(realm.set_window({.size = size, .place = Window::Place::image}));
-    fake::clear_errors();
     ASSERT_NE(extend(realm, kMiB, kMiB).span, nullptr);
-    ASSERT_STREQ(fake::errors(), "") << size;
+    ASSERT_EQ(realm.window().place, Window::Place::image) << size;
     EXPECT_GE(realm.base() + kReach, kImage);
     EXPECT_LE(realm.base() + size, kImage + kReach) << size;
     if (size == kGiB) break;  // the space is used up
@@ -365,7 +363,7 @@ TEST(Realm, AWindowThatCannotLieWithinReachIsRefused) {
   Realm realm;
   ASSERT_TRUE(realm.set_window({.size = 2 * kGiB, .place = Window::Place::image}));
   ASSERT_NE(extend(realm, kMiB, kMiB).span, nullptr);
-  EXPECT_NE(std::string(fake::errors()).find("REHEAP_WINDOW_AT: no room there"), std::string::npos);
+  EXPECT_EQ(realm.window().place, Window::Place::anywhere);
   EXPECT_GE(realm.base(), 4 * kGiB);
 }
 
@@ -376,27 +374,26 @@ TEST(Realm, AWindowAtAnAddress) {
       realm.set_window({.size = 64 * kMiB, .place = Window::Place::address, .address = address}));
   ASSERT_NO_FATAL_FAILURE(expect_usable(realm, extend(realm, kMiB, kMiB)));
   EXPECT_EQ(realm.base(), address);
-  EXPECT_STREQ(fake::errors(), "");
+  EXPECT_EQ(realm.window().place, Window::Place::address);
 }
 
-TEST(Realm, AWindowWhereThereIsNoRoomIsReportedAndLiesElsewhere) {
+TEST(Realm, AWindowWhereThereIsNoRoomLiesElsewhere) {
   uintptr_t address = fake::space_start() + place(kGiB);
   fake::occupy(address, kUnitSize);
   Realm realm;
   ASSERT_TRUE(
       realm.set_window({.size = 64 * kMiB, .place = Window::Place::address, .address = address}));
   ASSERT_NO_FATAL_FAILURE(expect_usable(realm, extend(realm, kMiB, kMiB)));
-  EXPECT_STREQ(fake::errors(),
-               "reheap: REHEAP_WINDOW_AT: no room there; the heap lies where the system puts it\n");
+  EXPECT_EQ(realm.window().place, Window::Place::anywhere);
   while (extend(realm, kMiB, kMiB).span != nullptr) continue;
   EXPECT_EQ(realm.committed(), 64 * kMiB);
 }
 
-TEST(Realm, AWindowTooLargeForAPlaceIsReported) {
+TEST(Realm, AWindowTooLargeForAPlaceLiesElsewhere) {
   Realm realm;
   ASSERT_TRUE(realm.set_window({.size = 5 * kGiB, .place = Window::Place::low}));
   ASSERT_NE(extend(realm, kMiB, kMiB).span, nullptr);
-  EXPECT_NE(std::string(fake::errors()).find("REHEAP_WINDOW_AT"), std::string::npos);
+  EXPECT_EQ(realm.window().place, Window::Place::anywhere);
 }
 
 #else

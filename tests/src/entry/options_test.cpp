@@ -155,6 +155,26 @@ TEST(Options, AWindowHasAPlace) {
   EXPECT_TRUE(has(in_force(), "\"window_at\":\"address\""));
 }
 
+TEST(Options, AWindowIsPlacedWhenAllOptionsAreRead) {
+  uintptr_t address = fake::space_start() + (size_t{1} << 30);
+  set_environment("REHEAP_WINDOW", "64M");
+  set_environment("REHEAP_WINDOW_AT", std::to_string(address).c_str());
+  load();
+  EXPECT_EQ(said(), "");
+  EXPECT_EQ(g_realm.base(), address);
+}
+
+TEST(Options, AWindowThatFindsNoRoomIsReported) {
+  uintptr_t address = fake::space_start() + (size_t{1} << 30);
+  fake::occupy(address, kUnitSize);
+  set_environment("REHEAP_WINDOW", "64M");
+  set_environment("REHEAP_WINDOW_AT", std::to_string(address).c_str());
+  load();
+  EXPECT_EQ(said(),
+            "reheap: REHEAP_WINDOW_AT: no room there; the heap lies where the system puts it\n");
+  EXPECT_TRUE(has(in_force(), "\"window\":67108864,\"window_at\":\"anywhere\""));
+}
+
 TEST(Options, AWindowComesTooLateOnceMemoryIsTaken) {
   Units got;
   ASSERT_NE(g_realm.extend({1}, {1}, &got), nullptr);

@@ -223,7 +223,7 @@ TEST(Fake, TheHelperRunsInSteps) {
 }
 
 TEST(Lock, ExcludesThreads) {
-  Lock lock;
+  Lock lock(LockRank::heap);
   size_t count = 0;
   auto work = [&] {
     for (int round = 0; round < 20000; ++round) {
@@ -238,7 +238,7 @@ TEST(Lock, ExcludesThreads) {
 }
 
 TEST(Lock, KnowsItsHolder) {
-  Lock lock;
+  Lock lock(LockRank::heap);
   EXPECT_TRUE(lock.try_acquire(5));
   EXPECT_TRUE(lock.held_by(5));
   EXPECT_FALSE(lock.held_by(6));
@@ -246,6 +246,53 @@ TEST(Lock, KnowsItsHolder) {
   lock.release();
   EXPECT_FALSE(lock.held_by(5));
   EXPECT_TRUE(lock.try_acquire(6));
+}
+
+// ---- the order of locks, which debug builds check -----------------------------------------------
+
+Lock g_registry(LockRank::registry), g_heap(LockRank::heap), g_another_heap(LockRank::heap);
+Lock g_arena_lock(LockRank::arena);
+
+TEST(LockOrder, IsFromLowRanksToHighOnes) {
+  LockGuard registry(g_registry);
+  for (int round = 0; round < 2; ++round) {
+    LockGuard heap(g_heap);
+    LockGuard arena(g_arena_lock);
+  }
+  LockGuard arena(g_arena_lock);
+}
+
+TEST(LockOrder, EveryLockMayBeTriedFor) {
+  LockGuard arena(g_arena_lock);
+  ASSERT_TRUE(g_another_heap.try_acquire());
+  ASSERT_TRUE(g_registry.acquire_within(0, platform::thread_token()));
+  g_registry.release();
+  g_another_heap.release();
+}
+
+TEST(LockOrder, IsOfEachThreadByItself) {
+  LockGuard arena(g_arena_lock);
+  std::thread([] { LockGuard heap(g_heap); }).join();
+}
+
+TEST(LockOrderDeathTest, AWrongOneIsReported) {
+  if (!kDebugChecks) GTEST_SKIP() << "release builds check nothing";
+  LockGuard arena(g_arena_lock);
+  EXPECT_DEATH(g_heap.acquire(), "holds a lock of rank arena waits for one of rank heap");
+  std::thread([] {
+    ASSERT_TRUE(g_heap.try_acquire());
+    EXPECT_DEATH(g_another_heap.acquire(), "holds a lock of rank heap waits for one of rank heap");
+    g_heap.release();
+    g_another_heap.acquire();  // what was let go is not held
+    g_another_heap.release();
+  }).join();
+}
+
+TEST(LockOrderDeathTest, WhatWasTriedForIsHeldToo) {
+  if (!kDebugChecks) GTEST_SKIP() << "release builds check nothing";
+  ASSERT_TRUE(g_another_heap.try_acquire());
+  EXPECT_DEATH(g_registry.acquire(), "holds a lock of rank heap waits for one of rank registry");
+  g_another_heap.release();
 }
 
 TEST(OsCalls, AreCountedByKind) {

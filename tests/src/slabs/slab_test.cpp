@@ -267,13 +267,13 @@ TEST(Slab, WhatIsCarvedIsFreeUntilItIsNotedOtherwise) {
     };
     // Sizes that earlier blocks have left there.
     for (uintptr_t at = start; at < start + Units{slab->units}.bytes(); at += kBlockAlign)
-      g_realm.note_size(reinterpret_cast<void*>(at), 7, true);
+      g_realm.sizes().note(reinterpret_cast<void*>(at), 7, true);
     void* beyond =
         reinterpret_cast<void*>(start + properties(slab).size * size_t{slab->carved.load()});
     EXPECT_FALSE(alive(beyond));
     for (Block* block : take_all(slab)) {
       EXPECT_FALSE(alive(block));
-      g_realm.note_size(block, properties(slab).size, size == 16);
+      g_realm.sizes().note(block, properties(slab).size, size == 16);
       EXPECT_TRUE(alive(block));
       EXPECT_FALSE(alive(reinterpret_cast<char*>(block) + 8));
       if (size > 16) {

@@ -12,7 +12,7 @@ namespace {
 
 TEST(Lock, LetsOneInAtATime) {
   constexpr unsigned kThreads = 16, kRounds = 5000;
-  static Lock lock;
+  static Lock lock(LockRank::heap);
   uint64_t sum = 0, inside = 0;  // not atomic: the lock is what orders them
   in_threads(kThreads, [&](unsigned) {
     for (unsigned round = 0; round < kRounds; ++round) {
@@ -28,7 +28,7 @@ TEST(Lock, LetsOneInAtATime) {
 
 // Its holder sleeps: those who wait grow patient, and lose nothing by it.
 TEST(Lock, IsWaitedForWhileItsHolderSleeps) {
-  static Lock lock;
+  static Lock lock(LockRank::heap);
   lock.acquire();
   std::atomic<unsigned> waiting{0}, been_in{0};
   std::thread others([&] {
@@ -49,7 +49,7 @@ TEST(Lock, IsWaitedForWhileItsHolderSleeps) {
 }
 
 TEST(Lock, KnowsItsHolder) {
-  static Lock lock;
+  static Lock lock(LockRank::heap);
   uint32_t token = platform::thread_token();
   EXPECT_FALSE(lock.held_by(token));
   lock.acquire();
@@ -66,7 +66,7 @@ TEST(Lock, KnowsItsHolder) {
 
 // ---- a thread that was terminated -----------------------------------------------------------------
 
-Lock g_terminated_with, *g_put_in_order_with = nullptr;
+Lock g_terminated_with(LockRank::heap), *g_put_in_order_with = nullptr;
 
 DWORD WINAPI hold_for_ever(void*) {
   g_terminated_with.acquire();
@@ -94,7 +94,7 @@ TEST(Lock, LeftByATerminatedThreadIsTakenFromIt) {
 
 constexpr int kTakenOver = 7, kFree = 8, kNotAtTheEnd = 9;
 
-Lock g_left, g_free;
+Lock g_left(LockRank::arena), g_free(LockRank::heap);
 
 void say_goodbye() {
   if (!platform::others_are_gone()) platform::end_process(kNotAtTheEnd);

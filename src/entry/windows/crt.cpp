@@ -1,4 +1,4 @@
-#include "entry/crt_fast.h"
+#include "entry/windows/crt_fast.h"
 
 #include <errno.h>
 

@@ -1,0 +1,92 @@
+// How many bytes were asked for of each block in a slab, where that is kept (kExactSizes): out of line, a byte for each
+// kBlockAlign of memory, of which a block uses the first two. One of the smallest class has but one.
+#pragma once
+
+#include <type_traits>
+
+#include "arena/side_table.h"
+#include "base/bits.h"
+#include "base/compiler.h"
+#include "base/config.h"
+#include "base/word.h"
+
+namespace rh {
+
+inline constexpr unsigned kNoteShift = highest_bit(kBlockAlign);
+
+// 64-bit: one table, parallel to the window.
+class WindowNotes {
+ public:
+  RH_INLINE uint8_t* of(const void* block) const {
+    return of_null_.load() + (address_of(block) >> kNoteShift);
+  }
+
+  // Of the memory from `base` on; there is address space from `start` to `end`.
+  void open(uintptr_t base, uintptr_t start, uintptr_t end) {
+    of_null_.store(reinterpret_cast<uint8_t*>(start - (base >> kNoteShift)));
+    table_.open(start, end);
+  }
+  void release(uintptr_t, uintptr_t) {}  // no piece goes back by itself
+  void release_all() { table_.release(); }
+  SideTable& table() { return table_; }
+
+ private:
+  Word<uint8_t*> of_null_;  // where the note of address 0 would be
+  SideTable table_;
+};
+
+// 32-bit, where pieces lie anywhere: each brings its notes along, committed whole, for a piece is small.
+class PieceNotes {
+ public:
+  static constexpr size_t kPieceAlign = size_t{1} << 20;
+
+  RH_INLINE uint8_t* of(const void* block) const {
+    return pieces_[address_of(block) / kPieceAlign].load() +
+           (address_of(block) % kPieceAlign >> kNoteShift);
+  }
+
+  // Of the piece [start, end), at multiples of kPieceAlign.
+  bool make(uintptr_t start, uintptr_t end);
+  void release(uintptr_t start, uintptr_t end);
+  void release_all();
+  size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr size_t kPieces = kExactSizes ? 4096 : 1;
+  Word<uint8_t*> pieces_[kPieces];
+  size_t bytes_ = 0;
+};
+
+class Sizes : public std::conditional_t<k64Bit, WindowNotes, PieceNotes> {
+ public:
+  RH_INLINE void note(const void* block, size_t size, bool smallest) {
+    uint8_t* note = of(block);
+    if (smallest) {
+      *note = static_cast<uint8_t>(size);
+    } else {
+      uint16_t value = static_cast<uint16_t>(size);
+      __builtin_memcpy(note, &value, sizeof(value));
+    }
+  }
+
+  RH_INLINE size_t noted(const void* block, bool smallest) const {
+    const uint8_t* note = of(block);
+    if (smallest) return *note;
+    uint16_t value;
+    __builtin_memcpy(&value, note, sizeof(value));
+    return value;
+  }
+
+  // A block that is in nobody's hands has a size that no block can have.
+  RH_INLINE void note_free(const void* block, bool smallest) { note(block, kFree, smallest); }
+
+  RH_INLINE bool is_noted_free(const void* block, bool smallest) const {
+    return noted(block, smallest) == (smallest ? kFree & 0xff : kFree);
+  }
+
+ private:
+  static constexpr size_t kFree = 0xffff;
+  static_assert(kMaxSmall < kFree && kBlockAlign < (kFree & 0xff));
+};
+
+}  // namespace rh

@@ -1,0 +1,27 @@
+// Where a window may lie that the user asked for, and where one that may lie anywhere.
+#pragma once
+
+#include "arena/growth.h"
+#include "arena/window.h"
+
+namespace rh {
+
+// Windows of `size` bytes at `first`, and at each kPlaceStep from there to `last`, are what was asked for; there is none
+// when `last` is less than `first`.
+struct Places {
+  uintptr_t first, last, size;
+};
+inline constexpr uintptr_t kPlaceStep = 16 * kMiB;
+Places places_of(const Window& window);
+
+// Far from where the OS puts images, stacks and mappings: where the table is to lie, by a random number, and how far behind
+// it the window. Two realms of a process begin and have their tables at different places, whatever the numbers are.
+inline constexpr uint64_t kApart = uint64_t{32} << 30;
+inline constexpr uint64_t kTableRoom = align_up(table_bytes(kMostWindow), kApart) + kApart / 2;
+inline uintptr_t sparse_place(uint64_t random) {
+  constexpr uint64_t kLowest = uint64_t{16} << 40;
+  constexpr uint64_t kPlaces = 1024;  // up to 48 TiB, and their windows within 47 bits
+  return kLowest + (random % kPlaces) * kApart;
+}
+
+}  // namespace rh

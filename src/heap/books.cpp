@@ -1,0 +1,71 @@
+#include "heap/books.h"
+
+#include "heap/registry.h"
+
+namespace rh::books {
+
+namespace {
+
+// Of long lists the first are looked at.
+constexpr unsigned kMostLookedAt = 32;
+
+void check_slab(const Heap* heap, const Span* slab, SizeClass size_class, SlabState state) {
+  RH_CHECK(slab->kind.load() == SpanKind::slab);
+  RH_CHECK(owner_of(slab) == heap);
+  RH_CHECK(slab->size_class.load() == size_class);
+  RH_CHECK(slab->state == state);
+  RH_CHECK(slab::is_balanced(slab));
+}
+
+void check_stash(const Heap* heap) {
+  size_t count = 0;
+  for (const Span* span = heap->stash.first(); span != nullptr; span = span->next, ++count) {
+    RH_CHECK(span->kind.load() == SpanKind::none && span->units == 1);
+    RH_CHECK(count < heap->stashed);
+  }
+  RH_CHECK(count == heap->stashed && count <= Heap::kStashMost);
+  RH_CHECK(count == 0 || heap->stash_is_held);
+}
+
+}  // namespace
+
+void check_class(const Heap* heap, SizeClass size_class) {
+  if (torn()) return;
+  const Span* current = heap->current[size_class];
+  if (current != nullptr) check_slab(heap, current, size_class, SlabState::current);
+  unsigned count = 0;
+  const Span* slab = heap->available[size_class].first();
+  for (; slab != nullptr && count < kMostLookedAt; slab = slab->next, ++count) {
+    check_slab(heap, slab, size_class, SlabState::available);
+  }
+}
+
+void check(const Heap* heap) {
+  if (torn()) return;
+  for (size_t index = 0; index < size_class::kCount; ++index)
+    check_class(heap, static_cast<SizeClass>(index));
+  check_stash(heap);
+}
+
+void check_outgoing(const Outgoing& out) {
+  RH_CHECK(out.slab != nullptr && out.first != nullptr && out.last != nullptr);
+  RH_CHECK(out.count != 0 && out.count <= slab::properties(out.slab).capacity);
+  RH_CHECK(slab::head(g_realm.span_of(out.first)) == out.slab);
+  RH_CHECK(slab::head(g_realm.span_of(out.last)) == out.slab);
+}
+
+void check_all() {
+  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) {
+    LockGuard guard(heap->lock);
+    check(heap);
+  }
+  LockGuard guard(registry::lock());
+  for (Heap* heap = registry::shared_heaps(); heap != nullptr; heap = heap->next) {
+    LockGuard heap_guard(heap->lock);
+    check(heap);
+  }
+  LockGuard arena_guard(g_arena.lock());
+  g_arena.check();
+}
+
+}  // namespace rh::books

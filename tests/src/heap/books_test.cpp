@@ -1,0 +1,83 @@
+// Debug builds end the process where the books do not balance: each count is broken once.
+#include "heap/books.h"
+
+#include <gtest/gtest.h>
+
+#include "support/heaps.h"
+
+namespace rh {
+namespace {
+
+class BooksDeathTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kDebugChecks) GTEST_SKIP() << "release builds check nothing";
+    block_ = allocate(64);
+    ASSERT_NE(block_, nullptr);
+    heap_ = own_heap();
+    slab_ = g_realm.span_of(block_);
+    books::check_all();
+  }
+
+  // Until the class is refilled.
+  void use_up() {
+    size_t refills = heap_->refills.value();
+    while (heap_->refills.value() == refills) allocate(64);
+  }
+
+  void* block_;
+  Heap* heap_;
+  Span* slab_;
+};
+
+constexpr const char* kFailed = "internal check failed";
+
+TEST_F(BooksDeathTest, AMiscountedSlab) {
+  ++slab_->returned_count;
+  EXPECT_DEATH(use_up(), kFailed);
+  --slab_->returned_count;
+  slab_->carved.store(static_cast<uint16_t>(slab_->carved.load() + 1));
+  EXPECT_DEATH(use_up(), kFailed);
+}
+
+TEST_F(BooksDeathTest, ASlabInTheWrongState) {
+  slab_->state = SlabState::full;
+  EXPECT_DEATH(use_up(), kFailed);
+}
+
+TEST_F(BooksDeathTest, AMiscountedStash) {
+  ++heap_->stashed;
+  EXPECT_DEATH(books::check_all(), kFailed);
+}
+
+TEST_F(BooksDeathTest, AMiscountedBatch) {
+  Actor other;
+  other([this] {
+    allocate(64);
+    deallocate(block_);
+    for (Outgoing& out : own_heap()->outgoing) out.count = 0;
+    EXPECT_DEATH(post_all(own_heap()), kFailed);
+  });
+}
+
+TEST_F(BooksDeathTest, MemoryThatTheArenaDoesNotKnow) {
+  Span* span = g_arena.allocate({4});
+  Units got;
+  ASSERT_NE(g_realm.extend({1}, {1}, &got), nullptr);
+  EXPECT_DEATH(g_arena.free(span), kFailed);
+}
+
+TEST_F(BooksDeathTest, AMiscountedSetOfSpans) {
+  for (uint32_t units : {4u, 400u}) {
+    Span* span = g_arena.allocate({units});
+    Span* barrier = g_arena.allocate({1});
+    ASSERT_NE(barrier, nullptr);
+    g_arena.free(span);
+    ++span->units;
+    EXPECT_DEATH(for (int call = 0; call < 64; ++call) g_arena.check(), kFailed);
+    --span->units;
+  }
+}
+
+}  // namespace
+}  // namespace rh
