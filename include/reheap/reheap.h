@@ -94,7 +94,7 @@ typedef struct rh_stats {
   size_t reserved;    /* address space reserved */
   size_t committed;   /* address space committed */
   size_t committed_peak;
-  size_t in_use; /* in blocks handed out, at their usable sizes, including those in threads' bins */
+  size_t in_use;       /* in blocks handed out, at usable sizes, threads' bins included */
   size_t spans_in_use; /* in slabs and large blocks */
   size_t spans_in_use_peak;
   size_t free_dirty;     /* free, probably resident, to be reused or returned */
