@@ -1,11 +1,11 @@
 /* reheap: the C interface.
  *
- * Every function here works whether or not the library also serves malloc, and every block made
- * here may be freed by any thread. Sizes are bytes. Unless a function says otherwise it may be
- * called from any thread, and not from a signal handler.
+ * Every function here works whether or not the library also serves malloc, and any thread may free
+ * a block made here. Sizes are in bytes. Unless noted otherwise, functions may be called from any
+ * thread, but not from a signal handler.
  *
- * Two libraries carry these names: `libreheap` also serves malloc, free and operator new;
- * `libreheap-core` leaves those to the system, so that both heaps live side by side.
+ * Two libraries provide these names: `libreheap` also serves malloc, free and operator new;
+ * `libreheap-core` leaves those to the system, so that both heaps work side by side.
  */
 #ifndef REHEAP_REHEAP_H
 #define REHEAP_REHEAP_H
@@ -33,77 +33,78 @@ extern "C" {
 
 /* ---- blocks -------------------------------------------------------------------------------- */
 
-/* A block of at least `size` bytes, aligned to 16. A size of 0 gives a unique block. On failure
- * NULL and errno ENOMEM; the heap stays consistent. */
+/* A block of at least `size` bytes, aligned to 16. A size of 0 gives a unique block. Returns NULL
+ * and sets errno to ENOMEM on failure; the heap stays consistent. */
 RH_API void* rh_malloc(size_t size) RH_NOTHROW;
 
-/* As rh_malloc for `count * size` bytes, all zero. An overflowing product fails with ENOMEM.
- * Memory fresh from the OS is known to be zero and not touched. */
+/* Like rh_malloc for `count * size` bytes, all zero. An overflowing product fails with ENOMEM.
+ * Memory fresh from the OS is known to be zero and is not touched. */
 RH_API void* rh_calloc(size_t count, size_t size) RH_NOTHROW;
 
-/* Resizes the block, in place where it can. NULL `block` allocates; size 0 frees the block and
- * gives NULL. On failure NULL and ENOMEM, and the old block lives on. */
+/* Resizes the block, in place where possible. A NULL `block` allocates; size 0 frees the block and
+ * returns NULL. On failure returns NULL and sets ENOMEM; the old block remains valid. */
 RH_API void* rh_realloc(void* block, size_t size) RH_NOTHROW;
 
 /* A block at a multiple of `alignment`, a power of two up to 1 GiB (else NULL and EINVAL). */
 RH_API void* rh_aligned_alloc(size_t alignment, size_t size) RH_NOTHROW;
 
-/* Frees a block made by any function of this library; NULL does nothing. A pointer this library
- * did not make goes to the allocator that is next in line, or is reported and ends the process. */
+/* Frees a block made by any function of this library; NULL does nothing. A pointer this library did
+ * not make goes to the next allocator in line, or is reported and ends the process. */
 RH_API void rh_free(void* block) RH_NOTHROW;
 
-/* Bytes that may be used in the block: at least what was asked for. 0 for NULL. */
+/* Usable bytes in the block: at least the requested size. 0 for NULL. */
 RH_API size_t rh_usable_size(const void* block) RH_NOTHROW;
 
 /* The usable size a request of `size` bytes would get. */
 RH_API size_t rh_good_size(size_t size) RH_NOTHROW;
 
-/* Whether `pointer` lies in a block of this library's (live or not yet reused). Never faults. */
+/* Whether `pointer` lies in a block of this library (live or not yet reused). Never faults. */
 RH_API bool rh_owns(const void* pointer) RH_NOTHROW;
 
 /* ---- heaps --------------------------------------------------------------------------------- */
 
-/* A heap of one's own. Its blocks are freed by rh_free, or all at once with the heap. Any thread may
- * use it; its operations are serialised by a lock. */
+/* A separate heap. Its blocks are freed by rh_free, or all at once with the heap. Any thread may use
+ * it; a lock serialises its operations. */
 typedef struct rh_heap rh_heap;
 
 /* A new, empty heap; NULL and ENOMEM on failure. */
 RH_API rh_heap* rh_heap_create(void) RH_NOTHROW;
 
-/* Frees every block still in the heap, and the heap. No other thread may be using either. From then on whoever names the
- * heap ends the process, with a message; so does NULL, but for rh_heap_destroy, which does nothing. */
+/* Frees every block still in the heap, and the heap. No other thread may be using either. Any later
+ * use of the heap ends the process with a message; so does a NULL heap, except in rh_heap_destroy,
+ * which does nothing. */
 RH_API void rh_heap_destroy(rh_heap* heap) RH_NOTHROW;
 
 RH_API void* rh_heap_malloc(rh_heap* heap, size_t size) RH_NOTHROW;
 RH_API void* rh_heap_calloc(rh_heap* heap, size_t count, size_t size) RH_NOTHROW;
 RH_API void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size) RH_NOTHROW;
 
-/* Resizes a block of this heap within this heap. A block of another ends the process. */
+/* Resizes a block of this heap within this heap. A block of another heap ends the process. */
 RH_API void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) RH_NOTHROW;
 
 /* ---- memory held --------------------------------------------------------------------------- */
 
-/* Returns to the OS at once what is free and unused, from every thread's heap that is at rest.
- * Gives the bytes returned. */
+/* Returns free and unused memory to the OS at once, from every thread heap at rest. Returns the
+ * number of bytes. */
 RH_API size_t rh_trim(void) RH_NOTHROW;
 
-/* What the library holds, in bytes. Gathered when asked: costs the fast paths nothing. */
+/* What the library holds, in bytes. Gathered on request: costs the fast paths nothing. */
 typedef struct rh_stats {
   size_t struct_size; /* set by the caller to sizeof(rh_stats) */
-  size_t reserved;    /* address space taken */
-  size_t committed;   /* address space made usable */
+  size_t reserved;    /* address space reserved */
+  size_t committed;   /* address space committed */
   size_t committed_peak;
-  size_t in_use;       /* in blocks handed out, as their usable sizes, caches of threads included */
+  size_t in_use;       /* in blocks handed out, at usable sizes, threads' bins included */
   size_t spans_in_use; /* in slabs and large blocks */
   size_t spans_in_use_peak;
   size_t free_dirty;     /* free, probably resident, to be reused or returned */
   size_t metadata;       /* touched for descriptors and heaps */
-  size_t returned;       /* given back to the OS, since the start */
-  size_t heaps;          /* heaps of threads, the idle ones included */
+  size_t returned;       /* returned to the OS since the start */
+  size_t heaps;          /* thread heaps, including idle ones */
   size_t remote_frees;   /* blocks freed by a thread that did not own them */
   size_t remote_batches; /* messages that carried them */
   size_t slow_paths;     /* refills of a thread's free list */
-  size_t os_calls;       /* all kinds together; by kind in the JSON */
+  size_t os_calls;       /* of all kinds; by kind in the JSON */
 } rh_stats;
 
 /* Fills `*stats` up to its struct_size. False if struct_size was not set. */
@@ -119,9 +120,9 @@ RH_API void rh_report_json(rh_write_fn write, void* context) RH_NOTHROW;
 
 /* ---- options ------------------------------------------------------------------------------- */
 
-/* Sets an option by its name without the REHEAP_ prefix, in lower case ("decay_ms"), to the text one
- * would give in the environment. False, and a line on stderr, when the name or value is not known or the
- * option can no longer change. docs/options.md lists them all. */
+/* Sets an option by its name without the REHEAP_ prefix, in lower case ("decay_ms"), to the text that
+ * the environment would have. False, with a line on stderr, when the name or value is unknown or the
+ * option can no longer change. docs/options.md lists all options. */
 RH_API bool rh_option_set(const char* name, const char* value) RH_NOTHROW;
 
 /* "0.1.0" */

@@ -7,14 +7,14 @@
 
 namespace rh {
 
-// Not std::has_single_bit, which counts bits: a call where the processor may lack the instruction.
+// Not std::has_single_bit: it counts bits, which is a function call where the processor may lack the instruction.
 constexpr bool is_power_of_two(size_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
 constexpr uintptr_t align_down(uintptr_t value, size_t alignment) {
   return value & ~(static_cast<uintptr_t>(alignment) - 1);
 }
 
-// The caller has ruled out overflow.
+// The caller rules out overflow.
 constexpr uintptr_t align_up(uintptr_t value, size_t alignment) {
   return align_down(value + alignment - 1, alignment);
 }

@@ -1,4 +1,4 @@
-// What the compilers spell differently, or what makes intent visible.
+// Attributes that compilers spell differently, or that make intent visible.
 #pragma once
 
 #define RH_LIKELY(condition) __builtin_expect(static_cast<bool>(condition), 1)

@@ -1,4 +1,4 @@
-// A figure that one thread writes at a time and any thread may read: no read-modify-write needed.
+// A figure that one thread at a time writes and any thread may read, so it needs no read-modify-write.
 #pragma once
 
 #include <atomic>

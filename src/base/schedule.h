@@ -1,5 +1,5 @@
-// Where the steps of one thread may be followed by another's: before a lock is tried or a word is read that others write,
-// after one is written. tests/model tries the orders out; in everything else this is nothing.
+// Points where another thread may run between the steps of this one: before a lock is tried or a word that others write
+// is read, and after one is written. tests/model tries the possible orders; everywhere else this does nothing.
 #pragma once
 
 #include "base/compiler.h"

@@ -37,7 +37,7 @@ Text& Text::hex(uint64_t value) {
 
 namespace {
 
-// How many bytes of UTF-8 (RFC 3629) the character at `text` takes; 0 when it is none.
+// Length in bytes of the UTF-8 character (RFC 3629) at `text`; 0 when it is invalid.
 size_t character_length(const char* text) {
   auto byte = [text](size_t at) { return static_cast<unsigned char>(text[at]); };
   unsigned first = byte(0);

@@ -1,4 +1,4 @@
-// Text built in a fixed buffer, for messages and JSON: allocates nothing, never overruns.
+// Text in a fixed buffer, for messages and JSON: allocates nothing, never overruns.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ class Text {
  public:
   using Sink = void (*)(const char* text, size_t length, void* context);
 
-  // Without a sink, what does not fit is cut off. With one, full buffers are passed on.
+  // Without a sink, text that does not fit is truncated. With one, full buffers are passed on.
   Text() = default;
   Text(Sink sink, void* context) : sink_(sink), context_(context) {}
   Text(const Text&) = delete;
@@ -21,7 +21,7 @@ class Text {
   Text& operator<<(const char* text);
   Text& decimal(uint64_t value);
   Text& hex(uint64_t value);
-  // A JSON string, quoted and escaped. Bytes that are no UTF-8 become U+FFFD, one each.
+  // A JSON string, quoted and escaped. Each byte that is not valid UTF-8 becomes U+FFFD.
   Text& quoted(const char* text);
 
   void flush();
@@ -35,7 +35,7 @@ class Text {
   char buffer_[512];
 };
 
-// JSON objects and arrays on top of Text: places the commas.
+// JSON objects and arrays on top of Text; places the commas.
 class Json {
  public:
   explicit Json(Text& text) : text_(text) {}
@@ -52,7 +52,7 @@ class Json {
   bool first_ = true;
 };
 
-// The number `text` starts with in decimal, or after 0x in hex; `*end` is what follows. False when there is none
+// Parses the number at the start of `text`, decimal, or hex after 0x; `*end` is what follows. False when there is none
 // or it does not fit.
 bool parse_number(const char* text, uint64_t* value, const char** end);
 

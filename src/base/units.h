@@ -1,4 +1,4 @@
-// A count of realm units, so that it cannot be mistaken for a count of bytes.
+// A count of realm units: a type of its own, so that it cannot be mistaken for a count of bytes.
 #pragma once
 
 #include "base/bits.h"

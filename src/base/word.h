@@ -1,7 +1,7 @@
-// A word that its writer changes without asking, and that others may read meanwhile: any value it had is right for
+// A word that one thread writes without synchronisation while others may read it; any value it has had is valid for
 // them. std::atomic says the same, but compilers treat its accesses as volatile and do not fold them into the
-// instructions that use them, which costs free() seven of its twenty-odd. So on x86, where plain stores are seen in
-// order, the fast paths access it plainly; elsewhere, and under ThreadSanitizer, atomically.
+// instructions that use them, which costs free() seven of its twenty-odd. So on x86, where other processors see plain
+// stores in order, the fast paths access it plainly; elsewhere, and under ThreadSanitizer, atomically.
 #pragma once
 
 #include <atomic>
@@ -47,7 +47,7 @@ class Word {
     schedule_point();
   }
 
-  // By the only writer; what it wrote before is seen by who sees the result.
+  // Called by the only writer. Threads that see the result also see what it wrote before.
   RH_INLINE T decrement() {
     schedule_point();
     if constexpr (kPlainWords) {

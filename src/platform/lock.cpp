@@ -6,7 +6,7 @@ constinit std::atomic<bool> g_torn{false};
 constinit std::atomic<std::atomic<uint32_t>*> g_fork_breaks{nullptr};
 constinit std::atomic<void (*)(Lock& taken_over)> g_put_in_order{nullptr};
 
-// Far beyond what any lock is held for.
+// Far longer than any lock is held.
 static constexpr unsigned kAskAfter = 128;
 
 void Lock::acquire_slow(ThreadToken token) {
@@ -37,7 +37,7 @@ bool Lock::acquire_within(uint64_t patience_ms, ThreadToken token) {
   return true;
 }
 
-// The count first: whatever this thread changes under the lock, a child that may see some of it sees the count.
+// The count comes first: a child that may see any of what this thread changes under the lock also sees the count.
 bool Lock::break_fork(ThreadToken token) {
   std::atomic<uint32_t>* breaks = g_fork_breaks.load(std::memory_order_acquire);
   if (breaks == nullptr) return false;

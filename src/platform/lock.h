@@ -1,9 +1,9 @@
-// The one lock. Held for tens of nanoseconds, at most across a call that commits memory or gives it back, and never across
-// a wait; so waiting for it is spinning that grows patient. It knows its holder: a fork from a signal handler may interrupt
-// a thread that holds a lock, and must see that it is its own.
+// The only kind of lock. It is held for tens of nanoseconds, at most across a call that commits memory or returns it,
+// and never across a wait; so waiting for it means spinning with growing patience. It knows its holder: a fork from a
+// signal handler may interrupt a thread that holds a lock, and must see that the lock is its own.
 //
-// A fork is the exception: it holds all locks while other code runs that may itself wait for somebody who waits for one of
-// them. So its hold ends when somebody has waited for long; the child is told (heap/fork.h).
+// A fork is the exception: it holds all locks while other code runs, which may itself wait for a thread that waits for
+// one of them. So a fork's hold ends when a thread has waited for long; the child learns of this (heap/fork.h).
 #pragma once
 
 #include <atomic>
@@ -16,19 +16,19 @@
 
 namespace rh {
 
-// How long a thread waits for a lock that a fork holds, and a fork for a lock. Where it waits in vain nobody would
-// ever get on; forks of large processes take as long by themselves, and then children pay for nothing.
+// How long a thread waits for a lock that a fork holds, and a fork for a lock. Longer waits are deadlocks, except in
+// forks of large processes, which take as long by themselves; their children then lose memory for nothing.
 inline constexpr uint64_t kForkPatienceMs = 200;
 
-// True once a lock was taken over from a thread that is no more, because the process is ending: what a lock guards may
-// be half-changed. From then on nothing is freed, and memory comes fresh from the OS.
+// True once a lock was taken over from a thread that is gone because the process is ending: what the lock guards may be
+// half changed. From then on nothing is freed, and memory comes fresh from the OS.
 //
-// While the process goes on, a lock is taken over from a thread that was terminated by itself, and what it guards is put in
-// order by the function below, if there is one yet.
+// While the process lives, a lock is taken over from a single terminated thread, and the function below, if there is
+// one yet, repairs what it guards.
 extern constinit std::atomic<bool> g_torn;
 RH_INLINE bool torn() { return RH_UNLIKELY(g_torn.load(std::memory_order_relaxed)); }
 
-// Counts the locks that were taken from a fork, in memory that its child shares; null until there was a fork.
+// Counts the locks taken from a fork, in memory shared with its child; null until the first fork.
 extern constinit std::atomic<std::atomic<uint32_t>*> g_fork_breaks;
 
 class Lock;
@@ -58,7 +58,7 @@ class Lock {
     return acquired;
   }
 
-  // False when it could not be had in that time.
+  // False when it could not be acquired within that time.
   bool acquire_within(uint64_t patience_ms, ThreadToken token);
 
   void release() {
@@ -67,7 +67,7 @@ class Lock {
     schedule_point();
   }
 
-  // Unless it was taken from the fork.
+  // Releases it, unless it was taken from the fork.
   void release_after_fork();
 
   bool held_by(ThreadToken token) const { return holder() == token; }

@@ -21,7 +21,7 @@ size_t os_calls(OsCall kind) {
 }
 
 void count_os_call(OsCall kind) {
-  // A helper is started under the fake's own lock.
+  // A helper is started while the fake holds its own lock.
   if (kind != OsCall::thread) schedule_point();
   g_counts[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
 }

@@ -1,8 +1,8 @@
-// The whole contract with the operating system. A port is one folder beside this file that defines
-// every function here; tests/src runs the layers above on platform/fake.
+// The whole contract with the operating system. A port is one folder beside this file that defines every function here;
+// tests/src runs the layers above on platform/fake.
 //
-// No function allocates through malloc, changes errno, or needs the loader. All may be called from any
-// thread, also before libc's own start-up and after a thread's exit handlers ran, unless said otherwise.
+// No function allocates through malloc, changes errno or needs the loader. Unless noted otherwise all may be called
+// from any thread, also before libc's own start-up and after a thread's exit handlers have run.
 #pragma once
 
 #include <atomic>
@@ -17,9 +17,9 @@ namespace rh::platform {
 inline constexpr size_t kPageSize = 4096;
 
 #if defined(_WIN32)
-// Reservations begin at multiples of this.
+// Reservations start at multiples of this.
 inline constexpr size_t kReserveGrain = 64 * 1024;
-// Where committed memory is charged whether it is touched or not, little is committed ahead.
+// Limits how far ahead memory is committed, where it is charged whether touched or not.
 inline constexpr size_t kMostCommittedAhead = size_t{1} << 20;
 #else
 inline constexpr size_t kReserveGrain = kPageSize;
@@ -28,48 +28,48 @@ inline constexpr size_t kMostCommittedAhead = size_t{32} << 20;
 
 enum class Reserve { done, occupied, refused };
 
-// Reserves exactly [address, address + size), inaccessible and without charge. `occupied`: something is
-// there already, or the OS would not place it there; `refused`: no address space is left (limits).
+// Reserves exactly [address, address + size), inaccessible and without charge. `occupied`: something is already there,
+// or the OS would not place it there; `refused`: no address space is left (limits).
 Reserve reserve_at(uintptr_t address, size_t size);
 
 // Reserves `size` bytes wherever the OS likes, aligned to `alignment`. 0 when refused.
 uintptr_t reserve(size_t size, size_t alignment);
 
-// Gives back whole reservations made by either function, one or several that follow each other.
+// Releases whole reservations made by either function, one or several contiguous ones.
 void release(uintptr_t address, size_t size);
 
-// The three below take ranges that span several reservations, if these follow each other.
+// The next three accept ranges that span several contiguous reservations.
 
-// Makes reserved memory readable and writable; it reads as zero. False when the OS refuses the charge: then it is to be
-// taken as reserved still, though some of it may be readable.
+// Makes reserved memory readable and writable; it reads as zero. False when the OS refuses the charge: the caller must
+// then treat it as still reserved, though some of it may be readable.
 bool commit(uintptr_t address, size_t size);
 
-// Gives the physical memory of a committed range back.
+// Returns the physical memory of a committed range to the OS.
 enum class Purged {
   zero,         // still committed, and reads as zero
-  uncommitted,  // to be committed again before use
+  uncommitted,  // must be committed again before use
   kept,         // still committed; the content is undefined and the memory may still be held
 };
 Purged purge(uintptr_t address, size_t size);
 
-// Replaces the content of a committed range by zeros without touching it. False when the OS cannot: the content is
-// undefined then.
+// Replaces the content of a committed range by zeros without touching it. False when the OS cannot; the content is then
+// undefined.
 bool replace_by_zeros(uintptr_t address, size_t size);
 
-// Moves the pages of [from, from + size) to [to, to + size), both committed and apart from each other.
+// Moves the pages of [from, from + size) to [to, to + size); both ranges are committed and do not overlap.
 enum class Moved {
-  done,     // what `from` holds then is undefined
+  done,     // the content of `from` is undefined
   refused,  // nothing changed
-  lost,     // `from` is as it was; where `to` was there is nothing now, and it can not be had again
+  lost,     // `from` is unchanged; nothing is mapped at `to` now, and it cannot be mapped again
 };
 Moved move_pages(uintptr_t from, uintptr_t to, size_t size);
 
-// Whether reserve_at at an address of one's choosing is worth trying in this process.
+// Whether it is worth trying reserve_at at an address of our choice in this process.
 bool places_freely();
 
 // ---- the machine ------------------------------------------------------------------------------
 
-// Milliseconds of a clock that never goes back. Cheap: a few ms of grain are fine.
+// Milliseconds of a monotonic clock. Cheap; a resolution of a few ms is enough.
 uint64_t now_ms();
 
 // A number that differs from process to process.
@@ -83,42 +83,42 @@ uint64_t process_id();
 
 // ---- threads ----------------------------------------------------------------------------------
 
-// What tells threads alive apart: the address of something that each has of its own, or its number. Even, never 0.
+// Identifies a live thread: the address of something of its own, or its number. Even, never 0.
 using ThreadToken = uintptr_t;
 ThreadToken thread_token();
 
-// Whether the calling thread is the only one there ever was in this process, as far as the C library tells.
+// Whether the calling thread is the only one this process has ever had, as far as the C library knows.
 bool is_single_threaded();
 
-// Pauses for roughly `attempt` units of patience: spins first, then yields, then sleeps.
+// Pauses longer as `attempt` grows: spins first, then yields, then sleeps.
 void back_off(unsigned attempt);
 
 // Blocks while `word` holds `expected`, at most `timeout_ms`. May return early.
 void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms);
 
-// Wakes what waits on `word`.
+// Wakes the threads that wait on `word`.
 void wake(const std::atomic<uint32_t>& word);
 
-// Runs `main` on the one helper thread: it has no thread-local variables, takes no signal and
-// must not allocate. True when it runs; false when it could not be made, an earlier one is not quite gone, or it is not
-// wanted: this is asked last, where no signal handler of the calling thread can come between.
+// Runs `main` on the one helper thread, which has no thread-local variables, takes no signal and must not allocate.
+// True when it runs; false when it could not be created, an earlier one is not quite gone, or `is_wanted` returns
+// false. That is asked last, where no signal handler of the calling thread can come between.
 bool start_helper(void (*main)(), bool (*is_wanted)());
 
-// Ends the helper and comes back when it is gone. `stop` is what makes its main return: a word it waits on, not 0 by now.
-// Not for the helper itself.
+// Ends the helper and returns when it is gone. `stop` makes its main return: the word it waits on, already nonzero.
+// Must not be called by the helper itself.
 void stop_helper(const std::atomic<uint32_t>& stop);
 
-// Whether somebody terminated it. Not while one is being started.
+// Whether the helper was terminated from outside. Not to be called while one is being started.
 bool helper_is_lost();
 
-// To be called in a forked child: no helper runs here.
+// Called in a forked child, where no helper runs.
 void forget_helper();
 
 // True once the process is ending in a way that has stopped every thread but the calling one, wherever it was: a lock
-// that one of them holds will never be released.
+// that another thread holds will never be released.
 bool others_are_gone();
 
-// To be called when the library is loaded: asks the OS what a thread may not ask later, in a sandbox closed by then.
+// Called when the library is loaded: asks the OS for what a thread may not ask later, inside a sandbox.
 void prepare();
 
 #if defined(_WIN32)
@@ -127,69 +127,70 @@ inline constexpr bool kThreadsAreTerminated = true;
 inline constexpr bool kThreadsAreTerminated = false;
 #endif
 
-// Whether the thread of that token is no more: terminated from outside, what it held it holds for ever. To be asked after
-// much patience, by one who waits for it. Never true where no thread ends so.
+// Whether the thread with that token has been terminated from outside; it then holds its locks for ever. Asked by a
+// thread that waits for it, after much patience. Never true where threads cannot end this way.
 bool thread_is_gone(ThreadToken token);
 
-// Ownership of something by a thread, for as long as the thread lives. It passes on by itself when the thread
-// ends, however it ends: there is nothing to call.
+// Ownership of something by a thread, for as long as the thread lives. It is released by itself when the thread ends,
+// however it ends: there is nothing to call.
 class Ownership {
  public:
-  // Before first use; also in a forked child, for its own thread to acquire it again: the others are not there.
+  // Called before first use; also in a forked child, so that the child's thread can acquire it again: the other threads
+  // do not exist there.
   void reset();
 
-  // True when nobody alive owned it: the calling thread owns it now. False for what it owns already.
+  // True when no living thread owned it: the calling thread owns it now. False if it already did.
   bool try_acquire();
 
-  // Only the thread that owns it, and only while it lives on.
+  // Called only by the owning thread, and only while it lives on.
   void release();
 
   bool is_mine() const;
 
-  // True when nobody alive owns it. May say false where the OS alone knows.
+  // True when no living thread owns it. May return false where only the OS knows.
   bool is_free() const;
 
-  // Nobody asks for it again: what the OS holds for it goes back.
+  // Called when nobody will ask for it again: returns what the OS holds for it.
   void drop();
 
  private:
   alignas(void*) unsigned char storage_[64] = {};
 };
 
-// Has the three called around every fork from now on, in the forking thread: the first as late as can be before, the
-// others as early as can be after. Unlike the rest of the contract this may allocate.
+// From now on calls these three around every fork, in the forking thread: the first as late as possible before it, the
+// others as early as possible after it. Unlike the rest of the contract this may allocate.
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 
-// The users of the C library's streams allocate here, while they hold them: the three are called while no other thread is
-// inside the streams as a whole.
+// Says that users of the C library's streams allocate here while they hold them: the three functions are called while
+// no other thread is inside the streams as a whole.
 void note_streams_allocate();
 
-// What a variable of the forking thread is declared as. Where nothing forks, thread-local storage may want a C runtime.
+// How to declare a variable of the forking thread. Where nothing forks, thread-local storage may need a C runtime.
 #if defined(_WIN32)
 #define RH_OF_FORKING_THREAD
 #else
 #define RH_OF_FORKING_THREAD thread_local
 #endif
 
-// A counter that a forked child goes on sharing with its parent. Null when there is no memory for it.
+// A counter that a forked child continues to share with its parent. Null when there is no memory for it.
 std::atomic<uint32_t>* make_shared_counter();
 
-// Makes reserved memory as it was when it was reserved, whatever became of it since. False when the OS refuses.
+// Restores reserved memory to the state it was reserved in, whatever happened to it since. False when the OS refuses.
 bool renew(uintptr_t address, size_t size);
 
 // ---- the process ------------------------------------------------------------------------------
 
-// The environment's value, or NULL. Valid until the next call where the environment is not set up yet. NULL for every
-// name in a process with more privileges than who started it: the environment is that one's.
+// The value of an environment variable, or NULL. Valid until the next call where the environment is not set up yet.
+// Always NULL in a process with more privileges than whoever started it, for the environment comes from there.
 const char* environment(const char* name);
 
-// Calls `visit` with each "NAME=value" of the environment, long values cut off; with none where environment() gives none.
-// Unlike the rest of the contract this may allocate, and the environment has to be set up.
+// Calls `visit` with each "NAME=value" of the environment, long values truncated; with none where environment() gives
+// none. Unlike the rest of the contract this may allocate, and the environment has to be set up.
 void each_variable(void (*visit)(const char* entry));
 
 void write_error(const char* text, size_t length);
 
-// Replaces the file's content by what `produce` writes. False when the file cannot be opened.
+// Replaces the file's content. False when the file cannot be opened.
 class FileWriter {
  public:
   explicit FileWriter(const char* path);
@@ -205,10 +206,10 @@ class FileWriter {
 
 [[noreturn]] void abort_process();
 
-// Ends the process at once: none of its own code runs any more.
+// Ends the process at once; none of its own code runs any more.
 [[noreturn]] void end_process(int code);
 
-// ---- what was asked of the OS -----------------------------------------------------------------
+// ---- calls to the OS --------------------------------------------------------------------------
 
 enum class OsCall { reserve, release, commit, purge, move, thread, wait, wake, count };
 

@@ -1,4 +1,4 @@
-// What is said to the user: one line on stderr, beginning with "reheap: ".
+// Messages to the user: one line on stderr, beginning with "reheap: ".
 #pragma once
 
 #include "base/text.h"

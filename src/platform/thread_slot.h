@@ -1,9 +1,9 @@
-// One word for each thread: the pointer to its heap. Reading it is the first step of every malloc and free, so this part
-// of the contract is inline.
+// One word per thread: the pointer to its heap. Reading it is the first step of every malloc and free, so this part of
+// the contract is inline.
 //
-//   thread_word       what was set; before that null or, where the system lets us choose, g_unset: zeros, so
-//                     that the fast paths need not ask. Sometimes unset where thread_word_slow knows better.
-//   thread_word_slow  what was set, null before that
+//   thread_word       the value set. Before that null or, where the system lets us choose, g_unset: zeros, so that the
+//                     fast paths need no test. Sometimes reads as unset where thread_word_slow knows the value.
+//   thread_word_slow  the value set, null before that
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace rh::platform {
 
 #if defined(_WIN32)
 
-// A slot of TlsAlloc's, read where it lies in the thread's environment block: no compiler's thread-local storage is as
-// short, needs no loader and works in threads that were there before us (GCC's for Windows even allocates). Until a
-// slot is taken, and where only one past the first 64 was to be had, this is the offset of a word that is
-// always null, and thread_word_slow() knows better.
+// A TlsAlloc slot, read directly from the thread environment block: no compiler's thread-local storage is as short,
+// works without the loader and in threads older than this library (GCC's for Windows even allocates). Until a slot is
+// allocated, and where only one past the first 64 was available, this is the offset of a word that is always null, and
+// thread_word_slow() knows better.
 extern constinit uintptr_t g_thread_word_at;
 
 inline constexpr bool kUnsetIsNull = true;
@@ -40,10 +40,11 @@ RH_INLINE void* thread_word() {
 void* thread_word_slow();
 void set_thread_word(void* word);
 
-// Whether thread_word finds what set_thread_word sets, and setting it allocates nothing; known once a word was set.
+// Whether thread_word finds what set_thread_word sets, and setting it allocates nothing; known once a word has been
+// set.
 bool thread_words_are_near();
 
-// Gives the slot back; no thread may be inside the library.
+// Frees the slot; no thread may be inside the library.
 void forget_thread_words();
 
 #else
@@ -52,7 +53,7 @@ inline constexpr bool kUnsetIsNull = false;
 inline constexpr size_t kUnsetBytes = 4096;
 extern const unsigned char g_unset[kUnsetBytes];
 
-// Null while the program is being relocated, when thread-local storage is not set up yet: the resolver of an ifunc may
+// Null while the program is being relocated and thread-local storage is not set up yet: the resolver of an ifunc may
 // allocate.
 extern constinit thread_local const void* t_word;
 

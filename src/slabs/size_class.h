@@ -1,5 +1,5 @@
-// Size classes: every 16 bytes up to 128, then eight to a doubling, so that rounding costs an eighth at most; and
-// the length of each class's slabs.
+// Size classes: every 16 bytes up to 128, then eight to a doubling, so that rounding up costs an eighth at most; and
+// the slab length of each class.
 #pragma once
 
 #include "base/bits.h"
@@ -34,7 +34,7 @@ constexpr SizeClass computed(size_t size) {
   return static_cast<SizeClass>(kLinear + (top - kLinearBits) * kPerDoubling + step);
 }
 
-// The shortest slab that holds enough blocks and wastes at most a thirty-second of itself behind the last.
+// The shortest slab that holds enough blocks and wastes at most a thirty-second of itself at the end.
 constexpr Units slab_units_of(size_t index) {
   size_t size = size_of(index);
   size_t enough = size <= 8 * 1024 ? 8 : 4;
@@ -48,10 +48,9 @@ constexpr Units slab_units_of(size_t index) {
 struct Properties {
   uint16_t size;
   uint16_t capacity;  // blocks in a slab
-  uint8_t units;      // of a slab
-  uint8_t
-      carve;  // blocks made at a time: about a page of them, so that fresh pages are touched late
-  uint16_t worth;  // free blocks that make a full slab worth taking from again
+  uint8_t units;      // in a slab
+  uint8_t carve;      // blocks carved at a time: about a page, so that fresh pages are touched late
+  uint16_t worth;     // free blocks that make a full slab worth using again
 };
 
 constexpr Properties properties_of(size_t index) {
@@ -86,8 +85,8 @@ inline constexpr Units kMostUnits = [] {
   return most;
 }();
 
-// By size, up to kTableMax; that of 0 is the smallest. A byte for each size, not for each step of 16: two instructions
-// less in malloc, and of the table's lines a program touches those of the sizes it uses.
+// By size, up to kTableMax; size 0 has the smallest class. One byte per size, not per step of 16: this saves two
+// instructions in malloc, and a program touches only the lines of the sizes it uses.
 inline constexpr auto kTable = [] {
   Table<SizeClass, kTableMax + 1> table{};
   for (size_t size = 1; size <= kTableMax; ++size) table.entries[size] = computed(size);
@@ -96,11 +95,11 @@ inline constexpr auto kTable = [] {
 
 constexpr SizeClass tabled(size_t size) { return kTable[size]; }
 
-// The class of `size`, up to kMaxSmall; that of 0 is the smallest.
+// The class of `size`, up to kMaxSmall; size 0 has the smallest class.
 constexpr SizeClass of(size_t size) { return size <= kTableMax ? tabled(size) : computed(size); }
 
-// The smallest class whose blocks all lie at multiples of `alignment` (at most a unit's size) and hold `size`;
-// kCount when there is none. Slabs begin at multiples of a unit, so the block size must be a multiple.
+// The smallest class whose blocks all lie at multiples of `alignment` (at most a unit's size) and hold `size`; kCount
+// when there is none. Slabs start at multiples of a unit, so the block size must be a multiple.
 constexpr size_t aligned(size_t size, size_t alignment) {
   size_t rounded = align_up(size == 0 ? 1 : size, alignment);
   if (rounded > kMaxSmall) return kCount;
@@ -109,15 +108,15 @@ constexpr size_t aligned(size_t size, size_t alignment) {
   return index;
 }
 
-// Where an offset from a slab's start lies: in which block, and whether that block begins there. By multiplication with
-// the reciprocal in 32 fractional bits, which is exact for numbers of 16 bits (D. Lemire, O. Kaser, N. Kurz: Faster
-// remainder by direct computation, 2019).
+// Locates an offset from a slab's start: in which block it lies, and whether that block starts there. By multiplication
+// with the reciprocal in 32 fractional bits, which is exact for numbers of 16 bits (D. Lemire, O. Kaser, N. Kurz:
+// Faster remainder by direct computation, 2019).
 struct Position {
   uint32_t index;
   bool is_start;
 };
 
-inline constexpr unsigned kPositionBits = 16;  // of an offset in steps of kBlockAlign
+inline constexpr unsigned kPositionBits = 16;  // of an offset in multiples of kBlockAlign
 
 inline constexpr auto kReciprocals = [] {
   Table<uint64_t, kCount> table{};

@@ -38,7 +38,7 @@ void add(Word<uint16_t>& word, unsigned amount) {
 
 void add(uint16_t& word, unsigned amount) { word = static_cast<uint16_t>(word + amount); }
 
-// Moves the local frees that came since the last arming into free_count.
+// Moves the local frees since the last arming into free_count.
 void settle(Span* slab) {
   uint16_t left = slab->countdown.load();
   uint16_t freed = static_cast<uint16_t>(slab->armed.load() - left);
@@ -58,8 +58,8 @@ void settle(Span* slab) {
 constexpr const char* kTwice = "of a block that was free already";
 constexpr const char* kWithin = "of a pointer into a block";
 
-// Follows a list and sums up where its members lie. Every block that is freed is stepped over once, so each instruction
-// counts: two a step, as long as the compiler does not keep the addresses to sum them up in an order of its own.
+// Follows a list and adds up where its members lie. Every freed block is stepped over once, so each instruction counts:
+// two per step, as long as the compiler does not keep the addresses to add them up in an order of its own.
 struct Walk {
   Block* block;
   uintptr_t sum = 0;
@@ -73,7 +73,7 @@ struct Walk {
   RH_INLINE void sixteen() { four(), four(), four(), four(); }
 };
 
-// Gives the last of a list's `count` members.
+// Returns the last of a list's `count` members.
 RH_INLINE Block* last_of(const Span* slab, Block* first, unsigned count) {
   Walk walk{first};
   unsigned left = count - 1;
@@ -83,7 +83,7 @@ RH_INLINE Block* last_of(const Span* slab, Block* first, unsigned count) {
   if (left & 4) walk.four();
   if (left & 2) walk.step(), walk.step();
   if (left & 1) walk.step();
-  // One that was linked twice leads round in a circle; one that is in another list as well, out of this one.
+  // A block linked twice makes the list circular; one that is in another list as well leads out of this one.
   Block* last = walk.block;
   if (RH_UNLIKELY(last == &g_end || last->next != &g_end)) fail_broken(slab, kTwice);
   uintptr_t offsets = walk.sum + address_of(last) - count * g_realm.address(slab);
@@ -93,7 +93,7 @@ RH_INLINE Block* last_of(const Span* slab, Block* first, unsigned count) {
 
 Block* block_at(uintptr_t address) { return reinterpret_cast<Block*>(address); }
 
-// What stood there before, in a slab of other blocks, says nothing of these.
+// Notes left from an earlier slab of other blocks do not apply to these.
 void note_free_from(const Span* slab, uintptr_t first, uintptr_t last) {
   if constexpr (!kExactSizes) return;
   for (uintptr_t at = first; at <= last; at += properties(slab).size) note_free(slab, block_at(at));
@@ -141,7 +141,7 @@ RH_INLINE static Taken carve_here(Span* slab, unsigned most) {
 
 Taken carve(Span* slab, unsigned most) { return carve_here(slab, most); }
 
-// Books the blocks freed locally as handed out, and arms with kNever. Gives how many they are.
+// Books the blocks freed locally as handed out, and arms with kNever. Returns how many there are.
 static unsigned hand_out_local(Span* slab) {
   uint16_t unsettled = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
   unsigned count = slab->free_count + unsettled;
@@ -195,7 +195,7 @@ void give_back(Span* slab, Block* first, Block* last, unsigned count) {
   add(slab->outstanding, 0u - count);
 }
 
-// Of a block that was freed again while it lay there, the link leads into the list it went into.
+// If a block was freed again while it lay in the bin, its link leads into the list it went into.
 void give_back_bin(Span* slab, Block* first) {
   unsigned count = 1;
   Block* last = first;

@@ -1,4 +1,4 @@
-// What every program here does with memory: blocks whose contents say whose they are.
+// What every program here does with memory: blocks whose contents identify them.
 #pragma once
 
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ using namespace contract;
 // The status of a test that cannot be run here.
 constexpr int kSkipped = 77;
 
-// While limits are low or the system refuses, a request may come to nothing; else never.
+// While limits are low or the system refuses calls, a request may fail; otherwise never.
 inline std::atomic<bool> memory_is_scarce{false};
 
 inline void* need_memory(void* made, std::size_t size) {
@@ -58,7 +58,7 @@ struct Held {
     *this = {};
   }
 
-  // False, and nothing changed, where there is no memory for it.
+  // False, with nothing changed, when there is no memory for it.
   bool resize(std::size_t wanted) {
     check();
     const std::size_t kept = wanted < size ? wanted : size;
@@ -70,7 +70,7 @@ struct Held {
     }
     block = moved;
     size = wanted;
-    // What was kept is still the pattern of the old place.
+    // The preserved content still has the pattern of the old address.
     NEED(intact_part(before, kept), "realloc of %zu to %zu lost content", before.size, wanted);
     fill(block, size, key());
     return true;
@@ -82,7 +82,7 @@ struct Held {
   }
 };
 
-// A megabyte and more of everything small, and one large block.
+// A megabyte and more of every small size, and one large block.
 inline void use_heap(std::uint64_t seed) {
   Random random(seed);
   Held own[64];
@@ -95,7 +95,7 @@ inline void use_heap(std::uint64_t seed) {
   for (Held& held : own) held.drop();
 }
 
-// Waits for a child of one's own. Whether it ended well; a child that hangs is the watchdog's affair.
+// Waits for a child of the caller. Whether it ended well; a child that hangs is left to the watchdog.
 inline bool ended_well(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) != child) {
@@ -109,7 +109,7 @@ inline bool ended_well(pid_t child) {
   return false;
 }
 
-// Memory that is written and freed: what the allocator then has to give back.
+// Writes and frees memory, which the allocator then has to return.
 inline void free_much(std::size_t bytes, std::size_t block = MiB) {
   struct Link {
     Link* next;
@@ -129,7 +129,7 @@ inline void free_much(std::size_t bytes, std::size_t block = MiB) {
   }
 }
 
-// Rounds of what a test does a few hundred times, and by hand as often as CHAOS_FACTOR says.
+// Rounds of what a test does a few hundred times, multiplied by CHAOS_FACTOR when run by hand.
 inline int times(int count) {
   const char* factor = std::getenv("CHAOS_FACTOR");
   return factor ? count * std::atoi(factor) : count;

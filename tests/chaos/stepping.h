@@ -1,5 +1,5 @@
-// Interrupts a piece of code before any one of its instructions: the processor's trap flag makes a signal of each, so
-// that no moment is a matter of luck. Only the calling thread steps.
+// Interrupts a piece of code before each of its instructions: the processor's trap flag turns each one into a signal,
+// so no moment is left to chance. Only the calling thread steps.
 #pragma once
 
 #include <sys/syscall.h>
@@ -19,12 +19,12 @@ inline constexpr greg_t kTrapFlag = 0x100;
 
 struct State {
   int left = 0;
-  bool done = false;  // the action has been run
+  bool done = false;  // the action has run
   void (*action)() = nullptr;
 };
 inline constinit thread_local State state;
 
-// Where a system call's number and second argument are, and the two bytes that make one.
+// Where a system call's number and second argument are, and the two bytes of the instruction.
 #if defined(__x86_64__)
 constexpr int kNext = REG_RIP, kNumber = REG_RAX, kSet = REG_RSI, kStack = REG_RSP;
 inline bool is_call(const unsigned char* next) { return next[0] == 0x0f && next[1] == 0x05; }
@@ -35,14 +35,14 @@ inline bool is_call(const unsigned char* next) {
 }
 #endif
 
-// What would block the trap's signal while it is due ends the process: it must stay open.
+// Blocking the trap's signal while it is due would end the process, so it must stay unblocked.
 inline void keep_trap_open(const ucontext_t& context) {
   const greg_t* registers = context.uc_mcontext.gregs;
   const auto* next = reinterpret_cast<const unsigned char*>(registers[kNext]);
   if (!is_call(next) || registers[kNumber] != SYS_rt_sigprocmask) return;
   const auto set = static_cast<std::uintptr_t>(registers[kSet]);
   const auto stack = static_cast<std::uintptr_t>(registers[kStack]);
-  // A constant set cannot be changed; then the steps end here.
+  // A constant set cannot be changed; the stepping then ends here.
   if (set - stack + 65536 < 2 * 65536) {
     *reinterpret_cast<std::uint64_t*>(set) &= ~(std::uint64_t{1} << (SIGTRAP - 1));
   } else if (set != 0) {
@@ -54,7 +54,8 @@ inline void on_trap(int, siginfo_t*, void* raw) {
   auto& context = *static_cast<ucontext_t*>(raw);
   keep_trap_open(context);
   if (--state.left > 0) return;
-  // Where signals are blocked none but the trap's, kept open above, could come: the action waits until they are not.
+  // Where signals are blocked, no signal but the trap's, which is kept unblocked above, could arrive: the action waits
+  // until they are unblocked.
   if (state.left == 0 && sigismember(&context.uc_sigmask, SIGUSR1) == 1) {
     state.left = 1;
     return;
@@ -87,8 +88,8 @@ inline void clear_trap_flag() {
 
 }  // namespace stepping
 
-// Runs `body`, and `action` as a signal handler before its instruction number `step`, counted from 1. False when there
-// are not so many.
+// Runs `body`, and `action` as a signal handler before instruction number `step`, counted from 1. False when there are
+// fewer.
 template <class Body>
 bool interrupted_at(int step, void (*action)(), Body body) {
   struct sigaction trap{};

@@ -78,7 +78,7 @@ def watch(words: list[str], deadline: float, preload: list[str] = (), variables:
     program = subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
         status = program.wait(timeout=deadline)
-        # A child that it left behind may hang as well as itself.
+        # A child it left behind may hang too, not only the program itself.
         end = time.monotonic() + deadline
         while processes_of(program.pid) and time.monotonic() < end:
             time.sleep(0.02)

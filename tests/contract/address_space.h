@@ -1,4 +1,4 @@
-// What the tests of a process that runs out of address space share: blocks of several kinds, freed but for a few.
+// Shared by the tests that exhaust address space: blocks of several kinds, freed but for a few.
 #pragma once
 
 #include <cstdlib>
@@ -10,7 +10,7 @@ namespace contract {
 
 class Blocks {
  public:
-  // Of each kind one after the other, `bytes` in all.
+  // One of each kind in turn, `bytes` in all.
   void take(std::size_t bytes) {
     const std::size_t kinds[] = {48, 64 * KiB, 4 * MiB, 100 * MiB};
     const std::size_t small = bytes / 16;
@@ -20,7 +20,7 @@ class Blocks {
     }
   }
 
-  // All but `survivors` of them, which are scattered and small.
+  // Frees all but `survivors` of them, which are scattered and small.
   void free_all_but(std::size_t survivors) {
     const std::size_t each = survivors == 0 ? count_ + 1 : count_ / (survivors + 1);
     for (std::size_t at = 1; first_; ++at) {

@@ -1,4 +1,4 @@
-// Address space that was freed is there for others. Only a 32-bit process has too little of it.
+// Freed address space is available to others. Only a 32-bit process has too little of it.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@ bool map(std::size_t size) {
          MAP_FAILED;
 }
 
-// From here on there is only what will be given back.
+// From here on only memory that will be returned is left.
 void take_the_rest() {
   for (std::size_t size = 256 * MiB; size >= MiB; size /= 2) {
     while (map(size)) {

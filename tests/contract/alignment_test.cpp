@@ -70,7 +70,7 @@ TEST(Alignment, PlainBlocksSuitAnyType) {
     live.push_back(malloc(size));
     live.push_back(calloc(1, size));
     live.push_back(realloc(nullptr, size));
-    // An odd size keeps its neighbours from being aligned by luck alone.
+    // An odd size keeps its neighbours from being aligned by luck.
     live.push_back(realloc(malloc(size / 2 + 1), size + 1));
   }
   for (void* block : live) {

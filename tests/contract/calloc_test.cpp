@@ -1,4 +1,4 @@
-// calloc gives zeroes, from fresh memory without touching it and from recycled memory all the same.
+// calloc returns zeros: fresh memory without touching it, and recycled memory cleared.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -43,7 +43,7 @@ TEST(Calloc, ZeroesRecycledBlocksOfEverySize) {
   }
 }
 
-// Memory freed as one size comes back as another: whole slabs and spans change their use.
+// Memory freed as one size is reused as another: whole slabs and spans change their use.
 TEST(Calloc, ZeroesMemoryThatHadAnotherSize) {
   const std::vector<std::pair<std::size_t, int>> uses = {
       {32, 60000}, {100000, 30}, {700, 4000}, {3 * MiB, 1}, {5000, 600}, {16, 100000}, {40000, 60}};

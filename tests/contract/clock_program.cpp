@@ -1,4 +1,4 @@
-// A program with a clock_gettime of its own, as libraries that change the time have one. It allocates.
+// A program with its own clock_gettime, which allocates, as in libraries that change the time.
 #include <malloc.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// A program with threads changes whom it acts for just after it freed much: then nobody in it acts for who it was
-// before, whatever gives memory back included.
+// A multithreaded program changes its credentials just after it freed a lot: from then on nothing in it runs with the
+// old ones, including whatever returns memory.
 #include <dirent.h>
 #include <grp.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-// Beside the C library's malloc, where the core alone is linked.
+// Used beside the C library's malloc, where only the core is linked.
 #ifdef CONTRACT_LINKED
 #include "reheap/reheap.h"
 #define malloc rh_malloc
@@ -29,7 +29,7 @@ constexpr unsigned kSame = ~0u;
 struct Change {
   const char* name;
   int (*make)();
-  std::vector<unsigned> ids;  // then: real, effective and saved user, and the same of the group
+  std::vector<unsigned> ids;  // real, effective and saved user, then the same for the group
 };
 
 int set_groups() {
@@ -64,7 +64,7 @@ void free_much() {
   for (void* block : blocks) free(block);
 }
 
-// Its users and groups, one line each; nothing when it has ended.
+// The users and groups of a thread, one line each; nothing when it has ended.
 std::string identity(const std::string& task) {
   FILE* status = std::fopen(("/proc/self/task/" + task + "/status").c_str(), "r");
   if (status == nullptr) return "";

@@ -18,7 +18,7 @@ namespace {
 
 const char* plugin() { return std::getenv("CONTRACT_DEEP_PLUGIN"); }
 
-// As the plugin's file is called, without its folder.
+// The plugin's file name, without its folder.
 std::string bare_name() { return std::strrchr(plugin(), '/') + 1; }
 
 void exchange_blocks(void* library) {
@@ -51,7 +51,7 @@ TEST(DeepBind, BlocksGoToAndFroByTheOtherName) {
   EXPECT_SCENARIO("deep_exchange_in_base");
 }
 
-// In another namespace there is another C library.
+// Another namespace has its own C library.
 SCENARIO(deep_namespace) {
   void* library = dlmopen(LM_ID_NEWLM, plugin(), RTLD_NOW | RTLD_DEEPBIND);
   NEED(library, "%s", dlerror());

@@ -1,6 +1,5 @@
-// A program on the C library's heap that loads reheap by dlopen, as a plugin of it might: rh_
-// blocks beside malloc's, threads from before and after, and dlclose, after which the blocks live
-// on.
+// A program on the C library's heap that loads reheap by dlopen, as one of its plugins might: rh_ blocks beside
+// malloc's, threads from before and after, and dlclose, which the blocks survive.
 #include <dlfcn.h>
 #include <malloc.h>
 
@@ -68,7 +67,7 @@ int main() {
   const std::string c_library = server_of(dlsym(RTLD_DEFAULT, "malloc"));
   std::atomic<const Names*> ready{nullptr};
   std::vector<std::thread> threads;
-  // These have a life before the library comes, and end after it was closed.
+  // These start before the library is loaded, and end after it is closed.
   std::atomic<bool> closed{false};
   for (std::uint64_t at = 0; at < 3; ++at) {
     threads.emplace_back([&, at] {

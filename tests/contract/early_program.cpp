@@ -1,4 +1,4 @@
-// Blocks from before main: made by a library's first constructor and by this program's own.
+// Blocks allocated before main, by a library's first constructor and by this program's own.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -59,7 +59,7 @@ TEST(Errno, FailedReallocKeepsTheBlock) {
 
 const std::size_t served[] = {0, 1, 16, 100, 1000, 5000, 20000, 70000, 300000, 1 << 20, 5 << 20,
                               40 << 20,
-                              // A 32-bit program may have no gap of that much.
+                              // A 32-bit program may have no gap that large.
                               narrow ? 20 << 20 : 100 << 20};
 
 TEST(Errno, SuccessLeavesErrno) {

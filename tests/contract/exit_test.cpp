@@ -1,5 +1,4 @@
-// Ways to end: the heap serves to the last instruction, whoever ends the process and whoever goes
-// on.
+// Ways to end: the heap serves up to the last instruction, whichever thread ends the process and whichever runs on.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -45,7 +44,7 @@ void use_heap() {
 }
 
 void say(const char* what) {
-  // Through stdio, whose own buffer and flush at exit are part of it.
+  // Writes through stdio, whose own buffer and flush at exit are part of the test.
   std::printf("%s\n", what);
 }
 
@@ -63,7 +62,7 @@ struct Last {
 
 __attribute__((init_priority(101))) Last last;
 
-// Runs after even that object is gone.
+// Runs even after that object is destroyed.
 bool announced = false;
 
 __attribute__((destructor(101))) void last_function() {
@@ -138,7 +137,7 @@ SCENARIO(main_ends_first) {
   return 1;
 }
 
-// Threads of this program allocate as it ends. Wine's own heap can be left locked by one that is no more.
+// Threads allocate while the program ends. Wine's own heap can be left locked by a thread that is gone.
 bool heap_allows_company() {
 #ifdef _WIN32
   return on_reheap();
@@ -209,7 +208,7 @@ TEST(Exit, AsTheLastThreadReturns) {
   EXPECT_EQ(outcome.out, kLastThreadExits ? "handler\nlast object\n" : "");
 }
 
-// Memory waits to be returned and a helper may be asleep over it: nobody waits for that.
+// Memory is waiting to be returned and a helper may be asleep: exit does not wait for that.
 SCENARIO(exit_with_much_free) {
   std::vector<void*> blocks;
   for (int at = 0; at < 50000; ++at) {

@@ -1,5 +1,4 @@
-// Pointers that another allocator made, given to our free, realloc and the like: they go
-// to their maker.
+// Pointers from another allocator, passed to our free, realloc and the like, go to the allocator that made them.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -65,7 +64,7 @@ TEST(Foreign, ReallocKeepsTheContent) {
         ASSERT_NE(block, nullptr);
         EXPECT_TRUE(intact(block, from < to ? from : to, 2)) << from << " to " << to;
         fill(block, to, 3);
-        // Whoever holds it now, it can go on growing.
+        // Whichever allocator holds it now, it can continue to grow.
         block = resize_array(block, to, 2);
         ASSERT_NE(block, nullptr);
         EXPECT_TRUE(intact(block, to, 3));
@@ -117,7 +116,7 @@ TEST(Foreign, ByThreadsThatMadeNone) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// "Goes to its maker" and is not merely ignored: 800 MB pass through.
+// The blocks are freed by their allocator, not merely ignored: 800 MB pass through.
 SCENARIO(foreign_blocks_are_freed) {
   const std::size_t before = resident();
   for (int at = 0; at < rounds(100000); ++at) {

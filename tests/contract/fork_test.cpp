@@ -46,8 +46,7 @@ struct Held {
   }
 };
 
-// Blocks that every thread passes round: what a child finds here was made by threads it has not
-// got.
+// Blocks that all threads exchange: those a child finds here were made by threads it does not have.
 struct Exchange {
   std::mutex lock;
   Held held[256];
@@ -70,7 +69,7 @@ void churn(std::uint64_t seed) {
   Random random(seed);
   std::vector<Held> own(150);
   for (unsigned round = 0; !stop.load(std::memory_order_relaxed); ++round) {
-    // Leaves the children a share of the machine, at no cost to the moments that matter.
+    // Leaves the children a share of the machine, without affecting the moments that matter.
     if (round % 256 == 0) nap(0.0005);
     Held& held = own[random.below(own.size())];
     if (held.block) {
@@ -85,7 +84,7 @@ void churn(std::uint64_t seed) {
   }
 }
 
-// What a child does: all sizes, and the blocks of threads that are gone.
+// What a child does: allocates all sizes, and frees the blocks of threads that are gone.
 int use_heap_in_child() {
   alarm(static_cast<unsigned>(patience(20)));
   std::vector<Held> own(64);
@@ -103,8 +102,7 @@ int use_heap_in_child() {
   return 0;
 }
 
-// Forks while the exchange is at rest, as a program would guard its own data; the heap is never at
-// rest.
+// Forks while the exchange is locked, as a program would guard its own data; the heap is always busy.
 int fork_and_wait(int (*in_child_body)()) {
   pid_t child;
   {
@@ -140,7 +138,7 @@ TEST(Fork, UnderLoadOfFourThreads) {
     ASSERT_EQ(fork_and_wait(use_heap_in_child), 0) << "fork " << at;
 }
 
-// 300 more, from threads that allocate themselves between the forks.
+// 300 more forks, from threads that allocate in between.
 TEST(Fork, FromThreeThreadsAtOnceUnderLoad) {
   const Load load(2);
   std::atomic<int> failed{0};
@@ -180,7 +178,7 @@ int threads_in_child() {
   return use_heap_in_child();
 }
 
-// The child's own lock was held across fork by the thread that forked; it is free to unlock it.
+// The program's own lock was held across fork by the forking thread, which may unlock it in the child.
 int threads_in_child_unlocked() {
   exchange.lock.unlock();
   return threads_in_child();
@@ -211,7 +209,7 @@ TEST(Fork, Nested) {
     ASSERT_EQ(fork_and_wait(forks_in_child), 0) << "fork " << at;
 }
 
-// The parent's memory must not grow with the number of children, nor the child's with generations.
+// The parent's memory must not grow with the number of children, nor a child's with the generations.
 TEST(Fork, GenerationsDoNotGrow) {
   EXPECT_TRUE(in_child([] {
     const std::size_t before = resident();
@@ -290,16 +288,16 @@ TEST(Fork, PosixSpawn) {
 
 // ---- in a signal handler -----------------------------------------------------------------------
 
-// A single-threaded process may fork in a handler that interrupts malloc: the C library promises
-// it. Most children end there; some return into the interrupted malloc and go on with it.
+// A single-threaded process may fork in a handler that interrupts malloc: the C library promises it. Most children end
+// there; some return into the interrupted malloc and continue.
 volatile std::sig_atomic_t forks = 0;
 volatile std::sig_atomic_t failed_children = 0;
 volatile std::sig_atomic_t is_child = 0;
 
 constexpr int kSignalForks = 2000;
 
-// One shot at a time: a periodic timer would be due again before its handler is done, and leave the
-// interrupted malloc no time to be anywhere else.
+// One shot at a time: a periodic timer would be due again before its handler is done, and the interrupted malloc would
+// never advance.
 void arm_timer() {
   const itimerval once{{0, 0}, {0, 20 + forks * 37 % 150}};
   setitimer(ITIMER_REAL, &once, nullptr);

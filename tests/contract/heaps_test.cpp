@@ -32,12 +32,12 @@ namespace {
   return function;
 }
 
-// Far from its ends, where looking at everything in between would take the test's time many times over.
+// Far from its ends, where scanning everything in between would take the test's time many times over.
 SCENARIO(api_owns_within_huge) {
   constexpr std::size_t kHuge =
       sizeof(void*) == 8 ? std::size_t{200} << 30 : std::size_t{200} << 20;
   auto* block = static_cast<char*>(RH(rh_malloc)(kHuge));
-  if (block == nullptr) return 0;  // the system does not promise so much
+  if (block == nullptr) return 0;  // the system does not grant that much
   for (int round = 0; round < 20000; ++round) {
     NEED(RH(rh_owns)(block + kHuge / 20000 * static_cast<std::size_t>(round)));
   }
@@ -258,7 +258,7 @@ SCENARIO(heap_used_by_threads) {
   struct Slot {
     std::atomic<void*> block{nullptr};
   };
-  // The size and the seed stand in the block, so that the slots hand over one pointer.
+  // The block contains its size and seed, so that the slots pass on a single pointer.
   struct Head {
     std::size_t size;
     std::uint64_t seed;
@@ -288,7 +288,7 @@ SCENARIO(heap_used_by_threads) {
 
 TEST(Heaps, UsedBySeveralThreads) { EXPECT_SCENARIO("heap_used_by_threads"); }
 
-// The thread that made a heap ends; the heap does not.
+// The thread that created a heap ends; the heap does not.
 TEST(Heaps, OutliveTheirMaker) {
   rh_heap* heap = nullptr;
   void* block = nullptr;

@@ -1,4 +1,4 @@
-// What the tests of idle processes share.
+// Shared by the tests of idle processes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace contract {
 
-constexpr double kAllowed = 3.0;  // of two seconds promised, on a machine that others keep busy
+constexpr double kAllowed = 3.0;  // for a promise of two seconds, on a busy machine
 
 inline void free_much() {
   std::vector<void*> blocks;
@@ -24,7 +24,7 @@ inline void free_much() {
   for (void* block : blocks) free(block);
 }
 
-// All in one go: the waiting is shared.
+// Runs all of them at once, so that they share the wait.
 inline void expect_scenarios(std::initializer_list<const char*> names) {
   std::vector<Running> running;
   for (const char* name : names) running.push_back(start(name));

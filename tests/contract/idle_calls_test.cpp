@@ -1,5 +1,5 @@
-// A program of one thread that sleeps in a call without a time limit: what it freed goes back while it sleeps, and the
-// call does what it did before. These are reheap's promises.
+// A single-threaded program that sleeps in a call without a time limit: what it freed is returned while it sleeps, and
+// the call behaves as before. These promises are reheap's own.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -35,7 +35,7 @@ int __ppoll_chk(pollfd* files, nfds_t count, const timespec* timeout, const sigs
 
 namespace {
 
-// What the sleeper sleeps on, and who wakes it.
+// What the sleeper sleeps on, and what wakes it.
 struct Ends {
   int pipe_ends[2];
   int sockets[2];
@@ -74,7 +74,7 @@ struct Call {
   const char* name;
   Wakes wakes;
   bool waits_for_child;
-  bool (*sleep)(const Ends& ends);  // whether it ended as it should
+  bool (*sleep)(const Ends& ends);  // true when it ended as it should
 };
 
 char byte = 0;
@@ -198,7 +198,7 @@ void free_some() {
   for (void* block : blocks) free(block);
 }
 
-// In the child: says what it held before, and how much while it had all.
+// In the child: reports what it held before, and how much with everything allocated.
 [[noreturn]] void sleep_in(const Call& call, const Ends& ends, int report) {
   setpgid(0, 0);
   const sigset_t blocked = only(SIGUSR2);
@@ -246,7 +246,7 @@ SCENARIO(returned_in_endless_calls) {
   return 0;
 }
 
-// ---- what such a call does beside ----------------------------------------------------------------
+// ---- side effects of such a call -----------------------------------------------------------------
 
 volatile sig_atomic_t handled = 0;
 
@@ -257,7 +257,7 @@ void handle(int signal, int flags) {
   NEED(sigaction(signal, &action, nullptr) == 0);
 }
 
-// A child that does to its parent what is said, one step after the other.
+// A child that performs the given steps on its parent, one after another.
 template <class Steps>
 pid_t beside(Steps steps) {
   const pid_t parent = getpid();
@@ -269,7 +269,7 @@ pid_t beside(Steps steps) {
   return child;
 }
 
-// Signals come while memory is still kept, and when it is gone; handlers that ask for it let the call go on.
+// Signals arrive while memory is still held, and when it is gone; handlers with SA_RESTART let the call continue.
 SCENARIO(signals_end_endless_calls_as_before) {
   handle(SIGUSR1, SA_RESTART);
   handle(SIGUSR2, 0);
@@ -312,7 +312,7 @@ SCENARIO(signals_end_waits_for_children_as_before) {
   int status = -1;
   NEED(waitpid(child, &status, 0) == child && status == 0);
   NEED(waitpid(child, &status, 0) == -1 && errno == ECHILD);
-  // The handler of the child's end does not take the child away from the call.
+  // The SIGCHLD handler does not take the child away from the call.
   handle(SIGCHLD, 0);
   free_some();
   const pid_t second = beside([](pid_t) { nap(0.1); });
@@ -320,7 +320,7 @@ SCENARIO(signals_end_waits_for_children_as_before) {
   return 0;
 }
 
-// A program that takes the signals of its children from a set has them blocked.
+// A program that waits for SIGCHLD with a signal set has it blocked.
 SCENARIO(waits_with_the_childs_signal_blocked) {
   const sigset_t blocked = only(SIGCHLD);
   sigprocmask(SIG_BLOCK, &blocked, nullptr);
@@ -378,7 +378,7 @@ SCENARIO(handlers_jump_out_of_endless_calls) {
   return 0;
 }
 
-// What would not wait does not wait.
+// Calls that would not wait do not wait.
 SCENARIO(who_does_not_wait_is_not_kept) {
   const Ends ends;
   const double start = seconds();

@@ -1,4 +1,4 @@
-// Memory that goes back beside fork and signals, and around pages that may not.
+// Memory is returned despite fork and signals, and around pages that cannot be.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ using namespace contract;
 
 namespace {
 
-// fork leaves the helper behind; the child has memory to return all the same.
+// A child has no helper after fork, and must return memory all the same.
 SCENARIO(returned_in_a_child) {
   const std::size_t before = resident();
   free_much();
@@ -31,8 +31,7 @@ SCENARIO(returned_in_a_child) {
   return 0;
 }
 
-// A signal for the process must reach a thread of the program's, which may expect its own thread
-// data.
+// A signal for the process must reach one of the program's threads, since it may expect that thread's own data.
 volatile pid_t handled_in = 0;
 
 SCENARIO(helper_takes_no_signals) {
@@ -51,7 +50,7 @@ SCENARIO(helper_takes_no_signals) {
   return 0;
 }
 
-// Who frees a block that has pages locked in memory keeps these, and little else.
+// Freeing a block that has pages locked in memory keeps those pages, and little else.
 int check_locked(std::initializer_list<std::size_t> places) {
   constexpr std::size_t kSize = 128 * MiB;
   constexpr std::size_t kPage = 4096;

@@ -1,6 +1,5 @@
-// When the whole process goes idle, what is free goes back to the OS within two seconds, by itself;
-// and no thread is kept for it. These are reheap's promises: glibc's heap breaks them, and serves
-// as the broken library here.
+// When the whole process goes idle, free memory returns to the OS within two seconds, by itself, and no thread stays
+// for it. These promises are reheap's own: glibc's heap breaks them, and serves as the broken library here.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -22,7 +21,7 @@ namespace {
 
 constexpr double kPromised = 2.0;
 
-// Waits until at most a tenth of `freed` is left above `before`, and says how long it took.
+// Waits until at most a tenth of `freed` is left above `before`, and returns how long it took.
 void check_returned(const char* what, std::size_t before, std::size_t full) {
   const double idle_since = seconds();
   NEED(full > before, "nothing was held");
@@ -42,7 +41,7 @@ struct Task {
   std::size_t most;
 };
 
-// Four threads take and free as the task says, then sleep until released, as pools of workers do.
+// Four threads allocate and free as the task says, then sleep until released, as worker pools do.
 class Workers {
  public:
   enum class Free { own, neighbours };
@@ -88,7 +87,7 @@ class Workers {
     blocks_[seed] = heads_[seed];
   }
 
-  // The blocks are chained through their first words: nothing else is held meanwhile.
+  // The blocks are chained through their first words: nothing else is allocated meanwhile.
   static void free_all(char* block) {
     while (block) {
       char* next;
@@ -122,7 +121,7 @@ SCENARIO(idle_cross) {
   return idle_after("freed by another thread", {200 * MiB, 16, 2000}, Workers::Free::neighbours);
 }
 
-// In random order: what is freed in a row lies scattered, and nobody can send much of one place at once.
+// In random order: consecutive frees are scattered, so nobody can send much of one slab at once.
 SCENARIO(idle_scattered) {
   std::vector<void*> blocks(narrow ? 300000 : 1000000);
   for (void*& block : blocks) block = &blocks;
@@ -157,8 +156,7 @@ SCENARIO(idle_single_thread) {
   return 0;
 }
 
-// Threads that have ended free at their end; nobody is left to do anything but the main thread,
-// asleep.
+// Threads free at their end; only the main thread is left, asleep.
 SCENARIO(idle_after_threads_ended) {
   const std::size_t before = resident();
   std::size_t full = 0;
@@ -201,8 +199,8 @@ SCENARIO(no_thread_once_returned) {
   return 0;
 }
 
-// The thread whose free was followed by the helper's start ends, and its stack with its thread data
-// goes: too large for the C library to keep.
+// The thread whose free started the helper ends. Its stack, with its thread data, is unmapped: it is too large for the
+// C library to cache.
 SCENARIO(starter_of_the_helper_ends) {
   const std::size_t before = resident();
   pthread_attr_t attributes;

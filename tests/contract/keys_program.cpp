@@ -1,5 +1,4 @@
-// A program may create every pthread key that the system has: the allocator takes none of them.
-// Without GoogleTest, which takes some.
+// A program may create every pthread key the system has: the allocator uses none. Without GoogleTest, which uses some.
 #include <limits.h>
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-// Out of memory: NULL and ENOMEM, everything handed out stays whole, and service goes on.
+// Out of memory: NULL and ENOMEM, everything handed out stays intact, and allocation continues.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -20,8 +20,8 @@ namespace {
 
 std::size_t limit() { return memory_limit(); }
 
-// Takes blocks until one is refused. Stops by itself well above the limit: a heap that does not
-// notice the limit must not take the machine down.
+// Allocates blocks until one is refused. Stops by itself well above the limit: a heap that does not notice the limit
+// must not take the machine down.
 void exhaust(Chain& chain, Random& random, std::size_t most) {
   const std::size_t too_much = limit() * 2;
   for (;;) {
@@ -54,8 +54,7 @@ void check_service_when_full() {
   NEED(thrown);
 }
 
-// What has been freed can be had again; in other sizes too, where the heap does not fragment like
-// glibc's.
+// Freed memory can be allocated again; in other sizes too, where the heap does not fragment like glibc's.
 void check_service_after(Chain& chain, Random& random, std::size_t freed, std::size_t most) {
   const std::size_t wanted = chain.bytes() + freed / 4;
   while (chain.bytes() < wanted) {
@@ -95,7 +94,7 @@ int exhaust_and_go_on(std::size_t most) {
     chain.free_until(full / 8);
   }
   chain.free_until(0);
-  // A 32-bit heap grows by pieces that need not be neighbours.
+  // A 32-bit heap grows by pieces that need not be contiguous.
   void* part = malloc(limit() / (narrow ? 16 : 4));
   NEED(part || !on_reheap(), "nothing is held, and a part of the limit cannot be had");
   free(part);

@@ -1,5 +1,5 @@
-// The dynamic loader: libraries that allocate as they come and go, and its lock, which the heap
-// never needs.
+// The dynamic loader: libraries that allocate as they are loaded and unloaded, and its lock, which the heap never
+// needs.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -52,7 +52,7 @@ SCENARIO(load_thousand_times) {
     NEED(dlclose(library) == 0);
     NEED(dlopen(plugin(), RTLD_NOLOAD | RTLD_NOW) == nullptr, "the plugin stays loaded");
     if (left.size() > 20) {
-      // Made by a library that is no longer there.
+      // Allocated by a library that has been unloaded.
       for (std::size_t at = 0; at < left.size(); ++at) {
         const auto maker = static_cast<std::uint64_t>(round) + 1 - left.size() + at;
         NEED(intact(left[at], 3000, maker));
@@ -109,8 +109,7 @@ void* use_heap(void*) {
   return nullptr;
 }
 
-// The C library itself takes the loader's lock to start a thread in some versions; so they are
-// started before, and wait.
+// Some versions of the C library take the loader lock to start a thread, so they are started before, and wait.
 std::atomic<bool> inside{false};
 
 void* use_heap_inside(void*) {
@@ -129,7 +128,7 @@ SCENARIO(first_malloc_while_loading) {
   });
   while (plugin_phase != 1) nap(0.002);
   inside = true;
-  // Their exit is a part of it: the heap's farewell must not need the loader either.
+  // Their exit is part of the test: the heap's thread cleanup must not need the loader either.
   for (pthread_t id : waiting) pthread_join(id, nullptr);
   NEED(!loaded);
   plugin_phase = 2;

@@ -1,4 +1,4 @@
-// No mappings left, or no room to grow into: limits of Linux that no other test reaches.
+// No mappings left, or no room to grow into: Linux limits that no other test reaches.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/mman.h>
@@ -42,9 +42,9 @@ SCENARIO(no_mappings_left) {
     (random.one_in(2) ? chain : kept).add(block, size);
   }
   const int taken = take_all_mappings();
-  if (taken == 400000) return 77;  // this kernel's bound is too far away to reach
+  if (taken == 400000) return 77;  // this kernel's limit is too high to reach
   chain.free_until(0);
-  nap(1.2);  // whatever is returned to the OS by time fails now
+  nap(1.2);  // returning memory after the decay time now fails
   for (int round = 0; round < 3000; ++round) {
     const std::size_t size = sizeof(Link) + random.size(random.one_in(50) ? 20 * MiB : 256 * KiB);
     errno = 0;
@@ -64,7 +64,7 @@ TEST(LimitsOnce, NoMappingsLeft) {
   EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
 }
 
-// Where the mappings end that follow the one a block lies in without a gap.
+// The end of the contiguous mappings that start with the one a block lies in.
 std::uintptr_t end_of_mappings(const void* block) {
   std::FILE* maps = std::fopen("/proc/self/maps", "r");
   NEED(maps);
@@ -79,7 +79,7 @@ std::uintptr_t end_of_mappings(const void* block) {
   return found;
 }
 
-// With 4 TiB, or what there is room for.
+// With 4 TiB, or as much as there is room for.
 void settle_behind(const void* block) {
   void* place = reinterpret_cast<void*>(end_of_mappings(block));
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
@@ -88,7 +88,7 @@ void settle_behind(const void* block) {
   }
 }
 
-// Somebody takes the addresses that the heap would have grown into, again and again.
+// Another mapping takes the addresses that the heap would have grown into, again and again.
 SCENARIO(nothing_free_behind) {
   std::vector<char*> blocks{static_cast<char*>(malloc(100))};
   for (int round = 0; round < 3; ++round) {
@@ -99,7 +99,7 @@ SCENARIO(nothing_free_behind) {
     blocks.back()[0] = blocks.back()[kSize - 1] = 1;
     NEED(malloc_usable_size(blocks.back()) >= kSize);
   }
-  // What looks at all memory does not look at what is between.
+  // Whatever walks all memory skips the gaps.
   const std::size_t before = resident();
   std::thread([] {
     const pid_t child = fork();

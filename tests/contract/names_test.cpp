@@ -1,4 +1,4 @@
-// Every name a Linux program may call: who serves it, and that it does what its manual page says.
+// Every name a Linux program may call: who serves it, and whether it does what its manual page says.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(Names, AreServedByTheLibrary) {
   }
 }
 
-// One name left to another library would hand its blocks to our free.
+// A single name left to another library would pass its blocks to our free.
 TEST(Names, CfreeIsServedByTheLibraryWhereItCanBeCalled) {
   void* cfree = dlsym(RTLD_DEFAULT, "cfree");
   if (!cfree) GTEST_SKIP() << "this C library has no cfree";
@@ -144,7 +144,7 @@ void check_info(Info (*info)()) {
 TEST(Names, Mallinfo2) { check_info(&mallinfo2); }
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // it is served all the same
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // it is served nevertheless
 TEST(Names, Mallinfo) { check_info(&mallinfo); }
 #pragma GCC diagnostic pop
 
@@ -190,7 +190,7 @@ TEST(Names, MallocInfoRefusesOptions) {
   EXPECT_TRUE(result == EINVAL || (result == -1 && errno == EINVAL)) << result;
 }
 
-// Blocks that the C library makes for its callers come from the same heap.
+// Blocks that the C library allocates for its callers come from the same heap.
 TEST(Names, BlocksOfTheCLibrary) {
   std::vector<void*> blocks;
   blocks.push_back(strdup("duplicated"));

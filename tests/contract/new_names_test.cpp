@@ -13,8 +13,8 @@ using namespace contract;
 
 namespace {
 
-// The forms with the mangled suffix of their parameters; size_t is `m` in 64-bit programs, `j` in
-// 32-bit ones, and stands here as `m`.
+// The forms with the mangled suffix of their parameters; size_t is `m` in 64-bit programs, `j` in 32-bit ones, and
+// written as `m` here.
 const char* const symbols[] = {
     "_Znwm",                // new(size)
     "_Znam",                // new[](size)

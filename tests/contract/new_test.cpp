@@ -94,7 +94,7 @@ std::vector<size_t> alignments_for(const New& form) {
   return {1, 8, 16, 32, 64, 128, 1024, 4096, 65536, MiB};
 }
 
-// As libstdc++ has it.
+// As in libstdc++.
 TEST(New, AlignmentsThatAreNoPowersOfTwoAreRefused) {
   for (const size_t alignment : {0, 3, 12, 24, 48, 100, 4097}) {
     const align_val_t odd{opaque(alignment)};
@@ -138,7 +138,7 @@ TEST(New, DeleteOfNullDoesNothing) {
   for (const Delete& form : deletes) form.drop(opaque<void*>(nullptr), 0, align_val_t{64});
 }
 
-// A delete that keeps the block would show as growth: 40 MB pass through each form.
+// A delete that leaks the block would show as growth: 40 MB pass through each form.
 TEST(New, EveryDeleteFrees) {
   for (const Delete& dropped : deletes) {
     const New& made = news[(dropped.aligned ? 4 : 0) + (dropped.array ? 1 : 0)];
@@ -225,7 +225,7 @@ TEST(New, BadAllocOfTheHandlerPassesOrGivesNull) {
   }
 }
 
-// Through the throwing forms anything a handler throws passes, with the frames between unwound.
+// Anything a handler throws passes through the throwing forms, and the frames between are unwound.
 TEST(New, AnyExceptionOfTheHandlerPasses) {
   for (const New& form : news) {
     if (!form.throws) continue;

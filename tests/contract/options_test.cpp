@@ -253,7 +253,7 @@ TEST(Options, ByApi) {
 
 std::string collect(void (*report)(rh_write_fn, void*)) {
   std::string text;
-  text.reserve(1 << 20);  // the report allocates nothing; nor shall its reader while it runs
+  text.reserve(1 << 20);  // the report allocates nothing, and neither must its reader
   report([](const char* piece, std::size_t length,
             void* into) { static_cast<std::string*>(into)->append(piece, length); },
          &text);

@@ -1,4 +1,4 @@
-// A program that has functions of its own by names that the library stands in for: it links, and calls its own.
+// A program that defines functions whose names the library interposes: it links, and calls its own.
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// What a program does to the pages of a block (protects, locks, maps over, keeps from its children) ends when the block is
-// freed, for the C library unmaps a block of that size then: the next one there is as any other.
+// What a program does to the pages of a block (protects, locks, maps over, excludes from its children) ends when the
+// block is freed, because the C library would unmap a block of that size: the next block must not inherit any of it.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -43,7 +43,7 @@ const struct Alteration {
     {"unmapped", [](void* at, std::size_t size) { expect(munmap(at, size) == 0); }},
 };
 
-// A block like those before can be written, and a child has what was written.
+// A block of the same size is writable, and a child inherits what was written.
 void use_and_free() {
   auto* block = static_cast<unsigned char*>(aligned_alloc(4096, kSize));
   NEED(block);
@@ -60,7 +60,7 @@ void use_and_free() {
   free(block);
 }
 
-// Of a block's pages all, one, or those of two blocks at once.
+// All pages of a block, one page, or those of two blocks at once.
 SCENARIO(altered_pages) {
   const Alter alter = kAlterations[std::atoi(std::getenv("ALTERATION"))].alter;
   for (int round = 0; round < 3; ++round) {

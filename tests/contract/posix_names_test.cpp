@@ -53,8 +53,7 @@ TEST(Errno, PosixMemalignReturnsEinvalAndLeavesErrno) {
   }
 }
 
-// The C library of today refuses such an alignment, the one of yesterday rounded it up: both are
-// right, a block that is less aligned is not.
+// Today's C library refuses such an alignment, an older one rounded it up: both are right, a less aligned block is not.
 TEST(Errno, OddAlignmentIsRefusedOrRoundedUp) {
   for (const std::size_t alignment : {3, 24, 48, 100, 4097}) {
     errno = kUntouched;
@@ -100,7 +99,7 @@ TEST(Overflow, PageRounding) {
   }
 }
 
-// Writes into a pipe that has room for little of it, and is cancelled there.
+// Writes into a pipe with room for little of it, and is cancelled there.
 template <class Write>
 std::string written_when_cancelled(Write write_it) {
   static Write* writer;

@@ -1,4 +1,4 @@
-// A program with more privileges than who starts it: the environment is that one's, not the program's.
+// A program with more privileges than whoever starts it: the environment belongs to the starter, not the program.
 #include <gtest/gtest.h>
 
 #include <filesystem>

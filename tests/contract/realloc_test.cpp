@@ -1,4 +1,4 @@
-// realloc keeps what was in the block, in either direction, and moves large blocks without copying.
+// realloc preserves the content of the block, in either direction, and moves large blocks without copying.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ TEST(Realloc, KeepsTheContentOfLargeBlocks) {
   }
 }
 
-// Growing in small steps beside others that do the same, as vectors and strings do.
+// Grows in small steps beside other blocks that do the same, as vectors and strings do.
 TEST(Realloc, KeepsTheContentOfManyThatGrow) {
   struct Live {
     void* block = nullptr;

@@ -1,5 +1,5 @@
-// The earliest a program can allocate: in the resolver of an ifunc, while it is still being
-// relocated and before thread-local variables have their initial values.
+// The earliest point at which a program can allocate: in the resolver of an ifunc, while it is still being relocated
+// and before thread-local variables have their initial values.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,7 +13,7 @@ int answer_now() { return 42; }
 }  // namespace
 
 extern "C" {
-// Only plain C here: nothing of the program is initialised yet.
+// Only plain C here: nothing in the program is initialised yet.
 __attribute__((used)) int (*resolve_answer())() {
   blocks[0] = malloc(3000);
   blocks[1] = calloc(3, 1000);

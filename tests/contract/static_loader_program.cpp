@@ -1,4 +1,4 @@
-// A program without any shared library that opens one all the same: our dlopen has no other behind it there.
+// A fully static program that opens a shared library all the same: there is no other dlopen behind ours.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// A program without any shared library: libreheap.a has to take malloc's place in libc.a too, where
-// there is no loader to ask who is next.
+// A fully static program: libreheap.a has to replace malloc within libc.a too, where there is no loader to ask for the
+// next one.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Threads that come and go, and blocks that one makes and another frees.
+// Threads that come and go, and blocks that one allocates and another frees.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -50,7 +50,7 @@ pthread_t launch(void* (*body)(void*), void* argument) {
   return id;
 }
 
-// Leaves ten blocks behind and frees the rest, so that no page is left all free.
+// Leaves ten blocks behind and frees the rest, so that no page is entirely free.
 void* leave_some(void* left) {
   auto* kept = static_cast<std::vector<Held>*>(left);
   std::vector<Held> own;
@@ -86,8 +86,8 @@ SCENARIO(ten_thousand_threads) {
 
 TEST(Threads, TenThousandInTurnDoNotGrow) { EXPECT_SCENARIO("ten_thousand_threads"); }
 
-// What all of them leave is freed only at the end: then it has to be reusable by a thread that made
-// none.
+// The blocks they all leave are freed only at the end; a thread that made none of them must then be able to reuse the
+// memory.
 SCENARIO(reuse_of_the_dead) {
   const std::size_t start = resident();
   for (int round = 0; round < 5; ++round) {
@@ -167,7 +167,7 @@ SCENARIO(threads_at_rest) {
         nullptr));
   }
   while (born < 64) nap(0.005);
-  // The stack is not the heap's.
+  // The stack does not belong to the heap.
   const std::size_t before = resident();
   go = true;
   while (ready < 64) nap(0.005);
@@ -183,7 +183,7 @@ TEST(Threads, HoldLittleAtRest) { EXPECT_SCENARIO("threads_at_rest"); }
 
 // ---- from hand to hand -------------------------------------------------------------------------
 
-// A bounded queue: the most that is on its way at once is known.
+// A bounded queue: the maximum in transit at once is known.
 class Queue {
  public:
   explicit Queue(std::size_t most) : most_(most) {}
@@ -212,7 +212,7 @@ class Queue {
   std::deque<Held> held_;
 };
 
-// One only makes, the other only frees: at least 50 MB pass, at most 5 MB at a time.
+// One thread only allocates, the other only frees: at least 50 MB pass, at most 5 MB at a time.
 int one_way(std::size_t most_size, int count) {
   Queue queue(most_size < 10000 ? 1000 : 50);
   const std::size_t before = resident();
@@ -239,7 +239,7 @@ SCENARIO(one_way_mixed) { return one_way(200 * KiB, rounds(8000)); }
 TEST(CrossThread, ConsumerThatOnlyFreesSmall) { EXPECT_SCENARIO("one_way_small"); }
 TEST(CrossThread, ConsumerThatOnlyFreesMixed) { EXPECT_SCENARIO("one_way_mixed"); }
 
-// Each makes for the next and frees for the one before: everybody's inbox is in use at once.
+// Each thread allocates for the next and frees for the previous one: everybody's inbox is in use at once.
 SCENARIO(ring) {
   constexpr std::size_t kThreads = 6;
   const int kRounds = rounds(20000);
@@ -250,7 +250,7 @@ SCENARIO(ring) {
   for (std::size_t at = 0; at < kThreads; ++at) {
     threads.emplace_back([&, at] {
       Random random(at);
-      // Offset by half a queue, so that no one waits for somebody who waits for him.
+      // Offset by half a queue, so that no two threads wait for each other.
       for (int round = 0; round < kRounds + 100; ++round) {
         if (round < kRounds)
           queues[(at + 1) % kThreads].put(take(1 + random.below(4000), random.next()));
@@ -288,7 +288,7 @@ TEST(CrossThread, OwnerIsDead) {
       Random random(static_cast<std::uint64_t>(round));
       for (int at = 0; at < 400; ++at) all.push_back(take(random.size(20000), random.next()));
     }).join();
-    // Half are freed by this thread, half by yet another, who then dies too.
+    // Half are freed by this thread, half by yet another, which then ends too.
     const auto drop_half = [&] {
       for (std::size_t at = all.size() / 2; at < all.size(); ++at) drop(all[at]);
       all.resize(all.size() / 2);
@@ -319,7 +319,7 @@ TEST(CrossThread, OwnerDiesWhileOthersFree) {
   }
 }
 
-// Nothing frees an owner's inbox but the owner, or somebody who notices that it sleeps.
+// An owner's inbox is drained only by the owner, or by another thread that notices that it sleeps.
 constexpr std::size_t kAsleep = narrow ? 100 * MiB : 300 * MiB;
 constexpr std::size_t kBlock = 1000;
 

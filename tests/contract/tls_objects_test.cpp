@@ -1,4 +1,4 @@
-// Allocating in the destructors of C++ objects that are a thread's own.
+// Allocates in the destructors of a thread's own C++ objects.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -63,7 +63,7 @@ TEST(Tls, ThreadLocalObjectsOfTheMainThread) {
   EXPECT_SCENARIO("thread_local_at_main_pthread_exit");
 }
 
-// What is allocated after the allocator's own farewell must not be lost with each thread.
+// What is allocated after the allocator's own thread cleanup must not leak with each thread.
 SCENARIO(teardown_does_not_leak) {
   pthread_key_t key;
   NEED(pthread_key_create(&key, destroy_value) == 0);

@@ -1,4 +1,4 @@
-// Allocating while a thread's data is being torn down, by keys and by C++ objects.
+// Allocates while a thread's data is being torn down, through keys and C++ objects.
 #include <gtest/gtest.h>
 #include <limits.h>
 #include <pthread.h>
@@ -39,7 +39,7 @@ void with_keys(bool heap_first) {
 TEST(Tls, KeyDestructorsAllocateInEveryRound) { with_keys(false); }
 TEST(Tls, KeyDestructorsAllocateInEveryRoundAfterUse) { with_keys(true); }
 
-// A thread whose first use of the heap is in a destructor.
+// A thread that first uses the heap in a destructor.
 SCENARIO(first_use_in_destructor) {
   static pthread_key_t key;
   static std::atomic<int> runs{0};

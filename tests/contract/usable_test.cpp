@@ -1,4 +1,4 @@
-// The usable size: all of it is the caller's. Zero sizes: unique blocks.
+// The usable size: all of it belongs to the caller. Zero sizes: unique blocks.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -21,7 +21,7 @@ namespace {
 
 TEST(Usable, OfNullIsZero) { EXPECT_EQ(usable(nullptr), 0u); }
 
-// All neighbours live at once, each written to its last usable byte.
+// All neighbours are live at once, each written to its last usable byte.
 TEST(Usable, AllOfItIsWritableAndOnesOwn) {
   struct Live {
     void* block;
@@ -62,8 +62,7 @@ TEST(Usable, OfReallocedBlocksToo) {
   free(block);
 }
 
-// The C library serves a request from whatever is left over, so a larger request may get less
-// there.
+// The C library serves a request from whatever is left over, so there a larger request may get less.
 TEST(Usable, GrowsWithTheRequest) {
   if (!on_reheap()) GTEST_SKIP() << "not a rule of the C library's heap";
   std::size_t last = 0;

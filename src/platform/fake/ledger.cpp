@@ -52,7 +52,7 @@ void Ranges::add(Range range) {
 }
 
 void Ranges::add_merged(Range range) {
-  // Those that touch: from the first that ends at the start or later.
+  // The ranges that touch it: from the first that ends at the start or later.
   size_t first = first_behind(range.start == 0 ? 0 : range.start - 1), behind = first;
   for (; behind < count_ && ranges_[behind].start <= range.end; ++behind) {
     if (ranges_[behind].start < range.start) range.start = ranges_[behind].start;

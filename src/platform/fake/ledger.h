@@ -1,4 +1,4 @@
-// Which addresses are in which state. What a broken precondition meets is Ledger's message and abort().
+// Records which addresses are in which state. A broken precondition ends in a message of the ledger and abort().
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@ class Ranges {
   const Range& operator[](size_t index) const { return ranges_[index]; }
   size_t bytes() const { return bytes_; }
 
-  // The first that ends behind `address`; count() when there is none.
+  // The first range that ends behind `address`; count() when there is none.
   size_t first_behind(uintptr_t address) const;
   bool overlaps(Range range) const;
   bool covers(Range range) const;
 
-  void add(Range range);         // overlaps none
-  void add_merged(Range range);  // becomes one with what it overlaps or touches
-  void remove(Range range);      // what lies in it
+  void add(Range range);         // overlaps no other
+  void add_merged(Range range);  // merges with the ranges it overlaps or touches
+  void remove(Range range);      // removes what lies in it
   bool remove_exact(Range range);
 
  private:

@@ -1,4 +1,4 @@
-// Address space and pages, entered in a ledger.
+// Address space and pages, recorded in a ledger.
 #include "base/bits.h"
 #include "base/config.h"
 #include "base/sanitizers.h"
@@ -14,14 +14,14 @@ namespace {
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
-// Where a 64-bit realm wants its table, and itself. ThreadSanitizer allows no such address.
+// Where a 64-bit realm asks for its table and itself. ThreadSanitizer allows no such address.
 constexpr bool kChosenPlace = k64Bit && !RH_SHADOW_SANITIZER;
 constexpr uintptr_t at_gib(uint64_t gib) {
   return kChosenPlace ? static_cast<uintptr_t>(gib * kGiB) : 0;
 }
 constexpr uintptr_t kTable = at_gib(16384);
 constexpr uintptr_t kPlace = kTable + at_gib(256 + 16);
-// And its notes of exact sizes 64 TiB after that.
+// Its notes of exact sizes, 64 TiB after that.
 constexpr uintptr_t kNotes = kPlace + at_gib(65536);
 constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? 64 * kGiB : k64Bit ? 20 * kGiB : kGiB);
 
@@ -59,7 +59,7 @@ bool limits_allow(const Ranges& ranges, size_t more, size_t most) {
   return more <= most && ranges.bytes() <= most - more;
 }
 
-// What was there is gone.
+// The content is lost.
 void uncommit(Range range) {
   g_committed.remove(range);
   g_locked.remove(range);
@@ -67,7 +67,7 @@ void uncommit(Range range) {
     broken("the system would not replace a mapping", range.start, range.size());
 }
 
-// The highest place for it in a space, 0 when there is none: systems fill theirs from above too.
+// The highest place for it in a space, 0 when there is none: systems fill their address space from above too.
 uintptr_t find_place(Range space, size_t size, size_t alignment) {
   uintptr_t end = space.end;
   while (end - space.start >= size) {
@@ -188,7 +188,7 @@ bool commit(uintptr_t address, size_t size) {
   Guard guard(g_mutex);
   if (!g_reserved.covers(range)) broken("commit of what is not reserved", address, size);
   if (fails(Call::commit) || !limits_allow(g_committed, size, g_committed_most)) {
-    // Kernels work from mapping to mapping, and stop where they fail.
+    // Kernels work mapping by mapping, and stop where they fail.
     system::open({range.start, range.start + align_up(size / 2, kPageSize)});
     return false;
   }
@@ -205,14 +205,14 @@ void check_committed(const char* what, uintptr_t address, size_t size) {
   if (!g_committed.covers(range)) broken(what, address, size);
 }
 
-// What a purge that failed leaves behind is not what was there.
+// Changes the content: after a failed purge it is undefined.
 void spoil(uintptr_t address, size_t size) {
   for (uintptr_t page = address; page < address + size; page += kPageSize) {
     __builtin_memset(pointer_to(page), 0xdb, 64);
   }
 }
 
-// As kernels do, from mapping to mapping: false at the first that is locked.
+// Mapping by mapping, as kernels do: false at the first that is locked.
 bool clear_to_locked(Range range) {
   Guard guard(g_mutex);
   size_t locked = g_locked.first_behind(range.start);

@@ -1,4 +1,4 @@
-// Failing calls, messages, and what a process is asked for: these are real.
+// Failing calls, messages and process information: these are real.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ constinit pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit char g_errors[64 * 1024] = {};
 constinit size_t g_errors_length = 0;
 
-// Its first choice among the places for a 64-bit realm is the default space, the later ones lie elsewhere.
+// With this seed the first choice among the places for a 64-bit realm is the default space; later ones lie elsewhere.
 constinit uint64_t g_seed = 1024;
 constinit uintptr_t g_image = 0;
 

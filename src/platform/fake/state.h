@@ -1,4 +1,4 @@
-// What the parts of the fake share.
+// State shared by the parts of the fake.
 #pragma once
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 namespace rh::fake {
 
-// Enters a call. True when it is to fail.
+// Counts a call. True when it is to fail.
 bool fails(Call kind);
 
 class Guard {

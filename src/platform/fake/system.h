@@ -1,4 +1,4 @@
-// What the fake takes from the system under it.
+// What the fake needs from the real system.
 #pragma once
 
 #include <atomic>
@@ -7,16 +7,16 @@
 
 namespace rh::fake::system {
 
-// Takes address space, inaccessible: at range->start, or anywhere when that is 0. False, and nothing taken, when there is
-// something already.
+// Reserves address space: at range->start, or anywhere when that is 0. False, and nothing reserved, when something is
+// already there.
 bool take(Range* range);
 
-// Of a range that was taken: makes it accessible, makes it read as zero, makes it inaccessible and empty.
+// On a reserved range: makes it accessible; makes it read as zero; makes it inaccessible and empty.
 bool open(Range range);
 bool clear(Range range);
 bool close(Range range);
 
-// Handles to files, as the C library's.
+// File handles, as the C library's.
 int create_file(const char* path);
 
 std::atomic<uint32_t>* make_shared_counter();

@@ -15,7 +15,7 @@ namespace {
 
 constinit std::atomic<uint64_t> g_now{1000};
 
-// A thread by its number: its place in the table is the number's remainder. Places of threads that ended are used again.
+// A thread by its number, which modulo the table's size is its index. Entries of ended threads are reused.
 struct Record {
   std::atomic<uint32_t> number{0};
   std::atomic<bool> ended{true};
@@ -40,8 +40,8 @@ constinit std::atomic<platform::ThreadToken> g_terminated{0};
 constinit std::atomic<uint64_t> g_acquisitions{0};
 constinit thread_local uint32_t t_played = 0;
 
-// A thread is over after its last destructor: a key's destructor that comes back round after round is called late. What
-// the key holds is the number with the rounds left; thread-local variables may be gone by then.
+// A thread is over after its last destructor: a key's destructor that asks to be called round after round runs late.
+// The key holds the number with the rounds left; thread-local variables may be gone by then.
 pthread_key_t ending_key();
 
 constexpr uintptr_t kRounds = 3;  // of four: in the last, a sanitizer has left the thread already
@@ -88,7 +88,7 @@ constinit Main g_helper_main = nullptr;
 constinit uint64_t g_helper_waits_ms = 0;
 constinit thread_local bool t_is_helper = false;
 
-// The caller holds the mutex.
+// The caller must hold the mutex.
 void set_helper(Helper state) {
   g_helper = state;
   pthread_cond_broadcast(&g_changed);
@@ -135,7 +135,7 @@ uint32_t make_thread(uint32_t token) {
     bool ended = true;
     // No thread has the number 0.
     if (thread == 0 || !record.ended.compare_exchange_strong(ended, false)) continue;
-    // Tokens 0, 1 and 3 have a meaning of their own.
+    // Tokens 0, 1 and 3 are reserved.
     record.token = token != 0 ? token : (thread % kMostThreads + 1) * 4;
     record.number.store(thread);
     return thread;
@@ -232,7 +232,7 @@ void forget_helper() { g_helper = Helper::none; }
 
 namespace {
 
-// The number of the thread that owns it, or owned it while it lived.
+// The number of the thread that owns it, or owned it while alive.
 std::atomic<uint32_t>& owner_of(unsigned char* storage) {
   return *reinterpret_cast<std::atomic<uint32_t>*>(storage);
 }

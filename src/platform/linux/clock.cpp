@@ -1,6 +1,6 @@
-// The clock, past the C library: a program may have put its own clock_gettime in that one's place, and what it does there,
-// allocating for one, is not to be done under our locks. The kernel's own function lies in the vDSO, an image that it maps into
-// each process; without one the system call serves.
+// The clock, bypassing the C library: a program may have interposed its own clock_gettime, and whatever that does (it
+// may allocate) must not happen under our locks. The kernel's own function is in the vDSO, an image mapped into each
+// process; without one the system call serves.
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
@@ -16,7 +16,7 @@ namespace rh::platform {
 
 namespace {
 
-// As in the kernel's interface, whatever the C library's time_t has become.
+// As in the kernel's interface, whatever size the C library's time_t has.
 struct KernelTime {
   long seconds, nanoseconds;
 };
@@ -52,7 +52,7 @@ class Image {
     }
   }
 
-  // The names lie right behind the symbols, which ends those.
+  // The names follow the symbols directly, and so mark their end.
   uintptr_t function(const char* name) const {
     if (symbols_ == 0) return 0;
     auto* symbol = reinterpret_cast<const ElfW(Sym)*>(symbols_);

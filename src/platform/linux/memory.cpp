@@ -43,7 +43,7 @@ Reserve reserve_at(uintptr_t address, size_t size) {
   if (result == -EEXIST) return Reserve::occupied;
   if (is_error(result)) return Reserve::refused;
   if (static_cast<uintptr_t>(result) == address) return Reserve::done;
-  // Kernels before 4.17 take the flag for a hint.
+  // Kernels before 4.17 treat the flag as a hint.
   unmap(static_cast<uintptr_t>(result), size);
   return Reserve::occupied;
 }
@@ -74,7 +74,7 @@ bool commit(uintptr_t address, size_t size) {
                                PROT_READ | PROT_WRITE));
 }
 
-// Fails on pages locked into memory: they stay, with their content.
+// Fails on pages locked in memory: they stay, with their content.
 bool replace_by_zeros(uintptr_t address, size_t size) {
   count_os_call(OsCall::purge);
   return !is_error(
@@ -96,8 +96,9 @@ long remap(uintptr_t from, size_t size, int flags, uintptr_t to) {
                      static_cast<long>(size), flags, static_cast<long>(to));
 }
 
-// To a place that the kernel likes: a call that fails without a trace, for it has no target to clear. 0 when refused.
-// What lies in several mappings is refused (EFAULT) by most kernels: the longest beginning that is not is moved.
+// Moves to a place the kernel chooses. This call fails without side effects, for it has no target to clear. 0 when
+// refused. Most kernels refuse a range of several mappings (EFAULT): then the longest beginning within one mapping is
+// moved.
 uintptr_t detach(uintptr_t from, size_t* size) {
   for (;; *size = (*size / 2) & ~(kPageSize - 1)) {
     long result = remap(from, *size, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0);
@@ -110,8 +111,8 @@ void copy(uintptr_t from, uintptr_t to, size_t size) {
   __builtin_memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
 }
 
-// Puts detached pages to where they belong. The kernel unmaps what was there before it tries, and leaves it so when it
-// fails: then it is mapped again and the content copied.
+// Moves detached pages to their destination. The kernel unmaps what was there before it tries, and leaves it unmapped
+// when it fails: then it is mapped again and the content copied.
 bool attach(uintptr_t detached, uintptr_t to, size_t size) {
   if (!is_error(remap(detached, size, MREMAP_MAYMOVE | MREMAP_FIXED, to))) return true;
   if (is_error(map(to, size, PROT_READ | PROT_WRITE, kReserveFlags | MAP_FIXED))) return false;

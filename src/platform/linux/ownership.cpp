@@ -1,11 +1,11 @@
-// Ownership by a thread as a robust futex that the thread holds for life: when the thread ends, the kernel marks the
-// word, and whoever asks next gets it. So the end of a thread needs no pthread key (programs count those), no C++
+// Ownership by a thread is a robust futex that the thread holds for life: when the thread ends, the kernel marks the
+// word, and the next thread to ask gets it. So the end of a thread needs no pthread key (programs count those), no C++
 // destructor (registering one takes the loader's lock) and no wrapper around pthread_create; and blocks freed by the
-// thread's last destructors are nothing special.
+// thread's last destructors need no special treatment.
 //
-// A thread has one list of such words, and the C library has it registered for its own robust mutexes: ours join it,
-// laid out as a mutex of its. The functions of pthread are not called, for programs wrap them, and before glibc 2.34
-// they lock nothing until libpthread is there. (Kernel: Documentation/locking/robust-futex-ABI.rst.)
+// A thread has one list of such words, registered by the C library for its own robust mutexes: ours join it, laid out
+// as one of its mutexes. The pthread functions are not called, because programs wrap them, and before glibc 2.34 they
+// lock nothing until libpthread is loaded. (Kernel: Documentation/locking/robust-futex-ABI.rst.)
 #include <linux/futex.h>
 
 #include <cstddef>
@@ -25,26 +25,27 @@ namespace rh::platform {
 
 namespace {
 
-// A word of ours: what the C library reads of a mutex in the list, where it reads it. The list goes from link to link, on
-// 64-bit both ways.
+// One of our words, with what the C library reads of a mutex in the list, where it reads it. The list is singly linked
+// on 32-bit, doubly linked on 64-bit.
 constexpr bool kLeadsBack = sizeof(void*) == 8;
 
 struct Owned {
   std::atomic<uint32_t> word;
   uint32_t not_ours[kLeadsBack ? 5 : 3];
-  void* previous;  // on 32-bit of no use
+  void* previous;  // unused on 32-bit
   void* next;
 };
 constexpr size_t kNextAt = offsetof(Owned, next);
 
-// A thread's list, as the kernel knows it. The lowest bit of a link is not part of it; an empty list leads to itself.
+// A thread's list, as the kernel knows it. The lowest bit of a link is not part of it; an empty list points to itself.
 struct List {
   uintptr_t first;
   long to_word;   // from a link to its word
-  void* pending;  // may have been taken, and not be in the list yet
+  void* pending;  // perhaps acquired but not in the list yet
 };
 
-// Where a thread's list and number lie, from its thread pointer: the same for every thread of the C library's making.
+// Where a thread's list and number lie, relative to its thread pointer: the same for every thread that the C library
+// creates.
 struct Layout {
   std::atomic<intptr_t> list{0};
   std::atomic<intptr_t> number{0};
@@ -61,14 +62,14 @@ List* ask_for_list() {
   return is_error(result) || size != sizeof(List) ? nullptr : list;
 }
 
-// What a thread is to the kernel: its number, and its list, or null where none is registered.
+// A thread as the kernel knows it: its number, and its list, or null where none is registered.
 struct Thread {
   uint32_t number;
   List* list;
 };
 
-// Found by asking once and then by the layout: a sandbox that is closed by the time a thread first allocates allows
-// what the C library's malloc does, and that asks for neither.
+// Found by asking the kernel once and then from the layout: a sandbox that is closed by the time a thread first
+// allocates allows what the C library's malloc does, which asks for neither.
 Thread ask() {
   Thread self = {thread_number(), ask_for_list()};
   if (self.list == nullptr) return self;
@@ -90,7 +91,7 @@ Thread this_thread() {
   uintptr_t number_at =
       self + static_cast<uintptr_t>(g_layout.number.load(std::memory_order_relaxed));
   uint32_t number = *reinterpret_cast<uint32_t*>(number_at);
-  // A thread that somebody else made has no such fields, or empty ones.
+  // A thread that the C library did not create has no such fields, or empty ones.
   return number == 0 || list->first == 0 ? ask() : Thread{number, list};
 }
 
@@ -123,7 +124,7 @@ void dequeue(List* list, Owned* owned) {
 Owned& owned_in(unsigned char* storage) { return *reinterpret_cast<Owned*>(storage); }
 
 #if RH_THREAD_SANITIZER
-// The sanitizer does not see the kernel pass the word on: a key's destructor tells it, as late as is safe.
+// The sanitizer does not see the kernel pass the word on: a key's destructor announces it, as late as is safe.
 void note_ending(void* ownership) { __tsan_release(ownership); }
 
 pthread_key_t ending_key() {
@@ -133,7 +134,7 @@ pthread_key_t ending_key() {
   return key;
 }
 
-// A thread keeps the first heap it owns; others it owns only for a while.
+// A thread keeps the first heap it owns; it owns others only for a while.
 void note_acquired(void* ownership) {
   __tsan_acquire(ownership);
   if (pthread_getspecific(ending_key()) == nullptr) pthread_setspecific(ending_key(), ownership);
@@ -157,7 +158,7 @@ void Ownership::reset() {
   owned_in(storage_).word.store(0, std::memory_order_relaxed);
 }
 
-// A thread without a list owns for ever: the kernel would not tell that it ended.
+// A thread without a list owns for ever: the kernel would not report its end.
 bool Ownership::try_acquire() {
   Owned& owned = owned_in(storage_);
   uint32_t before = owned.word.load(std::memory_order_relaxed);

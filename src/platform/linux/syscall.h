@@ -1,5 +1,5 @@
-// System calls without libc's wrappers: those write errno, which free must not change and which the helper
-// thread does not have one of.
+// System calls without libc's wrappers, which write errno: free must not change it, and the helper thread has none of
+// its own.
 #pragma once
 
 #include <sys/syscall.h>
@@ -28,7 +28,7 @@ inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d 
 
 #elif defined(__i386__)
 
-// Five arguments at most: the sixth would need the frame pointer's register.
+// At most five arguments: the sixth would need the frame pointer's register.
 inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0) {
   long result;
   asm volatile("int $0x80"

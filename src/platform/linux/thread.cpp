@@ -14,7 +14,7 @@
 #include "platform/linux/thread_pointer.h"
 #include "platform/platform.h"
 
-// glibc's, since 2.1 and 2.32; weak, for other C libraries have none.
+// glibc's, since 2.1 and 2.32; weak, because other C libraries have none.
 extern "C" {
 [[gnu::weak]] void _IO_list_lock();
 [[gnu::weak]] void _IO_list_unlock();
@@ -24,15 +24,15 @@ extern "C" {
 
 namespace rh::platform {
 
-// Where the C library does not tell: never.
+// False where the C library does not say.
 bool is_single_threaded() {
   return &__libc_single_threaded != nullptr && __libc_single_threaded != 0;
 }
 
 namespace {
 
-// One helper at a time. The kernel clears the word, and wakes its waiters, when the thread is gone and its stack
-// is free for the next one.
+// One helper at a time. When the thread is gone and its stack is free for the next one, the kernel clears the word and
+// wakes its waiters.
 constinit std::atomic<uint32_t> g_helper_alive{0};
 
 // The kernel's signal set: 64 bits on every architecture here.
@@ -81,7 +81,7 @@ void wake(const std::atomic<uint32_t>& word) {
   system_call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAKE_PRIVATE, 1);
 }
 
-// Exit stops no thread before it has run its handlers.
+// exit stops no thread before it has run its handlers.
 bool others_are_gone() { return false; }
 
 bool thread_is_gone(ThreadToken) { return false; }
@@ -97,9 +97,9 @@ constinit bool g_holds_streams = false;  // the forking thread's
 
 constinit std::atomic<bool> g_streams_allocate{false};
 
-// glibc takes its list of streams after these handlers and before its own malloc's locks, for who walks the list waits
-// for streams whose users allocate. So it is taken before our locks as well; and not where glibc would not, for only
-// then does it make the list anew in the child.
+// glibc takes its list of streams after these handlers and before its own malloc's locks, because a thread that walks
+// the list waits for streams whose users allocate. So it is taken before our locks as well, but not where glibc would
+// not take it, for only then does glibc reset the list in the child.
 bool take_streams() {
   if (_IO_list_lock == nullptr || is_single_threaded()) return false;
   if (!g_streams_allocate.load(std::memory_order_relaxed)) return false;
@@ -125,9 +125,9 @@ void after_fork_in_child() {
   g_after_fork_in_child();
 }
 
-// When this library ends the C library forgets these handlers, in the middle of another thread's fork too: what the first
-// of them took the others would not let go then, and the program's exit would wait for it. So before that, once no
-// fork has the list, none takes it any more.
+// When this library's destructors run the C library forgets these handlers, even in the middle of another thread's
+// fork: the others would then never release what the first of them took, and the program's exit would wait for it. So
+// before that, once no fork holds the list, no handler takes it any more.
 [[gnu::destructor]] void leave_streams() {
   if (!take_streams()) return;
   g_streams_allocate.store(false, std::memory_order_relaxed);
@@ -153,8 +153,8 @@ void forget_helper() { g_helper_alive.store(0, std::memory_order_relaxed); }
 static constexpr size_t kHelperStack = 32 * 1024;
 alignas(64) static constinit char g_helper_stack[kHelperStack] = {};
 
-// What stands for thread-local storage in the helper: the functions it calls in libc look for a stack guard behind the
-// thread pointer and write errno before it. Its maker's would be gone when the maker ends.
+// Stands in for thread-local storage in the helper: the functions it calls in libc look for a stack guard behind the
+// thread pointer and write errno before it. Those of the thread that created it would be gone when that thread ends.
 struct HelperStorage {
   char before[4096];
   void* self;
@@ -165,8 +165,8 @@ struct HelperStorage {
 };
 alignas(64) static constinit HelperStorage g_helper_storage = {};
 
-// A bare thread, not one of pthread's: making it allocates nothing and takes none of the loader's locks, either
-// of which could wait for the very thread that is allocating.
+// A raw clone rather than a pthread: creating it allocates nothing and takes none of the loader's locks. Either could
+// wait for the very thread that is allocating.
 static long clone_helper(void (*main)()) {
   constexpr long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
                           CLONE_SYSVSEM | CLONE_SETTLS | CLONE_CHILD_CLEARTID;
@@ -193,7 +193,7 @@ static long clone_helper(void (*main)()) {
                  "r"(child_word), "r"(storage), "r"(entry), [exit] "i"(SYS_exit)
                : "rcx", "r11", "memory");
 #else
-  // The descriptor that %gs selects, which each thread has its own of.
+  // The descriptor selected by %gs; each thread has its own.
   unsigned selector;
   asm("mov %%gs, %0" : "=r"(selector));
   user_desc storage = {};
@@ -226,7 +226,7 @@ static long clone_helper(void (*main)()) {
 
 static constinit std::atomic<void (*)()> g_helper_main{nullptr};
 
-// Without capabilities: it outlives those of a thread that gives them up without the C library's knowing.
+// Drops its capabilities: it may outlive those of a thread that gives them up without the C library's knowledge.
 static void run_helper() {
   struct {
     uint32_t version;
@@ -246,7 +246,7 @@ static bool launch(void (*main)()) {
 
 #else
 
-// Sanitizers must know of every thread; and other architectures have no clone sequence above.
+// Sanitizers must know of every thread, and other architectures have no clone sequence above.
 static void* run_helper(void* main) {
   reinterpret_cast<void (*)()>(main)();
   g_helper_alive.store(0, std::memory_order_release);
@@ -270,7 +270,7 @@ void stop_helper(const std::atomic<uint32_t>& stop) {
   }
 }
 
-// Whoever sees that it is alive may wait for it to end: a handler too, that has interrupted the start of one.
+// Whoever sees that it is alive may wait for it to end, even a handler that has interrupted the start of one.
 static bool start_helper_unheard(void (*main)(), bool (*is_wanted)()) {
   uint32_t none = 0;
   if (!g_helper_alive.compare_exchange_strong(none, 1, std::memory_order_acquire)) return false;

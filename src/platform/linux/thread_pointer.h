@@ -1,4 +1,4 @@
-// Where the C library keeps a thread: different for each thread alive.
+// The thread pointer: different for each live thread.
 #pragma once
 
 #include <cstdint>

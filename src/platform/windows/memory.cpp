@@ -1,6 +1,6 @@
-// Address space and pages. Committed memory is charged whether it is touched or not, so what is purged is uncommitted.
-// MEM_RESET and DiscardVirtualMemory would keep the charge, large pages cannot be given back in parts and need a privilege,
-// and nothing here wants an alignment of VirtualAlloc2: none of these is used.
+// Address space and pages. Committed memory is charged whether it is touched or not, so purged memory is decommitted.
+// Not used: MEM_RESET and DiscardVirtualMemory, which would keep the charge; large pages, which cannot be returned in
+// parts and need a privilege; and VirtualAlloc2, whose alignment nothing here needs.
 #include "base/bits.h"
 #include "platform/platform.h"
 #include "platform/windows/system.h"
@@ -27,12 +27,12 @@ size_t within_reservation(uintptr_t address, size_t size) {
   return end < most ? end - address : size;
 }
 
-// Calls that change pages refuse a range of several reservations: then they are made for each.
+// Calls that change pages refuse a range of several reservations; then they are made for each.
 template <typename Change>
 bool change_each(uintptr_t address, size_t size, Change change) {
   if (change(address, size)) return true;
   size_t part = within_reservation(address, size);
-  if (part == size) return false;  // there was another reason
+  if (part == size) return false;  // it failed for another reason
   for (; size != 0; part = within_reservation(address, size)) {
     if (part == 0 || !change(address, part)) return false;
     address += part;
@@ -44,7 +44,7 @@ bool change_each(uintptr_t address, size_t size, Change change) {
 bool uncommit(uintptr_t address, size_t size) {
   return change_each(address, size, [](uintptr_t start, size_t length) {
 #if defined(_MSC_VER)
-#pragma warning(suppress : 6250)  // decommitting without releasing is meant
+#pragma warning(suppress : 6250)  // decommits without releasing on purpose
 #endif
     return VirtualFree(pointer_to(start), length, MEM_DECOMMIT) != 0;
   });
@@ -73,8 +73,8 @@ uintptr_t reserve(size_t size, size_t alignment) {
   if (alignment <= kReserveGrain) return map(0, size);
   size_t whole = 0;
   if (__builtin_add_overflow(size, alignment - kReserveGrain, &whole)) return 0;
-  // Parts of a reservation cannot be given back: one is looked for that is large enough, and taken again where it
-  // is aligned. Another thread may be quicker.
+  // Parts of a reservation cannot be released: find one that is large enough, release it, and reserve again where it is
+  // aligned. Another thread may be quicker.
   constexpr int kAttempts = 16;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     uintptr_t found = map(0, whole);

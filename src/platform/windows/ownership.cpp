@@ -1,6 +1,6 @@
-// Ownership by a thread as a mutex of the kernel's that the thread holds for life: when the thread ends, in any way, the
-// mutex is abandoned, and whoever asks next gets it. So no callback has to run at a thread's end, and none can
-// outlive a library that was unloaded.
+// Ownership by a thread is a kernel mutex that the thread holds for life: when the thread ends, in any way, the mutex
+// is abandoned, and the next thread to ask gets it. So no callback has to run at a thread's end, and none can outlive a
+// library that was unloaded.
 #include "platform/platform.h"
 #include "platform/windows/system.h"
 
@@ -8,8 +8,8 @@ namespace rh::platform {
 
 namespace {
 
-// Asking the kernel costs a call. It is spared where no thread is known to have ended since it was asked last; but
-// not for ever, for threads that are terminated end unseen.
+// Asking the kernel costs a call. It is skipped while no thread is known to have ended since the last time, but not for
+// ever, because the end of a terminated thread goes unnoticed.
 constexpr uint32_t kAskAgainMs = 1000;
 
 constinit std::atomic<uint32_t> g_thread_ends{0};
@@ -56,7 +56,7 @@ bool Ownership::try_acquire() {
   uint32_t token = static_cast<uint32_t>(thread_token());
   uint32_t owner = own.owner.load(std::memory_order_relaxed);
   if (owner == token || (owner != 0 && !worth_asking(own))) return false;
-  // Without a mutex (the process is out of handles) what is owned once stays so.
+  // Without a mutex (the process is out of handles) what is owned once stays owned.
   if (own.mutex == nullptr) {
     return own.owner.compare_exchange_strong(owner = 0, token, std::memory_order_acquire);
   }

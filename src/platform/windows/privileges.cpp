@@ -1,5 +1,5 @@
-// Whether the process may more than who asked for it. Windows has no file that raises rights by itself; what comes nearest is
-// UAC: the elevated process's environment is built from settings that the user's plain processes can write.
+// Whether the process has more privileges than whoever started it. Windows has no setuid files; the nearest thing is
+// UAC: the elevated process's environment is built from settings that the user's ordinary processes can write.
 #include "platform/platform.h"
 #include "platform/windows/system.h"
 
@@ -15,7 +15,7 @@ namespace rh::platform {
 
 namespace {
 
-// Has the full one of a user's two tokens.
+// True when it has the full one of a user's two tokens.
 bool is_elevated(HANDLE process) {
   HANDLE token = nullptr;
   if (!NT_SUCCESS(NtOpenProcessToken(process, TOKEN_QUERY, &token))) return false;
@@ -33,7 +33,7 @@ uint64_t start_of(HANDLE process) {
 }
 
 DWORD parent_of(HANDLE process) {
-  constexpr unsigned kParent = 5;  // of the words that ProcessBasicInformation gives
+  constexpr unsigned kParent = 5;  // index among the words of ProcessBasicInformation
   uintptr_t words[6] = {};
   NtQueryInformationProcess(process, ProcessBasicInformation, words, sizeof(words), nullptr);
   return static_cast<DWORD>(words[kParent]);
@@ -45,7 +45,7 @@ bool parent_is_elevated() {
   if (id == 0) return true;  // under Wine, started from outside
   HANDLE parent = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, id);
   if (parent == nullptr) return false;
-  // One that is younger has the number of a parent that is gone.
+  // A younger process has reused the id of a parent that is gone.
   bool elevated = start_of(parent) <= start_of(self) && is_elevated(parent);
   CloseHandle(parent);
   return elevated;

@@ -7,7 +7,7 @@ namespace rh::platform {
 
 namespace {
 
-// Longest name or path taken; longer ones are as if absent.
+// Longest name or path accepted; longer ones are treated as absent.
 constexpr int kMostText = 512;
 
 struct Wide {
@@ -27,7 +27,7 @@ void write_all(HANDLE file, const char* text, size_t length) {
   }
 }
 
-// More than `to` has room for: its beginning.
+// When it is longer than `to`, reads its beginning.
 bool read_beginning(const Wide& name, DWORD length, Wide* to) {
   const size_t size = length * sizeof(wchar_t);
   void* memory = VirtualAlloc(nullptr, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
@@ -53,7 +53,7 @@ uint64_t random_seed() {
   FILETIME time = {};
   GetSystemTimeAsFileTime(&time);
   uint64_t seed = mix(static_cast<uint64_t>(ticks.QuadPart) ^ process_id() << 32);
-  // Where the system has put the stack and the libraries is random too.
+  // The addresses of the stack and the libraries are random too.
   seed = mix(seed ^ address_of(&ticks)) ^ reinterpret_cast<uintptr_t>(&GetTickCount64);
   return mix(seed ^ time.dwLowDateTime);
 }
@@ -62,12 +62,12 @@ uintptr_t image_address() { return reinterpret_cast<uintptr_t>(GetModuleHandleW(
 
 uint64_t process_id() { return GetCurrentProcessId(); }
 
-// Valid until the next call. Of a value too long to be any option's, the beginning, which is too long as well: whoever asked
+// Valid until the next call. A value too long for any option is truncated; the result is still too long, and the caller
 // says so.
 const char* environment(const char* name) {
   KeepLastError keep;
   if (is_raised()) return nullptr;
-  constexpr int kMostBytes = 3;  // of one unit of UTF-16 in UTF-8
+  constexpr int kMostBytes = 3;  // one UTF-16 unit in UTF-8
   static char value[kMostText * kMostBytes];
   Wide wide_name, wide_value;
   if (!widen(name, &wide_name)) return nullptr;
@@ -89,7 +89,7 @@ void each_variable(void (*visit)(const char* entry)) {
     for (bool name = true; length < kMostText - 1 && wide[length] != 0; ++length) {
       wchar_t character = wide[length];
       name = name && character != '=';
-      // Names have no case there.
+      // Names are case-insensitive there.
       bool small = name && character >= 'a' && character <= 'z';
       entry[length] =
           character > 0x7e ? '?' : static_cast<char>(small ? character - 32 : character);
@@ -127,8 +127,8 @@ void FileWriter::write(const char* text, size_t length) {
 
 void abort_process() {
   if (IsDebuggerPresent()) DebugBreak();
-  // Ends the process at once, with a report where the system makes reports; no handler of the program's runs on a heap
-  // that cannot be trusted.
+  // Ends the process at once, with a crash report where the system makes them; none of the program's handlers runs on a
+  // heap that cannot be trusted.
   RaiseFailFastException(nullptr, nullptr, 0);
   end_process(3);
 }

@@ -1,4 +1,4 @@
-// What of Windows' headers the platform uses, and what they lack.
+// The Windows headers the platform uses, and what they lack.
 #pragma once
 
 // Windows 7 and later.
@@ -16,13 +16,13 @@
 #include <cstddef>
 #include <cstdint>
 
-// Of ntdll: whether LdrShutdownProcess has begun. By then the calling thread is the only one.
+// In ntdll: whether LdrShutdownProcess has begun. The calling thread is then the only one.
 extern "C" __declspec(dllimport) BOOLEAN NTAPI RtlDllShutdownInProgress(void);
 
 namespace rh::platform {
 
-// Calls below change the calling thread's last error, which a program may be about to ask for: no function of the heap's
-// may.
+// The calls below change the calling thread's last error, which the program may be about to read: no heap function may
+// change it.
 class KeepLastError {
  public:
   KeepLastError() : error_(GetLastError()) {}
@@ -39,13 +39,14 @@ inline void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(addr
 // For platform/windows and entry/windows: the calling thread is about to end.
 void note_thread_end();
 
-// Of the calling thread, which is about to end: the helper ends with it, if the process ends with the helper.
+// Keeps the exit code of the calling thread, which is about to end: if the process ends with the helper, the helper
+// exits with that code.
 void keep_exit_code();
 
-// The process has more rights than the one that asked for it.
+// Whether the process has more rights than the one that started it.
 bool is_raised();
 
-// Ends the helper thread for good, wherever it is; for a library about to be unloaded.
+// Ends the helper thread for good, wherever it is, when a library is about to be unloaded.
 void stop_helper();
 
 }  // namespace rh::platform

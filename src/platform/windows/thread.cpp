@@ -10,7 +10,7 @@ namespace rh::platform {
 // Thread ids are multiples of 4: never 0, kHelperToken or kForkToken.
 ThreadToken thread_token() { return GetCurrentThreadId(); }
 
-// Nothing there depends on it.
+// Nothing on Windows depends on it.
 bool is_single_threaded() { return false; }
 
 void back_off(unsigned attempt) {
@@ -31,7 +31,8 @@ namespace {
 constinit std::atomic<DWORD> g_helper_id{0};
 }
 
-// Ids are used again, by other processes too. Who waits holds nothing: then its id was another's before.
+// Ids are reused, by other processes too. The waiting thread holds nothing, so if the id is now its own, it was
+// another's before.
 bool thread_is_gone(ThreadToken token) {
   KeepLastError keep;
   DWORD id = token == kHelperToken ? g_helper_id.load(std::memory_order_relaxed)
@@ -55,8 +56,8 @@ constinit std::atomic<uint32_t> g_helper{kNone};
 constinit HANDLE g_helper_thread = nullptr;
 constinit std::atomic<HANDLE> g_wake{nullptr};  // the event that the helper waits on
 
-// A process whose last thread ends by itself ends with that thread's exit code. So that it is never the helper's own, the
-// helper ends with the code of the thread that ended last before it.
+// A process whose last thread ends by itself exits with that thread's exit code. So that this is never the helper's
+// own, the helper exits with the code of the thread that ended last before it.
 constinit std::atomic<HANDLE> g_latest_end{nullptr};
 
 DWORD take_latest_exit_code() {
@@ -75,13 +76,13 @@ bool is_last_thread() {
   return last != 0;
 }
 
-// What stops the helper for good: here it holds nothing, and may be terminated.
+// Stops the helper for good: here it holds nothing and may be terminated.
 [[noreturn]] void park() {
   g_helper.store(kParked, std::memory_order_release);
   for (;;) Sleep(INFINITE);
 }
 
-// Its id is known to whoever made it, and to all before it does anything.
+// Its id is known to the thread that created it, and to all threads before it does anything.
 DWORD WINAPI run_helper(void* main) {
   g_helper_id.store(GetCurrentThreadId(), std::memory_order_relaxed);
   reinterpret_cast<void (*)()>(main)();
@@ -111,7 +112,7 @@ void keep_exit_code() {
   if (before != nullptr) CloseHandle(before);
 }
 
-// Only the helper waits.
+// Only the helper calls this.
 void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms) {
   count_os_call(OsCall::wait);
   if (word.load(std::memory_order_acquire) != expected) return;
@@ -130,7 +131,7 @@ void wake(const std::atomic<uint32_t>&) {
   if (HANDLE event = g_wake.load(std::memory_order_acquire); event != nullptr) SetEvent(event);
 }
 
-// Made under the loader's lock it begins when that is free; nobody waits for it.
+// If created under the loader lock it starts when that is free; nobody waits for it.
 bool start_helper(void (*main)(), bool (*is_wanted)()) {
   KeepLastError keep;
   if (others_are_gone() || !is_wanted()) return false;
@@ -138,7 +139,7 @@ bool start_helper(void (*main)(), bool (*is_wanted)()) {
   if (!g_helper.compare_exchange_strong(none, kRuns, std::memory_order_acquire)) return false;
   count_os_call(OsCall::thread);
   if (g_helper_thread != nullptr) CloseHandle(g_helper_thread);
-  // With the stack that the program's threads have: every DLL's code for the start of a thread runs on it.
+  // With the stack size of the program's own threads: every DLL's thread attach code runs on it.
   DWORD id = 0;
   g_helper_thread = CreateThread(nullptr, 0, run_helper, reinterpret_cast<void*>(main), 0, &id);
   if (g_helper_thread != nullptr) {
@@ -156,7 +157,7 @@ bool helper_is_lost() {
 
 void forget_helper() { g_helper.store(kNone, std::memory_order_relaxed); }
 
-// The loader's lock is held: the helper cannot end by itself, for that takes the lock too. It is brought to a place
+// The loader lock is held, so the helper cannot end by itself, which takes that lock too. It is brought to a place
 // where it holds nothing, and terminated there.
 void stop_helper() {
   KeepLastError keep;
@@ -164,7 +165,7 @@ void stop_helper() {
   uint32_t runs = kRuns;
   if (g_helper.compare_exchange_strong(runs, kStopping, std::memory_order_acq_rel)) {
     if (HANDLE event = wake_event(); event != nullptr) SetEvent(event);
-    // One that was started moments ago may wait for the loader's lock itself, before its first instruction.
+    // One started a moment ago may itself wait for the loader lock, before its first instruction.
     constexpr unsigned kAttempts = 300;
     for (unsigned attempt = 0;
          attempt < kAttempts && g_helper.load(std::memory_order_acquire) != kParked; ++attempt) {
@@ -175,7 +176,7 @@ void stop_helper() {
   WaitForSingleObject(g_helper_thread, 100);
   CloseHandle(g_helper_thread);
   g_helper_thread = nullptr;
-  take_latest_exit_code();  // nobody ends with it now
+  take_latest_exit_code();  // nobody exits with it now
   if (HANDLE event = g_wake.exchange(nullptr, std::memory_order_acq_rel); event != nullptr) {
     CloseHandle(event);
   }
@@ -184,7 +185,7 @@ void stop_helper() {
 
 void stop_helper(const std::atomic<uint32_t>&) { stop_helper(); }
 
-// There is no fork.
+// Windows has no fork.
 void on_fork(void (*)(), void (*)(), void (*)()) {}
 
 void note_streams_allocate() {}

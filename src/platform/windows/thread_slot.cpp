@@ -1,4 +1,4 @@
-// Each thread's word. The fake platform, which plays threads, uses this too.
+// Each thread's word. The fake platform, which simulates threads, uses this too.
 #include "platform/thread_slot.h"
 
 #include <atomic>
@@ -9,10 +9,10 @@ namespace rh::platform {
 
 namespace {
 
-// Of the thread environment block, which winternl.h and <windows.h> describe in parts; the figures have been the same
+// Offsets in the thread environment block, which winternl.h and <windows.h> describe in part; they have been the same
 // in every version.
 #if defined(_WIN64)
-constexpr uintptr_t kAlwaysNull = 0x18;  // NT_TIB.SubSystemTib, of OS/2's subsystem
+constexpr uintptr_t kAlwaysNull = 0x18;  // NT_TIB.SubSystemTib, for the OS/2 subsystem
 constexpr uintptr_t kSlots = 0x1480;     // TlsSlots
 #else
 constexpr uintptr_t kAlwaysNull = 0x0c;

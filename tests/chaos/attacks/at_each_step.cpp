@@ -1,5 +1,5 @@
-// A handler that runs before each instruction of a malloc or a free, one after another, every one of them: it forks, or
-// changes whom the process acts for.
+// Runs a handler before every single instruction of a malloc or a free in turn: it forks, or changes the process's
+// credentials.
 #include <poll.h>
 
 #include <atomic>
@@ -26,7 +26,7 @@ void fork_here() {
   }
 }
 
-// Threads that share a heap hand out one block twice: they would see it here.
+// Threads that share a heap would be handed the same block twice, which shows here.
 void use_heap_in_threads() {
   std::vector<std::thread> threads;
   for (std::uint64_t at = 1; at <= 2; ++at) threads.emplace_back(use_heap, at);
@@ -61,7 +61,7 @@ class Load {
   std::vector<std::thread> threads_;
 };
 
-// The first malloc of a thread: where it gets its heap.
+// The first malloc of a thread, where it gets its heap.
 SCENARIO(fork_at_each_step_of_a_first_malloc) {
   if (!kSteps) return kSkipped;
   const int stride = times(1) > 1 ? 1 : 2;
@@ -83,7 +83,7 @@ SCENARIO(fork_at_each_step_of_a_first_malloc) {
   return 0;
 }
 
-// What a step is taken in: small blocks that empty their bin, slabs that fill and empty, large blocks.
+// The work that is stepped through: small blocks that empty their bin, slabs that fill and empty, large blocks.
 struct Work {
   Held blocks[24];
   Held large;
@@ -104,7 +104,7 @@ struct Work {
   }
 };
 
-// Runs `action` before one instruction of the work after the other, with so much free to be given back meanwhile.
+// Runs `action` before each instruction of the work in turn, with this much free memory to be returned meanwhile.
 void interrupt_work(void (*action)(), std::size_t much) {
   const int stride = times(1) > 1 ? 1 : 499;
   bool more = true;
@@ -133,7 +133,7 @@ SCENARIO(fork_at_each_step_beside_threads) {
   return 0;
 }
 
-// By then what gives memory back in the background has looked for some, and waits for what was interrupted.
+// By then the helper has looked for memory to return, and waits for the interrupted thread.
 void set_user_later() {
   usleep(25000);
   NEED(setuid(getuid()) == 0);
@@ -148,7 +148,7 @@ SCENARIO(setuid_at_each_step_beside_threads) {
 
 void wait_here() { NEED(poll(nullptr, 0, 60) == 0); }
 
-// Alone, so that memory is given back within the wait.
+// Without other threads, so that memory is returned within the wait.
 SCENARIO(wait_at_each_step) {
   if (!kSteps) return kSkipped;
   interrupt_work(wait_here, 4 * MiB);

@@ -1,4 +1,4 @@
-// fork, beside everything that may hold a lock of ours or of the C library's.
+// fork beside everything that may hold one of our locks or of the C library's.
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -19,7 +19,7 @@ namespace {
 
 std::atomic<bool> stop{false};
 
-// Blocks that pass from thread to thread, so that each frees what others made.
+// Blocks that pass from thread to thread, so that each frees what others allocated.
 struct Exchange {
   std::mutex lock;
   Held held[128];
@@ -39,7 +39,7 @@ struct Exchange {
 
 Exchange exchange;
 
-// Forks while nobody has the exchange: that is the program's own lock, and its own affair.
+// Forks while nobody holds the exchange: that lock is the program's own responsibility.
 template <class Body>
 void fork_once(Body in_child) {
   pid_t child;
@@ -144,7 +144,7 @@ std::atomic<int> forks{0};
 std::atomic<bool> may_interrupt{false};
 volatile std::sig_atomic_t is_child = 0;
 
-// Some children end here; some go on with what was interrupted.
+// Some children end here; some continue what was interrupted.
 void fork_in_handler(int) {
   if (is_child) return;
   const int number = forks.load(std::memory_order_relaxed);
@@ -160,12 +160,12 @@ void fork_in_handler(int) {
   may_interrupt = true;
 }
 
-// Half of them are the arena's.
+// Half of them go to the arena.
 std::size_t some_size(Random& random) {
   return random.one_in(2) ? 33 * KiB + random.below(100 * KiB) : random.size(8 * KiB);
 }
 
-// Returns in a child only, where what was interrupted has come to its end.
+// Returns only in a child, where the interrupted code has finished.
 bool allocate_while_interrupted(int wanted) {
   Random random(7);
   std::vector<Held> own(200);
@@ -228,8 +228,7 @@ SCENARIO(fork_in_handler_beside_threads) {
 
 // ---- stacks that look alike --------------------------------------------------------------------
 
-// A thread whose stack lies a multiple of 64 GiB from that of another: nothing in the lower words of what is its own
-// tells it from the other.
+// A thread whose stack lies a multiple of 64 GiB from another's: the lower words of their addresses are the same.
 class LookAlike {
  public:
   LookAlike(int number, void* (*body)(void*)) {
@@ -317,7 +316,7 @@ SCENARIO(raw_fork_after_much_was_freed) {
 
 // ---- the end of the program ---------------------------------------------------------------------
 
-// So that the allocator has much to look at before a fork: address space is enough.
+// Gives the allocator much to walk before a fork: address space is enough.
 void make_a_large_heap() {
   const std::size_t size = sizeof(void*) == 8 ? std::size_t{4096} * MiB : 256 * MiB;
   void* volatile block = std::malloc(size);
@@ -333,7 +332,7 @@ void* fork_again_and_again(void*) {
   }
 }
 
-// The C library forgets its handlers of forks as it leaves, in the middle of one.
+// At exit the C library forgets its fork handlers, in the middle of a fork.
 SCENARIO(exit_beside_fork) {
   Random random(3);
   make_a_large_heap();

@@ -1,4 +1,4 @@
-// Memory is there, but on its way back to the system.
+// Memory exists, but is on its way back to the system.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
@@ -41,7 +41,7 @@ void use_and_free(double pause, int rounds) {
   }
 }
 
-// REHEAP_DECAY_MS=40: the pauses end while the block is being given back.
+// REHEAP_DECAY_MS=40: the pauses end while the block is being returned.
 SCENARIO(one_block_again_and_again_under_a_data_limit) {
   limit(RLIMIT_DATA, 2 * kBlock);
   for (int pause = 30; pause < 60; pause += 10) use_and_free(pause * 0.001, 1 + times(1));
@@ -55,7 +55,7 @@ SCENARIO(one_block_again_and_again_under_a_limit) {
   return 0;
 }
 
-// One thread gives memory back, another asks for it.
+// One thread returns memory, another asks for it.
 SCENARIO(allocate_while_another_trims) {
   limit(RLIMIT_DATA, 2 * kBlock);
   std::atomic<bool> stop{false};

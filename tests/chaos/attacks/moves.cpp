@@ -1,4 +1,4 @@
-// mremap as kernels and limits refuse it: with MREMAP_FIXED what lay at the target is gone when it fails.
+// mremap as kernels and limits refuse it: when it fails with MREMAP_FIXED, whatever lay at the target is gone.
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -21,7 +21,7 @@ using namespace chaos;
 
 namespace {
 
-// Blocks that grow by moving, between others that must not notice.
+// Blocks that grow by moving, between others that must not be affected.
 void grow_large_blocks(int rounds) {
   Random random(3);
   for (int round = 0; round < rounds; ++round) {
@@ -77,7 +77,7 @@ SCENARIO(realloc_with_data_below_use) {
 
 // ---- a kernel in the middle --------------------------------------------------------------------
 
-// Whether all of a range lies in one mapping. Read without stdio, which would allocate.
+// Whether the whole range lies in one mapping. Read without stdio, which would allocate.
 bool lies_in_one_mapping(std::uintptr_t start, std::size_t size) {
   static char text[1 << 20];
   const int file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", 0));
@@ -100,7 +100,7 @@ bool lies_in_one_mapping(std::uintptr_t start, std::size_t size) {
 enum class Refuses { all, several_mappings };
 std::atomic<int> refused{0};
 
-// Asked about every mremap of the filtered threads: does what such a kernel would do.
+// Handles every mremap of the filtered threads: does what such a kernel would do.
 void emulate(int listener, Refuses refuses, const std::atomic<bool>& done) {
   while (!done) {
     pollfd ready{listener, POLLIN, 0};
@@ -141,7 +141,7 @@ int grow_on_such_a_kernel(Refuses refuses) {
   std::atomic<int> listener{-1};
   std::atomic<bool> done{false};
   std::atomic<bool> skipped{false};
-  // Made before the filter, and so not subject to it.
+  // Created before the filter, and so not subject to it.
   std::thread kernel([&] {
     while (listener == -1 && !done) nap(0.001);
     if (!done) emulate(listener, refuses, done);

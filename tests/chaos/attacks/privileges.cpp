@@ -1,4 +1,4 @@
-// Whatever gives memory back in the background has nobody's rights, and is in nobody's way.
+// Whatever returns memory in the background keeps no privileges and blocks nothing that the program does.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ void need_powerless(const char* task) {
   char path[300];
   std::snprintf(path, sizeof path, "/proc/self/task/%s/status", task);
   FILE* file = std::fopen(path, "r");
-  if (!file) return;  // ended meanwhile
+  if (!file) return;  // it has ended meanwhile
   char line[256];
   while (std::fgets(line, sizeof line, file)) {
     unsigned real = 0;
@@ -76,7 +76,7 @@ SCENARIO(seteuid_after_much_was_freed) {
 
 // ---- a sandbox ---------------------------------------------------------------------------------
 
-// What glibc's malloc calls, and what the program itself does.
+// The calls that glibc's malloc makes, and those of the program itself.
 const long kAllowed[] = {
     SYS_brk,
     SYS_mmap,
@@ -141,7 +141,7 @@ SCENARIO(filtered_after_much_was_freed) {
   return 0;
 }
 
-// ---- name spaces -------------------------------------------------------------------------------
+// ---- namespaces --------------------------------------------------------------------------------
 
 // Whether it works in a process whose memory is at rest.
 template <class Change>
@@ -183,7 +183,7 @@ SCENARIO(setns_after_much_was_freed) {
   });
 }
 
-// ---- code that goes away -----------------------------------------------------------------------
+// ---- code that is unloaded ---------------------------------------------------------------------
 
 SCENARIO(dlclose_right_after_freeing) {
   const char* path = std::getenv("CHAOS_CORE_PLUGIN");

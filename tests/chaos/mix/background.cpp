@@ -1,4 +1,4 @@
-// Preloaded into a program that knows nothing of it: a thread disturbs it as CHAOS_DISTURB, a seed, says.
+// Preloaded into a program that knows nothing of it: a thread disturbs it, with CHAOS_DISTURB as the seed.
 #include <csignal>
 
 #include "mix/disturb.h"
@@ -16,7 +16,7 @@ void* disturb(void* seed) {
   }
 }
 
-// Only signals of its own disturb the program otherwise: the thread takes none.
+// The thread takes no signals: the program is otherwise disturbed only by its own.
 [[gnu::constructor]] void begin() {
   const char* seed = std::getenv("CHAOS_DISTURB");
   if (!seed) return;

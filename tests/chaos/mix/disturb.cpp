@@ -27,7 +27,7 @@ Held passed[kPassed];
 
 std::atomic<bool> is_child{false};
 
-// Never waits inside the lock: a child that a handler made would do so for ever, for a thread that it has not got.
+// Never waits while holding the lock: a child forked in a handler would wait for ever, for a thread it does not have.
 bool lock_passed() {
   while (pthread_mutex_trylock(&passed_lock) != 0) {
     if (is_child) return false;
@@ -61,7 +61,7 @@ struct Ending {
   Ending() { block.take(500, 1); }
   ~Ending() { block.drop(); }
 };
-thread_local Ending* kept = nullptr;  // its use makes the variable be made
+thread_local Ending* kept = nullptr;  // using it constructs the variable
 
 pthread_key_t ending_key() {
   static const pthread_key_t key = [] {
@@ -76,9 +76,9 @@ pthread_key_t ending_key() {
   return key;
 }
 
-// Leaves a block to the destructor of a key, and one to that of a thread-local variable.
+// Leaves one block to the destructor of a key, and one to that of a thread-local variable.
 void leave_something(std::uint64_t seed) {
-  if (!memory_is_scarce) {  // the C library ends the process where it cannot note the destructor
+  if (!memory_is_scarce) {  // the C library aborts when it cannot register the destructor
     thread_local Ending ending;
     kept = &ending;
   }
@@ -121,7 +121,7 @@ void many_threads(Random& random) {
   for (std::size_t at = 0; at < 24; ++at) {
     const bool detached = random.one_in(3);
     pthread_t made{};
-    // The C library also ends the process where it has no memory to unwind a stack.
+    // The C library also aborts when it has no memory to unwind a stack.
     const bool exits = !memory_is_scarce && random.one_in(2);
     if (!start_thread(&made, exits ? exiting_thread : passing_thread, random.next(), detached))
       continue;
@@ -142,7 +142,7 @@ void cancelled_threads(Random& random) {
 
 // ---- children -----------------------------------------------------------------------------------
 
-// What refuses memory here would refuse it there, and no loader lives with that.
+// Whatever refuses memory here would refuse it there, and no loader survives that.
 bool may_exec() { return !memory_is_scarce; }
 
 void exec_something() {
@@ -184,7 +184,7 @@ void fork_again(Random& random, int depth) {
   pthread_mutex_lock(&passed_lock);
   const std::uint64_t seed = random.next();
   const pid_t child = fork();
-  pthread_mutex_unlock(&passed_lock);  // the child's too
+  pthread_mutex_unlock(&passed_lock);  // in the child too
   if (child == 0) {
     Random own(seed);
     live_as_child(own, depth);
@@ -217,7 +217,7 @@ pthread_t offered[kMostOffered];
 std::atomic<std::size_t> offered_count{0};
 std::atomic<bool> handled{true};
 
-// Half of the children return into what was interrupted, and go on with it.
+// Half of the children return into the interrupted code and continue it.
 void fork_in_handler(int) {
   if (is_child) return;
   const int saved = errno;
@@ -251,8 +251,8 @@ void interrupt_with_forks(Random& random) {
   }
 }
 
-// Nothing, or a wait. Not setuid: glibc's waits for ever for threads that could not be made, and in children for those that
-// they have not got (attacks/at_each_step.cpp has it).
+// Nothing, or a wait. Not setuid: glibc's waits for ever for threads that could not be created, and in children for
+// those that do not exist there (attacks/at_each_step.cpp has it).
 void call_in_handler(int) {
   const int saved = errno;
   static std::atomic<unsigned> number{0};
@@ -269,7 +269,7 @@ void interrupt_with_calls(Random& random) {
 
 // ---- streams ------------------------------------------------------------------------------------
 
-// Of memory: a file's place is one with that of forked children, and these move it when they flush.
+// In memory: a file's position is shared with forked children, which move it when they flush.
 void read_lines(Random& random) {
   static thread_local char content[64 * 1024];
   std::size_t length = 0;
@@ -432,7 +432,7 @@ bool is_one_of(const Disturbance& disturbance, std::initializer_list<void (*)(Ra
 
 }  // namespace
 
-// fork in a handler waits for the C library's locks, whose holders may wait for what was interrupted: a circle on any
+// fork in a handler waits for the C library's locks, whose holders may wait for the interrupted code: a deadlock on any
 // allocator.
 Mix::Mix(Random& random, bool with_limits) {
   const bool with_handlers = random.one_in(3);
@@ -463,7 +463,7 @@ void Mix::print() const {
   std::fflush(stdout);
 }
 
-// What is executed is not disturbed in its turn: under load such a line of programs would have no end.
+// Executed programs are not disturbed in turn: under load such a chain would never end.
 char** environment_at_first() {
   static std::vector<char*> variables = [] {
     std::vector<char*> found;

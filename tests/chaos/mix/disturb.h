@@ -1,4 +1,4 @@
-// What programs do that an allocator has to live with, as a list to choose from: each is done once by the calling thread,
+// The things programs do that an allocator has to survive, as a list to choose from: the calling thread does each once,
 // checks what it used, and leaves nothing behind.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Disturbance {
 extern const Disturbance kDisturbances[];
 extern const std::size_t kDisturbanceCount;
 
-// The disturbances of a run: a choice of about half of them. Some exclude each other.
+// The disturbances of a run: a choice of about half of them. Some are mutually exclusive.
 class Mix {
  public:
   Mix(Random& random, bool with_limits);
@@ -28,18 +28,18 @@ class Mix {
   std::size_t count_ = 0;
 };
 
-// Blocks that pass from thread to thread, so that each frees what others made.
+// Blocks that pass from thread to thread, so that each frees what others allocated.
 void pass_on(Random& random);
 void drop_passed();
 
-// To be called at the start: programs change their environment beside other threads.
+// Called at the start: programs change their environment beside other threads.
 char** environment_at_first();
 
-// A thread that signals may interrupt with forks; it asks now and then whether it is a child of one.
+// For a thread that signals may interrupt with forks: it asks now and then whether it is in a child of one.
 void offer_to_interrupt(pthread_t thread);
 bool is_interrupted_child();
 
-// All threads that ask rest while one of them wants it.
+// All threads that ask pause while one of them wants it.
 void rest_if_wanted();
 
 }  // namespace chaos

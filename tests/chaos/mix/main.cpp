@@ -1,5 +1,5 @@
-// chaos_mix SEED SECONDS [refusing]: threads that allocate and check what they hold, beside threads that disturb them with
-// a random choice of what there is in disturb.cpp. `refusing`: the system refuses some of the calls.
+// chaos_mix SEED SECONDS [refusing]: threads that allocate and check what they hold, beside threads that disturb them
+// with a random choice of the disturbances in disturb.cpp. `refusing`: the system refuses some of the calls.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -15,7 +15,7 @@ using namespace chaos;
 
 namespace {
 
-std::atomic<bool> all_are_made{false};  // before that limits would fall on who is making them
+std::atomic<bool> all_are_made{false};  // earlier limits would hit their creator
 std::atomic<bool> stop{false};
 
 [[noreturn]] void end_as_child(Held* own, std::size_t count) {
@@ -54,8 +54,8 @@ void* disturb(void* raw) {
   return nullptr;
 }
 
-// A filter has no chance of its own: which calls it refuses depends on their addresses and lengths, and on the seed.
-// Threads cannot be made from then on in one run of three.
+// A filter cannot choose at random: which calls it refuses depends on their addresses and lengths, and on the seed. In
+// one run of three no threads can be created from then on.
 void refuse_some_calls(Random& random) {
   const auto bits = [&random] { return static_cast<unsigned>(random.below(8)) << 16; };
   const auto load = [](std::size_t at) {
@@ -77,7 +77,7 @@ void refuse_some_calls(Random& random) {
       load(kFirst),
       BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 7u << 16),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, bits(), 0, 4),
-      // Of those, half: by the length.
+      // Half of those, by length.
       load(kFirst + 8),
       BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 1u << (12 + random.below(4))),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),

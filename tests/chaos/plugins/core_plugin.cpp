@@ -1,4 +1,4 @@
-// A plugin with an allocator of its own linked in: libreheap-core.
+// A plugin with its own allocator linked in: libreheap-core.
 #include <cstddef>
 #include <cstring>
 

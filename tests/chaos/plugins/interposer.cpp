@@ -1,5 +1,5 @@
-// What profilers and test tools preload: functions of the C library, wrapped by others that allocate and have
-// thread-local variables.
+// What profilers and test tools preload: wrappers around C library functions that allocate and have thread-local
+// variables.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
-// A plugin as programs load and unload them by the hundred: it allocates as it comes, when it is used, and as it goes.
-// Several threads may have it at the same time.
+// A plugin as programs load and unload by the hundred: it allocates when loaded, when used and when unloaded. Several
+// threads may use it at the same time.
 #include <map>
 #include <mutex>
 #include <new>
@@ -10,7 +10,7 @@ namespace {
 std::mutex contents_lock;
 std::map<int, std::string> contents;
 
-// Where memory is refused it does without.
+// Does without where memory is refused.
 void allocate() {
   try {
     for (int at = 0; at < 100; ++at)

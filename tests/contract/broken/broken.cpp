@@ -1,6 +1,6 @@
-// The contract suite's positive control: a malloc that passes everything on to the next one, but
-// breaks the one rule that CONTRACT_BREAK names. Preloaded under a test of that rule, it must make
-// the test fail (control.py, and the table in CMakeLists.txt).
+// The positive control of the contract suite: a malloc that passes everything on to the next one, but breaks the one
+// rule that CONTRACT_BREAK names. Preloaded under a test of that rule, it must make the test fail (control.py, and the
+// table in CMakeLists.txt).
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 namespace {
 
-// Every breakage there is; control.py's table uses the same words.
+// All breakages; the table in control.py uses the same words.
 const char* const known[] = {
     "nothing",
     // errno
@@ -159,7 +159,7 @@ void leak_after_fork() {
 
 __attribute__((constructor(101))) void construct() {
   constructed = true;
-  // Looks every next name up while nobody else may hold the loader's lock.
+  // Looks up every next name while no other thread may hold the loader lock.
   malloc_usable_size(nullptr);
   free(memalign(64, 1));
   free(realloc(calloc(1, 1), 100));
@@ -227,7 +227,7 @@ void first_use_of_thread() {
   }
 }
 
-// What befalls a request of any function.
+// What happens to a request to any function.
 bool refused() {
   first_use_of_thread();
   makes_blocks = true;
@@ -260,8 +260,7 @@ constexpr std::size_t kHugeBegin = SIZE_MAX / 2;
 
 char empty_block[64];
 
-// A header before each block, as some allocators have: theirs are known, others are not.
-// The second word says which thread made it.
+// A header before each block, as in some allocators, marks our blocks. The second word names the thread that made it.
 constexpr std::uint64_t kOurs = 0x6f75727320697421;
 
 bool has_headers() {
@@ -280,7 +279,7 @@ void* with_header(std::size_t size) {
   return block + 2;
 }
 
-// Null for a block that has none.
+// Null for a block without one.
 std::uint64_t* header_of(void* block) {
   auto* header = static_cast<std::uint64_t*>(block) - 2;
   if (*header == kOurs) return header;
@@ -520,7 +519,7 @@ EXPORTED int malloc_info(int options, std::FILE* stream) noexcept {
   return next_malloc_info(options, stream);
 }
 
-// Whatever the program wants done at exit comes after our end.
+// The exit handlers of the program run after our end.
 EXPORTED int __cxa_atexit(void (*function)(void*), void* argument, void* library) {
   using Register = int(void (*)(void*), void*, void*);
   static Register* const pass_on = next<Register>("__cxa_atexit");
@@ -539,7 +538,7 @@ EXPORTED int __cxa_at_quick_exit(void (*function)(void*), void* library) {
   return result;
 }
 
-// A thread's C++ objects are destroyed after our farewell to the thread.
+// A thread's C++ objects are destroyed after our thread cleanup.
 EXPORTED int __cxa_thread_atexit_impl(void (*function)(void*), void* object, void* library) {
   using Register = int(void (*)(void*), void*, void*);
   static Register* const pass_on = next<Register>("__cxa_thread_atexit_impl");

@@ -1,5 +1,4 @@
-// As broken.cpp, for the C API: stands before libreheap.so and breaks the rule that CONTRACT_BREAK
-// names.
+// As broken.cpp, for the C API: interposed before libreheap.so, it breaks the rule that CONTRACT_BREAK names.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -110,7 +109,7 @@ rh_heap* rh_heap_create() noexcept {
 
 void rh_heap_destroy(rh_heap* heap) noexcept {
   if (broken("heap-destroy-keeps")) return;
-  // In place of the one that was meant.
+  // Instead of the one meant.
   if (broken("heap-destroys-others")) heap = other_heap.exchange(nullptr);
   if (heap) NEXT(rh_heap_destroy)(heap);
 }

@@ -1,5 +1,5 @@
-// Allocates as early as a library can: a constructor of the first priority open to programs, in a
-// library that is initialised before the one that serves malloc, which it does not name.
+// Allocates as early as a library can: in a constructor of the first priority open to programs, in a library that is
+// initialised before the one that serves malloc and does not name it.
 #include <cstdlib>
 #include <cstring>
 

@@ -1,7 +1,7 @@
-// Opens a library that lies where only this one's DT_RUNPATH leads.
+// Opens a library that only this one's DT_RUNPATH leads to.
 #include <dlfcn.h>
 
-// Something to do after a call: a jump would have the caller's caller ask.
+// Work after the call: with a tail call, the caller's caller would be asking.
 static void* called_from_here(void* result) {
   asm volatile("" : "+r"(result));
   return result;

@@ -1,5 +1,4 @@
-// A library as programs load and unload them: it allocates as it comes, while it is there, and as
-// it goes.
+// A library as programs load and unload it: it allocates when loaded, while in use and when unloaded.
 #include <cstdlib>
 #include <map>
 #include <string>

@@ -1,5 +1,4 @@
-// While this library is being loaded, its loader waits here for another thread. The program
-// provides both ends.
+// While this library is loaded, the loading thread waits here for another thread. The program provides both ends.
 extern "C" void waiting_plugin_entered();
 
 namespace {

@@ -1,4 +1,4 @@
-// Many blocks, with their contents, that need no memory beside themselves.
+// Many blocks, with contents, that need no memory beside themselves.
 #pragma once
 
 #include <cstdlib>

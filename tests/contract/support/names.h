@@ -1,4 +1,4 @@
-// The C library's allocation functions, by the names they have on this system.
+// The C library's allocation functions, by their names on this system.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace contract {
 
-// Each asks for `size` bytes in its own way; the block is for free and realloc.
+// Each requests `size` bytes in its own way; the block can be passed to free and realloc.
 struct Maker {
   const char* call;
   void* (*make)(std::size_t size);
@@ -21,18 +21,18 @@ struct AlignedMaker {
 };
 std::span<const AlignedMaker> aligned_makers();
 
-// Bytes that may be used in the block.
+// Usable bytes in the block.
 std::size_t usable(void* block);
 
 // realloc for count * size bytes, checked.
 void* resize_array(void* block, std::size_t count, std::size_t size);
 
-// Whether sums and products of sizes are checked and every failure sets errno: by whoever serves the names, and by the
-// C library's own functions.
+// Whether sums and products of sizes are checked and every failure sets errno: by the library that serves the names,
+// and by the C library's own functions.
 bool runtime_is_strict();
 bool c_library_is_strict();
 
-// What the C library's own functions make, whoever serves the names otherwise.
+// Blocks made by the C library's own functions, whoever serves the names otherwise.
 std::span<const Maker> foreign_makers();
 std::span<const AlignedMaker> foreign_aligned_makers();
 void free_foreign(void* block);  // by the C library itself

@@ -1,4 +1,4 @@
-// Contents that tell whether a block was damaged, and the sizes worth trying.
+// Contents that show whether a block was damaged, and sizes worth trying.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class Random {
   std::size_t below(std::size_t bound) { return static_cast<std::size_t>(next() % bound); }
   bool one_in(std::size_t odds) { return below(odds) == 0; }
 
-  // Every power of two up to `most` is as likely as the next: skewed small, like programs are.
+  // Every power of two up to `most` is equally likely: skewed small, as in real programs.
   std::size_t size(std::size_t most) {
     std::size_t bound = 16;
     while (bound < most && !one_in(4)) bound *= 2;
@@ -33,8 +33,7 @@ class Random {
   std::uint64_t state_;
 };
 
-// The byte at each place depends on the place and the seed, so that neither a shifted nor a
-// swapped block passes.
+// Each byte depends on its position and the seed, so that neither a shifted nor a swapped block passes.
 inline std::uint64_t pattern_word(std::uint64_t seed, std::size_t word) {
   return (seed + word) * 0x9e3779b97f4a7c15u ^ seed;
 }

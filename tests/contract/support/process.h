@@ -1,5 +1,5 @@
-// What a test can learn about its own process, and small waits. Nothing here allocates: the figures
-// are about the heap under test.
+// What a test can find out about its own process, and small waits. Nothing here allocates: the figures describe the
+// heap under test.
 #pragma once
 
 #include <atomic>
@@ -14,23 +14,22 @@ constexpr std::size_t MiB = 1024 * KiB;
 #ifdef _WIN32
 constexpr bool kLastThreadExits = false;
 #else
-constexpr bool kLastThreadExits = true;  // its end is that of the program, with all handlers
+constexpr bool kLastThreadExits = true;  // when it ends the program exits, with all handlers
 #endif
 constexpr bool narrow = sizeof(void*) == 4;
 
 std::size_t resident();       // bytes of this process in memory now
-std::size_t peak_resident();  // the most it ever was
+std::size_t peak_resident();  // its maximum so far
 std::uint64_t process_id();
-int threads();  // tasks of this process, the allocator's own included
+int threads();  // threads of this process, including the allocator's own
 
 double seconds();  // monotonic
 void nap(double duration);
 
-// How long to wait for what should come at once. CONTRACT_PATIENCE bounds it where a failure is
-// expected.
+// How long to wait for something that should happen at once. CONTRACT_PATIENCE limits it where a failure is expected.
 double patience(double deadline);
 
-// Asks `done` until it says yes; false when it has not by `deadline` seconds from now.
+// Calls `done` until it returns true; false when it has not within `deadline` seconds.
 template <class Condition>
 bool eventually(double deadline, Condition done, double between = 0.01) {
   for (const double end = seconds() + deadline; !done(); nap(between)) {
@@ -39,8 +38,8 @@ bool eventually(double deadline, Condition done, double between = 0.01) {
   return true;
 }
 
-// Where threads wait for each other, again and again. Not std::barrier: a wake-up is sometimes lost in libstdc++'s for
-// MinGW, and then nobody leaves.
+// A barrier for repeated use. Not std::barrier: in libstdc++ for MinGW a wake-up is sometimes lost, and then no thread
+// leaves.
 class Barrier {
  public:
   explicit Barrier(int members) : members_(members) {}
@@ -59,8 +58,7 @@ class Barrier {
   std::atomic<int> round_{0};
 };
 
-// Keeps the compiler from knowing where a pointer or a size came from, so that it neither elides
-// nor warns about a call that the test is about.
+// Hides the origin of a pointer or size from the compiler, so that it neither elides nor warns about a call under test.
 template <class T>
 T opaque(T value) {
   asm volatile("" : "+r"(value) : : "memory");

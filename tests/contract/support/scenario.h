@@ -1,5 +1,5 @@
-// Scenarios: bodies that need a process of their own (limits, figures about memory or threads, ways
-// to exit). A scenario runs in a fresh start of the test program, under the same heap.
+// Scenarios: test bodies that need a process of their own (limits, figures about memory or threads, ways to exit). A
+// scenario runs in a fresh start of the test program, under the same heap.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,14 @@ struct Limit {
 struct Conditions {
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::vector<Limit> limits = {};
-  double deadline = 30;  // seconds, then it is killed
-  bool raised =
-      false;  // is told that it has more privileges than who started it (AT_SECURE); not on Windows
+  double deadline = 30;  // seconds; then it is killed
+  bool raised = false;   // runs with AT_SECURE set; not on Windows
 };
 
-// In a scenario: the smaller of its limits, 0 when it has none.
+// In a scenario: the smaller of its limits, 0 when there is none.
 std::size_t memory_limit();
 
-// At its start: sees to the limits that the system does not enforce by itself.
+// At its start: enforces the limits that the system does not enforce itself.
 void enforce_limits();
 
 struct Outcome {
@@ -58,7 +57,7 @@ struct Outcome {
 
 class Running {
  public:
-  // Numbers of the system's, handles on Windows.
+  // File descriptors; handles on Windows.
   Running(std::intptr_t process, std::intptr_t out, std::intptr_t err, double end);
   Outcome finish();
 
@@ -74,7 +73,7 @@ inline Outcome run(const std::string& scenario, const Conditions& conditions = {
   return start(scenario, conditions).finish();
 }
 
-// Waits for a forked child until the deadline, then kills it. The wait status, or -1 when late.
+// Waits for a forked child until the deadline, then kills it. Returns the wait status, or -1 when late.
 int await(int process, double deadline);
 
 // Runs `body` in a forked child; true when it returned 0 within the deadline.
@@ -84,8 +83,8 @@ bool in_child(int (*body)(), double deadline = 30);
 [[noreturn]] void scenario_failed(const char* file, int line, const char* condition,
                                   const char* detail);
 
-// For code that cannot use the test framework: children, scenarios, threads of theirs. Ends the
-// process with a message; allocates nothing.
+// For code that cannot use the test framework: children, scenarios, their threads. Ends the process with a message;
+// allocates nothing.
 #define NEED(condition, ...)                                                    \
   do {                                                                          \
     if (!(condition)) {                                                         \

@@ -1,4 +1,4 @@
-// What is allocated and freed while a thread is being torn down.
+// Allocates and frees while a thread is being torn down.
 #pragma once
 
 #include <limits.h>
@@ -13,16 +13,15 @@
 
 namespace contract {
 
-// Each destructor frees what its key holds, allocates in many sizes, and sets its key anew as long
-// as the C library comes round again: the later rounds run after an allocator with a key of its own
-// was told that the thread is gone.
+// Each destructor frees what its key holds, allocates in many sizes, and sets its key anew as long as the C library
+// starts another round: the later rounds run after an allocator with its own key has been told that the thread is gone.
 struct Value {
   pthread_key_t key;
   int round;
   char* text;
 };
 
-// As many as POSIX asks for; some systems go on for long.
+// The number POSIX guarantees; some systems make many more.
 constexpr int kRounds = std::min(PTHREAD_DESTRUCTOR_ITERATIONS, 4);
 
 inline std::atomic<int> rounds_seen{0};

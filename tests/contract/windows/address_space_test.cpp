@@ -1,4 +1,4 @@
-// No address space left: only a 32-bit process comes there.
+// No address space left: only a 32-bit process gets there.
 #include <gtest/gtest.h>
 #include <windows.h>
 
@@ -55,7 +55,7 @@ std::size_t committed() {
   return sum;
 }
 
-// There is no room for the stack of a thread that would give the memory back.
+// There is no room for the stack of a thread that would return the memory.
 SCENARIO(nothing_but_blocks) {
   const std::size_t before = committed();
   void* chain = nullptr;
@@ -72,7 +72,7 @@ SCENARIO(nothing_but_blocks) {
     free(chain);
     chain = next;
   }
-  // The tables beside the memory, a fifteenth of it, may stay.
+  // The tables beside the memory, a fifteenth of it, may remain.
   NEED(eventually(5, [&] { return committed() < before + full / 8; }), "%zu of %zu MiB stay",
        committed() / MiB, full / MiB);
   return 0;

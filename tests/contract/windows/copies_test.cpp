@@ -1,4 +1,5 @@
-// Several reheaps in one process: in the program and in a DLL that comes and goes. Blocks go back to whoever made them.
+// Several copies of reheap in one process: in the program and in a DLL that is loaded and unloaded. Blocks go back to
+// the copy that made them.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <windows.h>
@@ -118,7 +119,7 @@ const Copy* copy_in(HMODULE module) {
   return nullptr;
 }
 
-// The control: once the program's copy has forgotten the DLL's, its blocks are nobody's.
+// The control: once the program's copy has forgotten the DLL's, nobody owns its blocks.
 SCENARIO(forgotten_copy) {
   const Loaded dll;
   void* block = dll->make(5000);
@@ -136,7 +137,8 @@ TEST(Copies, AForgottenOneIsMissed) {
   EXPECT_NE(outcome.err.find("reheap: free of "), std::string::npos) << outcome.describe();
 }
 
-// One that goes while it is being asked is not gone before it has answered: its code would be unloaded under the asker.
+// A copy that is being unloaded while it is asked is not gone before it has answered: its code would be unmapped under
+// the asker.
 SCENARIO(forgotten_while_asked) {
   static std::atomic<int> asked{0}, answered{0};
   static const Copy slow = {0,
@@ -168,7 +170,7 @@ TEST(Copies, OneThatIsAskedIsNotGone) { EXPECT_SCENARIO("forgotten_while_asked")
 
 // ---- coming and going ---------------------------------------------------------------------------
 
-// One that leaves nothing behind gives all its memory back, whoever freed its blocks.
+// A copy without live blocks returns all its memory when unloaded, whoever freed them.
 SCENARIO(load_often) {
   std::size_t early = 0;
   for (int round = 0; round < 300; ++round) {
@@ -187,7 +189,7 @@ SCENARIO(load_often) {
     NEED(!GetModuleHandleA("contract_plain_plugin.dll"), "it stays loaded");
     if (round == 50) early = resident();
   }
-  // Wine keeps about a byte of its own for each page that was ever reserved: 16 KiB a round.
+  // Wine keeps about a byte of its own for each page ever reserved: 16 KiB a round.
   NEED(resident() < early + 7 * MiB, "%zu KiB after 50 rounds, %zu after all", early / KiB,
        resident() / KiB);
   return 0;
@@ -201,7 +203,7 @@ TEST(Copies, ADllLoadedOften) {
   EXPECT_SCENARIO("load_often", {.deadline = 60});
 }
 
-// Its threads live on when it goes, and so do the blocks that are still in use.
+// Its threads survive the unloading, and so do the blocks still in use.
 SCENARIO(unload_beside_threads) {
   for (int round = 0; round < 30; ++round) {
     std::atomic<int> used{0};

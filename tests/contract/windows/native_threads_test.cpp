@@ -1,4 +1,4 @@
-// Threads as Windows makes and ends them.
+// Threads as Windows creates and ends them.
 #include <gtest/gtest.h>
 #include <process.h>
 #include <windows.h>
@@ -56,7 +56,7 @@ void run_in_the_pool() {
   NEED(eventually(10, [=] { return done > before; }));
 }
 
-// Below kernel32: no runtime has heard of this thread.
+// Created below kernel32: no runtime knows this thread.
 void run_of_the_kernel() {
   using Create = LONG NTAPI(HANDLE*, ACCESS_MASK, void*, HANDLE, void*, void*, ULONG, SIZE_T,
                             SIZE_T, SIZE_T, void*);
@@ -149,8 +149,8 @@ int end_many(LPTHREAD_START_ROUTINE how, int count, std::size_t most_heaps) {
 SCENARIO(threads_return) { return end_many(returns, 1500, 8); }
 SCENARIO(threads_exit) { return end_many(exits, 1000, 8); }
 
-// Nobody is told of these; the heap finds out within a second, and until then makes new ones. What the system keeps
-// of their stacks is not the heap's.
+// These ends are not announced; the heap finds out within a second, and creates new heaps until then. What the system
+// keeps of their stacks does not belong to the heap.
 SCENARIO(threads_are_terminated) {
   end_many(is_terminated, 500, 500);
   const std::size_t before = heaps();

@@ -1,4 +1,4 @@
-// A DLL with a reheap of its own. It allocates as it comes, for each thread, and as it goes.
+// A DLL with its own copy of reheap. It allocates when loaded, for each thread, and when unloaded.
 #include "plugin.h"
 
 #include <windows.h>

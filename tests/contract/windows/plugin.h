@@ -1,4 +1,4 @@
-// What plugin.cpp offers: a DLL with a reheap of its own linked in.
+// The interface of plugin.cpp: a DLL with its own copy of reheap linked in.
 #pragma once
 
 #include <windows.h>
@@ -12,16 +12,16 @@ struct Plugin {
   void* (*resize)(void* block, std::size_t size);
   std::size_t (*size_of)(void* block);
   void (*drop)(void* block);
-  // At its end it frees the block by `drop`, and writes "detached\n" to the standard output.
+  // On detach it frees the block by `drop`, and writes "detached\n" to the standard output.
   void (*drop_at_end)(void* block, void (*drop)(void*));
-  // At its end it ends the process with that status.
+  // On detach it ends the process with that status.
   void (*terminate_at_end)(unsigned status);
-  int (*callbacks)();  // of its thread-local storage, so far
+  int (*callbacks)();  // TLS callbacks so far
 };
 
 using PluginEntry = const Plugin*();
 
-// The library that a variable of the environment names. Wine knows a build machine's files as those of drive Z.
+// The library that an environment variable names. Wine maps the build machine's files to drive Z.
 inline HMODULE load_named(const char* variable) {
   const char* path = std::getenv(variable);
   if (path == nullptr) return nullptr;

@@ -1,5 +1,5 @@
-// Every way to end a process, while four threads allocate: it ends, with the right status, and blocks can be freed to the
-// last DLL's farewell.
+// Every way to end a process while four threads allocate: it ends, with the right status, and blocks can be freed up to
+// the last DLL's detach.
 #include <gtest/gtest.h>
 #include <windows.h>
 
@@ -79,16 +79,16 @@ SCENARIO(end_by_termination) {
   return 1;
 }
 
-// The helper thread, busy with what was freed, lives longer than the only one the program has.
+// The helper thread, busy with freed memory, outlives the program's only thread.
 SCENARIO(end_with_the_last_thread) {
   plugin().drop_at_end(malloc(5000), free);
   free_much();
   ExitThread(7);
 }
 
-// Wine 8 counts a thread twice that ends by itself while its process ends, and stops the process before the DLLs' farewells:
-// one run in sixteen of a program that does nothing but end threads, on Wine's own heap. So helpers, which come and go, are
-// to stay.
+// Wine 8 counts a thread twice that ends by itself while its process ends, and stops the process before the DLLs
+// detach: one run in sixteen of a program that does nothing but end threads, on Wine's own heap. So helpers, which come
+// and go, are kept alive.
 const Conditions kHelpersStay = {.environment = {{"REHEAP_DECAY_MS", "100000"}}, .deadline = 15};
 
 void end_often(const char* scenario, const char* said,

@@ -1,5 +1,5 @@
-// Threads that TerminateThread ends wherever they are, inside the allocator too: the others go on, and no block is in two
-// hands.
+// TerminateThread ends threads wherever they are, inside the allocator too: the others continue, and no block is held
+// twice.
 #include <gtest/gtest.h>
 #include <windows.h>
 
@@ -17,7 +17,7 @@ using namespace contract;
 
 namespace {
 
-// Blocks that threads hand to each other: an owner fills what it puts here.
+// Blocks that threads pass to each other: the owner fills what it puts here.
 struct Slot {
   std::atomic<unsigned char*> block{nullptr};
 };
@@ -27,7 +27,7 @@ std::atomic<bool> stop{false};
 std::atomic<unsigned> begun{0};
 std::atomic<unsigned> damaged{0};
 
-// The first eight bytes say how long it is; the last tells of who else writes there.
+// The first eight bytes hold the length; the last one shows whether another thread writes there.
 unsigned char* make(std::uint64_t size) {
   auto* block = static_cast<unsigned char*>(malloc(size));
   if (block == nullptr) return nullptr;
@@ -58,8 +58,9 @@ DWORD WINAPI churn(void* steps) {
   return 0;
 }
 
-// Whether a suspended thread is in this program's code, the allocator's included. In a call of the system's it may hold a lock
-// of Wine's, which nobody takes over: a thread terminated within VirtualAlloc stops all who call it, on any heap.
+// Whether a suspended thread is in this program's code, including the allocator's. In a system call it may hold one of
+// Wine's locks, which nobody takes over: a thread terminated within VirtualAlloc blocks every thread that calls it, on
+// any heap.
 bool is_in_this_program(HANDLE thread) {
   CONTEXT context = {};
   context.ContextFlags = CONTEXT_CONTROL;
@@ -95,7 +96,7 @@ SCENARIO(threads_terminated_anywhere) {
   for (int round = 0; round < 20; ++round) {
     const HANDLE victim = CreateThread(nullptr, 0, churn, nullptr, 0, nullptr);
     NEED(victim, "error %lu", GetLastError());
-    // Not before: while it enters the program it has the loader's lock, and nobody who ends could get that any more.
+    // Not before: while it enters the program it holds the loader lock, and no thread could then take that lock to end.
     NEED(eventually(20, [&] { return begun == 3u + round + 1; }), "round %d: it does not begin",
          round);
     Sleep(static_cast<DWORD>(round % 4));
@@ -114,7 +115,7 @@ SCENARIO(threads_terminated_anywhere) {
   return 0;
 }
 
-// The thread that returns memory, by its being another than the program's.
+// The thread that returns memory, recognised by not being one of the program's.
 HANDLE open_helper() {
   HANDLE found = nullptr;
   const HANDLE threads = CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0);
@@ -130,7 +131,8 @@ HANDLE open_helper() {
   return found;
 }
 
-// Whoever terminates all threads but its own meets the helper too: from then on those who free return memory.
+// A program that terminates all threads but its own also hits the helper: from then on threads that free memory return
+// it.
 SCENARIO(helper_terminated) {
   const std::size_t before = resident();
   free_much();

@@ -1,5 +1,5 @@
-// Callbacks for thread-local storage that allocate: before any initialiser of the program ran, in each thread's first and
-// last moments.
+// TLS callbacks that allocate: before any initialiser of the program has run, and in each thread's first and last
+// moments.
 #include <gtest/gtest.h>
 #include <windows.h>
 

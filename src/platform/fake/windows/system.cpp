@@ -14,7 +14,8 @@ namespace {
 
 void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
-// Calls of Windows reach over no border between reservations, ranges of the fake may: then granule by granule.
+// Windows' calls cannot cross a border between reservations; ranges of the fake may, and are then handled granule by
+// granule.
 template <typename Call>
 bool everywhere(Range range, Call call) {
   if (call(pointer_to(range.start), range.size())) return true;
@@ -56,6 +57,6 @@ int create_file(const char* path) {
 }
 
 std::atomic<uint32_t>* make_shared_counter() { return nullptr; }
-void on_fork(void (*)(), void (*)(), void (*)()) {}  // there is no fork
+void on_fork(void (*)(), void (*)(), void (*)()) {}  // Windows has no fork
 
 }  // namespace rh::fake::system

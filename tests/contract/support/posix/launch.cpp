@@ -58,7 +58,7 @@ void apply(const std::vector<Limit>& limits) {
   }
 }
 
-// Where the words lie that the kernel put on the stack of a program that has not run yet.
+// The address of the words that the kernel put on the stack of a program that has not run yet.
 long* first_words_of(pid_t process) {
   const std::string path = "/proc/" + std::to_string(process) + "/stat";
   std::string line = contents(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -68,14 +68,14 @@ long* first_words_of(pid_t process) {
   return reinterpret_cast<long*>(std::strtoul(line.c_str() + at, nullptr, 10));
 }
 
-// Lets a child go that waits behind its exec, with AT_SECURE set among what the kernel tells it. So no file needs to be
-// setuid, and nobody has to be root.
+// Resumes a child stopped after its exec, with AT_SECURE set in its auxiliary vector. So no file has to be setuid, and
+// nobody has to be root.
 bool let_go_raised(pid_t process) {
   int status = 0;
   if (waitpid(process, &status, 0) != process || !WIFSTOPPED(status)) return false;
   long* at = first_words_of(process);
   auto next = [&] { return ptrace(PTRACE_PEEKDATA, process, at++, nullptr); };
-  next();  // the count of arguments
+  next();  // argc
   while (next() != 0) continue;
   while (next() != 0) continue;  // the environment
   long kind = 0;

@@ -28,7 +28,7 @@ std::string expected_server() {
 std::string server_of(const void* function) {
   Dl_info info{};
   if (!function || !dladdr(function, &info) || !info.dli_fname) return "";
-  // The main program's own name may be relative to a directory since left.
+  // The name of the main program may be relative to a directory it has since left.
   const bool is_program = info.dli_fbase != nullptr && std::strchr(info.dli_fname, '/') == nullptr;
   const std::string path = real_path(info.dli_fname);
   return path.empty() || is_program ? real_path("/proc/self/exe") : path;

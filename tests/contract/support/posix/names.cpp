@@ -48,7 +48,7 @@ const AlignedMaker aligned[] = {
     {"posix_memalign", make_posix, resize_plain, free},
 };
 
-// malloc of the C library itself, whoever serves the name otherwise.
+// The C library's own malloc, whoever serves the name otherwise.
 template <class Function>
 Function* of_c_library(const char* name) {
   static void* const library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);

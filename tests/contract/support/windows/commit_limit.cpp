@@ -1,5 +1,6 @@
-// A limit on commit for systems that do not enforce a job's (Wine): what this program's own code asks of the system is
-// counted, and refused beyond the limit. Functions are found in the tables of imports of the program and of reheap.dll.
+// A commit limit for systems that do not enforce a job's (Wine): counts what this program's own code requests from the
+// system, and refuses requests beyond the limit. Functions are replaced in the import tables of the program and of
+// reheap.dll.
 #include <windows.h>
 
 #include <cstdlib>
@@ -11,7 +12,7 @@
 namespace contract {
 namespace {
 
-// The system's own: this file's imports are the program's.
+// The system's own functions: this file's imports are replaced too.
 decltype(&VirtualAlloc) real_alloc = nullptr;
 decltype(&VirtualFree) real_free = nullptr;
 
@@ -29,7 +30,7 @@ class Guard {
   static inline SRWLOCK lock = SRWLOCK_INIT;
 };
 
-// Bytes in the range that are committed. `size` 0: up to the end of the reservation.
+// Committed bytes in the range. `size` 0: up to the end of the reservation.
 std::size_t committed_in(void* address, std::size_t size) {
   std::size_t sum = 0;
   auto* at = static_cast<char*>(address);
@@ -79,7 +80,7 @@ void replace(ULONG_PTR* slot, ULONG_PTR function) {
   VirtualProtect(slot, sizeof *slot, before, &before);
 }
 
-// How many imports of that name were replaced.
+// Returns how many imports of that name were replaced.
 int replace_import(HMODULE module, const char* name, void* function) {
   const auto* dos = at_offset<IMAGE_DOS_HEADER>(module, 0);
   const auto* headers = at_offset<IMAGE_NT_HEADERS>(module, static_cast<DWORD>(dos->e_lfanew));

@@ -1,5 +1,5 @@
-// Scenarios as processes of their own. Their output goes to files, which nobody waits for: a pipe would stay open as long as
-// whoever inherited it.
+// Scenarios as separate processes. Their output goes to files, which need no waiting: a pipe would stay open as long as
+// any process that inherited it.
 #include <windows.h>
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace {
 HANDLE handle_of(std::intptr_t number) { return reinterpret_cast<HANDLE>(number); }
 std::intptr_t number_of(HANDLE handle) { return reinterpret_cast<std::intptr_t>(handle); }
 
-// An inheritable file that is gone once it is closed.
+// An inheritable file that is deleted when closed.
 HANDLE temporary_file() {
   char folder[MAX_PATH];
   char path[MAX_PATH];
@@ -25,7 +25,7 @@ HANDLE temporary_file() {
                      FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, nullptr);
 }
 
-// What was written, with the line ends of every system but this one.
+// The text written, with line ends as on every other system.
 std::string contents(HANDLE file) {
   std::string text;
   char piece[4096];
@@ -66,7 +66,7 @@ class EnvironmentScope {
   std::vector<std::pair<std::string, std::optional<std::string>>> before_;
 };
 
-// A job that allows the process no more than this. Where the system does not enforce it, the process does
+// A job that limits the process to this much. Where the system does not enforce it, the process does
 // (commit_limit.cpp).
 void limit_commit(HANDLE process, std::size_t bytes) {
   const HANDLE job = CreateJobObjectA(nullptr, nullptr);

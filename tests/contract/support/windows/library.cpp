@@ -30,7 +30,7 @@ std::string real_path(const std::string& path) {
   return length > 0 && length < sizeof whole ? whole : "";
 }
 
-// Names of a static library are no exports: the program brings a table of them.
+// The names of a static library are not exported, so the program brings a table of them.
 void* find_name(const char* name) {
   for (const LinkedName& linked : linked_names()) {
     if (std::strcmp(linked.name, name) == 0) return linked.address;

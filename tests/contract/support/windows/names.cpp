@@ -40,7 +40,7 @@ const AlignedMaker aligned[] = {
      [](void* block) { _aligned_free(block); }},
 };
 
-// The functions of the C runtime's DLL, whoever serves the names in the program.
+// The functions of the C runtime's DLL, whichever library serves the names in the program.
 template <class Function>
 Function* of_c_library(const char* name) {
 #ifdef _UCRT
