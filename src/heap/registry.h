@@ -5,7 +5,7 @@
 // one that has no owner.
 #pragma once
 
-#include "heap/heap.h"
+#include "heap/types.h"
 
 namespace rh::registry {
 
