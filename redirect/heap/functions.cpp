@@ -152,13 +152,14 @@ ULONG NTAPI unlock(HANDLE handle) {
 // A block of a heap that was made for a handle must come with that handle; one of the threads' heaps may come with any:
 // C runtimes with a heap of their own give its handle for what malloc made.
 bool is_block_of(const Served* of, const void* block) {
-  if (!is_live(block)) return false;
-  Heap* home = shared::heap_of(block);
+  BlockAt at = find_block(block);
+  if (!at.is_live()) return false;
+  Heap* home = shared::heap_of(at.span);
   return home == nullptr || (of != nullptr && of->heap == home);
 }
 
 void* take_from(Heap* heap, SIZE_T size, bool zeroed) {
-  if (heap != nullptr) return shared::allocate(heap, kBlockAlign, size, zeroed);
+  if (heap != nullptr) return allocate_in(heap, kBlockAlign, size, zeroed);
   return zeroed ? allocate_zeroed(size) : rh::allocate(size);
 }
 
@@ -230,15 +231,16 @@ void* move_to(Heap* heap, const void* old, SIZE_T present, SIZE_T size) {
 
 // The block of `size` bytes, where it is or elsewhere in its heap; null when there is none, and the old one stands.
 void* resize(void* block, SIZE_T present, SIZE_T size, bool in_place) {
-  if (void* resized = resize_in_place(block, size, in_place ? Fit::loose : Fit::close)) {
+  BlockAt at = find_block(block);
+  if (void* resized = resize_in_place(at, size, in_place ? Fit::loose : Fit::close)) {
     return resized;
   }
   if (in_place) return nullptr;
-  if (void* moved = move_to(shared::heap_of(block), block, present, size)) {
+  if (void* moved = move_to(shared::heap_of(at.span), block, present, size)) {
     deallocate_live(block);
     return moved;
   }
-  return size < present ? resize_in_place(block, size, Fit::loose) : nullptr;
+  return size < present ? resize_in_place(at, size, Fit::loose) : nullptr;
 }
 
 // Another copy's block comes over to us, unless it must stay where it is: that only its maker could do.
@@ -292,7 +294,7 @@ bool is_plain(ULONG flags, const void* base, SIZE_T most, const void* lock_of,
 // Without memory or place for it the heap stays as it is.
 void serve(HANDLE handle, ULONG flags) {
   Heap* heap = shared::create();
-  if (heap != nullptr && !g_handles.add(handle, heap, flags)) shared::destroy(heap);
+  if (heap != nullptr && !g_handles.add(handle, heap, flags)) destroy_heap(heap);
 }
 
 // What is to be committed at first would be so beside the memory of ours that the blocks lie in.
@@ -309,7 +311,7 @@ HANDLE NTAPI create(ULONG flags, void* base, SIZE_T reserve, SIZE_T commit, void
 // with that.
 HANDLE NTAPI destroy(HANDLE handle) {
   if (Heap* heap = g_handles.remove(handle)) {
-    shared::destroy(heap);
+    destroy_heap(heap);
     if (is_last_thread()) return nullptr;
   }
   return original<Destroy>(Role::destroy)(handle);

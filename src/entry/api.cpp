@@ -74,7 +74,7 @@ rh_heap* rh_heap_create(void) noexcept {
 }
 
 void rh_heap_destroy(rh_heap* heap) noexcept {
-  if (heap != nullptr) shared::destroy(inside(heap, "rh_heap_destroy"));
+  if (heap != nullptr) destroy_heap(inside(heap, "rh_heap_destroy"));
 }
 
 void* rh_heap_malloc(rh_heap* heap, size_t size) noexcept {

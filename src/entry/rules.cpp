@@ -34,23 +34,24 @@ size_t usable_size(const void* block) {
 }
 
 // A block of a first-class heap stays in it.
-static void* allocate_beside(const void* block, size_t size) {
-  Heap* heap = shared::heap_of(block);
+static void* allocate_beside(const BlockAt& at, size_t size) {
+  Heap* heap = shared::heap_of(at.span);
   return heap == nullptr ? allocate(size) : heap_allocate(heap, kBlockAlign, size, false);
 }
 
 void* reallocate(void* block, size_t size) {
   if (block == nullptr) return allocate(size);
   if (!in_realm(block)) return g_foreign.reallocate(block, size);
-  size_t usable = rh::usable_size(block, "realloc");
+  BlockAt at = known_block(block, "realloc");
   if (size == 0) {
     free(block);
     return nullptr;
   }
   if (size > kMaxRequest) return out_of_memory();
-  if (void* resized = resize_in_place(block, size)) return resized;
-  if (void* moved = resize_by_moving(block, size)) return moved;
-  void* copy = allocate_beside(block, size);
+  if (void* resized = resize_in_place(at, size)) return resized;
+  if (void* moved = resize_by_moving(at, size)) return moved;
+  size_t usable = at.usable_size();
+  void* copy = allocate_beside(at, size);
   if (copy == nullptr) return nullptr;
   __builtin_memcpy(copy, block, size < usable ? size : usable);
   free(block);
@@ -59,13 +60,13 @@ void* reallocate(void* block, size_t size) {
 
 void* heap_allocate(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   if (alignment > kMaxAlignment || size > kMaxRequest) return out_of_memory();
-  return checked(shared::allocate(heap, alignment, size, zeroed));
+  return checked(allocate_in(heap, alignment, size, zeroed));
 }
 
 void* heap_reallocate(Heap* heap, void* block, size_t size) {
   if (block == nullptr) return heap_allocate(heap, kBlockAlign, size, false);
-  bool live = in_realm(block) && rh::usable_size(block, "rh_heap_realloc") != 0;
-  if (RH_UNLIKELY(!live || shared::heap_of(block) != heap)) {
+  bool ours = in_realm(block);
+  if (RH_UNLIKELY(!ours || shared::heap_of(known_block(block, "rh_heap_realloc").span) != heap)) {
     Text message;
     message << "rh_heap_realloc of a block of another heap: ";
     fatal(message.hex(address_of(block)));

@@ -1,7 +1,5 @@
 #include "heap/books.h"
 
-#include "heap/registry.h"
-
 namespace rh::books {
 
 namespace {
@@ -52,20 +50,6 @@ void check_outgoing(const Outgoing& out) {
   RH_CHECK(out.count != 0 && out.count <= slab::properties(out.slab).capacity);
   RH_CHECK(slab::head(g_realm.span_of(out.first)) == out.slab);
   RH_CHECK(slab::head(g_realm.span_of(out.last)) == out.slab);
-}
-
-void check_all() {
-  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) {
-    LockGuard guard(heap->lock);
-    check(heap);
-  }
-  LockGuard guard(registry::lock());
-  for (Heap* heap = registry::shared_heaps(); heap != nullptr; heap = heap->next) {
-    LockGuard heap_guard(heap->lock);
-    check(heap);
-  }
-  LockGuard arena_guard(g_arena.lock());
-  g_arena.check();
 }
 
 }  // namespace rh::books

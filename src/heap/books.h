@@ -1,7 +1,7 @@
 // Whether a heap's books balance, for debug builds: the laws stated above the structures, checked at each slow path.
 #pragma once
 
-#include "heap/heap.h"
+#include "heap/types.h"
 
 namespace rh::books {
 
@@ -11,8 +11,5 @@ void check_class(const Heap* heap, SizeClass size_class);
 // Of all classes, the stash, and what is on its way to others, which only the owner looks at. The caller holds heap.lock.
 void check(const Heap* heap);
 void check_outgoing(const Outgoing& out);
-
-// Of everything there is: every heap, the arena and the realm. Holding no lock.
-void check_all();
 
 }  // namespace rh::books

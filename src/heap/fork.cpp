@@ -2,13 +2,12 @@
 
 #include <new>
 
+#include "heap/abandoned.h"
 #include "heap/idle.h"
 #include "heap/registry.h"
 #include "platform/platform.h"
 
 namespace rh::fork {
-
-constinit Heap g_given_up;
 
 namespace {
 
@@ -103,13 +102,6 @@ void note_free_lists() {
 
 // ---- in the child -------------------------------------------------------------------------------
 
-void restore_free_list(Span* slab) {
-  uintptr_t note = slab->stamp;
-  slab->free =
-      note == 0 ? slab::list_end() : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
-  slab::recount(slab);
-}
-
 bool was_broken() {
   std::atomic<uint32_t>* breaks = g_fork_breaks.load(std::memory_order_relaxed);
   return breaks != nullptr && breaks->load(std::memory_order_seq_cst) != g_fork.breaks_before;
@@ -132,7 +124,7 @@ void renew(Heap* heap) {
 
 void forget_outgoing_to_given_up(Heap* own) {
   for (Outgoing& out : own->outgoing) {
-    if (out.slab != nullptr && owner_of(out.slab) == &g_given_up) out = {};
+    if (out.slab != nullptr && owner_of(out.slab) == &abandoned::g_given_up) out = {};
   }
 }
 
@@ -150,7 +142,7 @@ void give_up_missed(bool broken, ThreadToken token) {
     g_realm.go_back_to(g_fork.realm);
     g_arena.start_over();
   }
-  give_up_slabs(is_missed);
+  abandoned::give_up_slabs(is_missed);
   if (Heap* own = own_heap_if_any()) forget_outgoing_to_given_up(own);
   for_each_heap([](Heap* heap) {
     if (is_missed(heap)) renew(heap);
@@ -247,14 +239,6 @@ void after_in_child() {
   t_stage = Stage::none;
   t_depth = 0;
   idle::after_fork_in_child();
-}
-
-void restore(Heap* heap) {
-  if (heap->fork_state != ForkState::to_restore) return;
-  heap->fork_state = ForkState::whole;
-  g_realm.each_span([heap](Span* span) {
-    if (span->kind.load() == SpanKind::slab && owner_of(span) == heap) restore_free_list(span);
-  });
 }
 
 }  // namespace rh::fork

@@ -1,12 +1,12 @@
 #include "heap/idle.h"
 
-#include "heap/heap.h"
 #include "heap/registry.h"
+#include "heap/remote.h"
+#include "heap/retained.h"
 #include "heap/shared.h"
+#include "heap/slab_lists.h"
 
 namespace rh::idle {
-
-constinit std::atomic<bool> g_much_is_held{false};
 
 namespace {
 
@@ -25,14 +25,6 @@ constinit std::atomic<uint32_t> g_unwanted{0};
 constinit Lock g_starting{LockRank::helper_start};
 
 constinit std::atomic<bool> g_waits_return{false};
-
-// What heaps hold back is mostly in use, or of the few classes that few threads need.
-constexpr size_t kWorthCollecting = size_t{8} << 20;
-
-constinit std::atomic<size_t> g_held{0};
-constinit std::atomic<size_t> g_held_after{0};  // when all heaps had been collected from
-
-constinit std::atomic<size_t> g_freed{0};  // into first-class heaps since they were collected from
 
 // Where address space is short so much is not kept warm; and after so much was purged at once it is worth a look which
 // pieces are free from end to end.
@@ -55,45 +47,45 @@ bool at_rest(Heap* heap) {
 
 bool collect(Heap* heap, ThreadToken token) {
   if (!heap->lock.try_acquire(token)) return false;
-  drain(heap, {token, false});
-  release_empty(heap, token);
-  for (Span* slab : heap->current) {
-    if (slab != nullptr) slab::clear_uncarved(slab);
+  if (heap->shared) {
+    shared::give_back_empty(heap, token);
+  } else {
+    drain(heap, {token, false});
+    release_empty(heap, token);
+    for (Span* slab : heap->current) {
+      if (slab != nullptr) slab::clear_uncarved(slab);
+    }
   }
   heap->lock.release();
   return true;
 }
 
-// What is held from here on counts anew.
-void begin_count() {
-  g_much_is_held.store(false, std::memory_order_relaxed);
-  g_held_after.store(g_held.load(std::memory_order_relaxed), std::memory_order_relaxed);
+// From a list of heaps. False when some were passed over.
+bool collect_each(Heap* first, ThreadToken token, Rest rest) {
+  bool all = true;
+  for (Heap* heap = first; heap != nullptr; heap = heap->next) {
+    bool wanted = rest == Rest::not_required || at_rest(heap);
+    if (!wanted || !collect(heap, token)) all = false;
+  }
+  return all;
 }
 
 // From first-class heaps, whose list others change under its lock.
 bool collect_shared(ThreadToken token, Rest rest) {
-  if (registry::shared_heaps() == nullptr) {
-    g_freed.store(0, std::memory_order_relaxed);
-    return true;
+  bool all = registry::shared_heaps() == nullptr;
+  if (!all) {
+    if (!registry::lock().try_acquire(token)) return false;
+    all = collect_each(registry::shared_heaps(), token, rest);
+    registry::lock().release();
   }
-  if (!registry::lock().try_acquire(token)) return false;
-  bool all = true;
-  for (Heap* heap = registry::shared_heaps(); heap != nullptr; heap = heap->next) {
-    bool wanted = rest == Rest::not_required || at_rest(heap);
-    if (!wanted || !shared::collect(heap, token)) all = false;
-  }
-  registry::lock().release();
-  if (all) g_freed.store(0, std::memory_order_relaxed);
+  if (all) retained::forget_freed();
   return all;
 }
 
 void collect_all(ThreadToken token, Rest rest) {
-  bool all = collect_shared(token, rest);
-  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) {
-    bool wanted = rest == Rest::not_required || at_rest(heap);
-    if (!wanted || !collect(heap, token)) all = false;
-  }
-  if (all) begin_count();
+  bool shared = collect_shared(token, rest);
+  bool threads = collect_each(registry::threads(), token, rest);
+  if (shared && threads) retained::begin_count();
 }
 
 // Four looks in the time that memory may stay, so that it goes at most a quarter late.
@@ -103,8 +95,8 @@ uint64_t interval_ms() {
 }
 
 RH_INLINE bool much_is_free() {
-  return g_arena.dirty_bytes() >= kWorthReturning || much_is_held() ||
-         g_freed.load(std::memory_order_relaxed) >= kWorthReturning;
+  return g_arena.dirty_bytes() >= kWorthReturning || retained::is_much() ||
+         retained::freed() >= kWorthReturning;
 }
 
 // The helper thread. It ends when little is left to return; whoever frees next starts another.
@@ -130,7 +122,7 @@ void decay_here() {
   if (now < g_retry_at.load(std::memory_order_relaxed)) return;
   g_retry_at.store(now + interval_ms(), std::memory_order_relaxed);
   collect_all(platform::thread_token(), Rest::required);
-  begin_count();
+  retained::begin_count();
   g_arena.purge(decay_ms());
   g_arena.return_address_space();
 }
@@ -205,21 +197,6 @@ void look_for_helper() {
 }  // namespace
 
 void set_decay_ms(uint64_t decay_ms) { g_decay_ms.store(decay_ms, std::memory_order_relaxed); }
-
-void note_held(size_t bytes) {
-  size_t after = g_held_after.load(std::memory_order_relaxed);
-  size_t held = g_held.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (held >= after + after / 8 + kWorthCollecting)
-    g_much_is_held.store(true, std::memory_order_relaxed);
-}
-
-void note_let_go(size_t bytes) {
-  size_t held = g_held.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
-  if (held < g_held_after.load(std::memory_order_relaxed))
-    g_held_after.store(held, std::memory_order_relaxed);
-}
-
-void note_freed(size_t bytes) { g_freed.fetch_add(bytes, std::memory_order_relaxed); }
 
 uint64_t decay_ms() { return g_decay_ms.load(std::memory_order_relaxed); }
 

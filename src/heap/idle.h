@@ -15,18 +15,6 @@ uint64_t decay_ms();
 // Memory may have become free: sees to it that it will be returned. Holding no lock.
 void note_free();
 
-// Counts what heaps hold back and a helper could collect from them while their threads sleep: current slabs, empty
-// ones, and blocks that wait for their owner.
-void note_held(size_t bytes);
-void note_let_go(size_t bytes);
-
-// Counts what was freed into first-class heaps: of these all that is free can be collected while they are at rest.
-void note_freed(size_t bytes);
-
-// Whether threads' heaps hold so much back that it is worth a look: then note_free is to be called, holding no lock.
-extern constinit std::atomic<bool> g_much_is_held;
-inline bool much_is_held() { return g_much_is_held.load(std::memory_order_relaxed); }
-
 // Memory is short: collects what is free in every heap. True when there is more now. Holding no lock.
 bool reclaim();
 

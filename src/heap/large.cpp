@@ -1,8 +1,5 @@
 #include "heap/large.h"
 
-#include "heap/idle.h"
-#include "heap/shared.h"
-
 namespace rh::large {
 
 namespace {
@@ -20,8 +17,6 @@ constexpr size_t kMovesPerDoubling = 1024;
 constexpr size_t kLeastReplaced = size_t{4} << 20;
 
 constinit std::atomic<size_t> g_moves{0};
-
-void* start_of(const Span* span) { return reinterpret_cast<void*>(g_realm.address(span)); }
 
 bool worth_moving(size_t bytes) {
   size_t doublings = g_moves.load(std::memory_order_relaxed) / kMovesPerDoubling;
@@ -58,8 +53,6 @@ void unmark(Span* span) {
   each_mark(span, [](Span* unit) { unit->kind.store(SpanKind::none); });
 }
 
-bool has_owner(const Span* span) { return span->owner.load() != kNobody; }
-
 // False when the OS refuses: nothing may lie there again.
 bool make_plain(const Span* span) {
   if (!span->altered) return true;
@@ -75,13 +68,9 @@ void give_back(Span* span) {
 
 }  // namespace
 
-Span* allocate_span(size_t size, size_t alignment, Prefer prefer) {
-  if (size > kMaxRequest) return nullptr;
+Span* allocate(size_t size, size_t alignment, Prefer prefer) {
   Units units = Units::holding(size == 0 ? 1 : size);
-  if (units.count > UINT32_MAX) return nullptr;
-  Units steps = Units::holding(alignment);
-  Span* span = g_arena.allocate(units, steps, prefer);
-  if (span == nullptr && idle::reclaim()) span = g_arena.allocate(units, steps, prefer);
+  Span* span = g_arena.allocate(units, Units::holding(alignment), prefer);
   if (span == nullptr) return nullptr;
   span->owner.store(kNobody);
   span->requested = size;
@@ -91,7 +80,7 @@ Span* allocate_span(size_t size, size_t alignment, Prefer prefer) {
   return span;
 }
 
-void release(Span* span) {
+void free(Span* span) {
   span->kind.store(SpanKind::none);
   unmark(span);
   give_back(span);
@@ -126,66 +115,47 @@ void clear(Span* span, size_t size) {
   __builtin_memset(reinterpret_cast<void*>(start), 0, size);
 }
 
-void* allocate(size_t size, size_t alignment, Prefer prefer) {
-  Span* span = allocate_span(size, alignment, prefer);
-  return span == nullptr ? nullptr : start_of(span);
-}
-
 Prefer preferred_for_zero(size_t size) {
   return size >= kLeastReplaced ? Prefer::zero : Prefer::warm;
 }
 
-void* allocate_zeroed(size_t size) {
-  Span* span = allocate_span(size, kUnitSize, preferred_for_zero(size));
-  if (span == nullptr) return nullptr;
-  clear(span, size);
-  return start_of(span);
-}
-
-void free(Span* span) {
-  if (has_owner(span)) {
-    shared::forget_large(span);
-  }
-  release(span);
-  idle::note_free();
-}
-
-bool resize_in_place(Span* span, size_t size, Fit fit) {
-  if (size > kMaxRequest || (fit == Fit::close && size <= kMaxSmall)) return false;
+Resized resize_in_place(Span* span, size_t size, Fit fit) {
+  if (!is_possible(size) || (fit == Fit::close && size <= kMaxSmall)) return Resized::no;
   Units wanted = Units::holding(size == 0 ? 1 : size);
   Units present{span->units};
+  Resized resized = Resized::done;
   if (wanted != present) {
     unmark(span);
-    bool can = wanted < present || (wanted.count <= UINT32_MAX && g_arena.lengthen(span, wanted));
+    bool can = wanted < present || g_arena.lengthen(span, wanted);
     Span* rest = wanted < present ? g_arena.cut(span, wanted) : nullptr;
     mark(span);
-    if (!can) return false;
+    if (!can) return Resized::no;
     if (rest != nullptr) {
       rest->altered = span->altered;
       give_back(rest);
-      idle::note_free();
+      resized = Resized::memory_freed;
     }
   }
   span->requested = size;
-  return true;
+  return resized;
 }
 
-void* resize_by_moving(Span* span, size_t size) {
+bool may_move(const Span* span, size_t size) {
   size_t present = Units{span->units}.bytes();
-  if (size <= present || has_owner(span) || !worth_moving(present)) return nullptr;
-  if (span->altered) return nullptr;
-  Span* target = allocate_span(size, kUnitSize, Prefer::zero);
-  if (target == nullptr) return nullptr;
-  platform::Moved moved =
-      platform::move_pages(g_realm.address(span), g_realm.address(target), present);
+  return size > present && !has_owner(span) && worth_moving(present) && !span->altered;
+}
+
+bool move(Span* span, Span* target) {
+  platform::Moved moved = platform::move_pages(g_realm.address(span), g_realm.address(target),
+                                               Units{span->units}.bytes());
   if (moved != platform::Moved::done) {
     // What was lost stays in use for ever: nothing is to be handed out there.
     if (moved == platform::Moved::refused) free(target);
-    return nullptr;
+    return false;
   }
   g_moves.fetch_add(1, std::memory_order_relaxed);
-  release(span);
-  return start_of(target);
+  free(span);
+  return true;
 }
 
 }  // namespace rh::large

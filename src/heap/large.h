@@ -1,22 +1,36 @@
 // Blocks with a span of their own.
 #pragma once
 
-#include "heap/heap.h"
+#include "arena/arena.h"
 
-namespace rh::large {
+namespace rh {
 
-// Null when out of memory.
-void* allocate(size_t size, size_t alignment, Prefer prefer);
-void* allocate_zeroed(size_t size);
+// How closely a block that is resized in place must fit; `loose` also keeps one that would be less than half used.
+enum class Fit : uint8_t { close, loose };
+
+namespace large {
+
+// Whether any memory at all could hold so much.
+inline bool is_possible(size_t size) {
+  return size <= kMaxRequest && Units::holding(size).count <= UINT32_MAX;
+}
+
+// The span of a block that no heap lists; null when there is no memory.
+Span* allocate(size_t size, size_t alignment, Prefer prefer);
+
+// Gives the span of a block that no heap lists back to the arena.
 void free(Span* span);
-bool resize_in_place(Span* span, size_t size, Fit fit);
-void* resize_by_moving(Span* span, size_t size);
 
-// The span behind allocate(), for a heap that keeps a list.
-Span* allocate_span(size_t size, size_t alignment, Prefer prefer);
+inline bool has_owner(const Span* span) { return span->owner.load() != kNobody; }
 
-// Gives the span of a block that nobody holds any longer back to the arena.
-void release(Span* span);
+enum class Resized : uint8_t { no, done, memory_freed };
+Resized resize_in_place(Span* span, size_t size, Fit fit);
+
+// Whether moving the block's pages to a longer span may be worth more than copying, and possible.
+bool may_move(const Span* span, size_t size);
+
+// Moves them to `target` and frees the span. False when the OS does not; then `target` is gone.
+bool move(Span* span, Span* target);
 
 // The program changes what pages are that it holds, or some of them: how they are protected, whether they are locked,
 // what is mapped there, what forked children have of them. That ends with the block.
@@ -32,4 +46,5 @@ Prefer preferred_for_zero(size_t size);
 // Makes the memory of an allocated span read as zero.
 void clear(Span* span, size_t size);
 
-}  // namespace rh::large
+}  // namespace large
+}  // namespace rh

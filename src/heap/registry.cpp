@@ -1,11 +1,12 @@
 #include "heap/registry.h"
 
-#include "heap/books.h"
-#include "heap/fork.h"
-#include "heap/mend.h"
-#include "platform/platform.h"
-
 #include <new>
+
+#include "heap/abandoned.h"
+#include "heap/books.h"
+#include "heap/remote.h"
+#include "heap/slab_lists.h"
+#include "platform/platform.h"
 
 namespace rh::registry {
 
@@ -35,7 +36,6 @@ struct SharedChunk {
 constinit Lock g_lock{LockRank::registry};
 constinit std::atomic<Heap*> g_threads{nullptr};
 constinit std::atomic<Heap*> g_cursor{nullptr};
-constinit std::atomic<bool> g_watches_forks{false};
 constinit std::atomic<bool> g_loading{true};
 constinit Heap* g_shared = nullptr;
 constinit SharedChunk* g_shared_chunks = nullptr;
@@ -107,21 +107,13 @@ Heap* next_to_look_at() {
   return heap;
 }
 
-// The caller has just become the owner of a heap left behind, and holds its lock.
-void settle(Heap* heap) {
-  heap->token.store(platform::thread_token());
-  heap->stripped.store(false, std::memory_order_relaxed);
-  fork::restore(heap);
-  mend::settle(heap);
-}
-
 Heap* find_ownerless() {
   for (int look = 0; look < kLooks; ++look) {
     Heap* heap = next_to_look_at();
     if (heap == nullptr) return nullptr;
     if (heap->ownership.try_acquire()) {
       LockGuard guard(heap->lock);
-      settle(heap);
+      abandoned::take_over(heap);
       return heap;
     }
     // The loader resets thread-local storage once while a program starts: this thread has forgotten its heap. Later a
@@ -183,11 +175,21 @@ Lock& lock() { return g_lock; }
 size_t thread_heaps() { return g_thread_heaps.value(); }
 size_t metadata_bytes() { return g_metadata.value(); }
 
-Heap* adopt_or_make() {
-  if (!g_watches_forks.exchange(true, std::memory_order_relaxed)) {
-    platform::on_fork(fork::before, fork::after_in_parent, fork::after_in_child);
-    mend::watch();
+void check_books() {
+  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) {
+    LockGuard guard(heap->lock);
+    books::check(heap);
   }
+  LockGuard guard(g_lock);
+  for (Heap* heap = shared_heaps(); heap != nullptr; heap = heap->next) {
+    LockGuard heap_guard(heap->lock);
+    books::check(heap);
+  }
+  LockGuard arena_guard(g_arena.lock());
+  g_arena.check();
+}
+
+Heap* adopt_or_make() {
   if (Heap* heap = find_ownerless()) return heap;
   return make();
 }
@@ -199,7 +201,7 @@ void adopt_slabs(Heap* heap) {
   ThreadToken token = heap->token.load();
   if (!from->lock.try_acquire(token)) return;
   if (from->ownership.try_acquire()) {
-    settle(from);
+    abandoned::take_over(from);
     post_all(from);
     drain(from, {token, true});
     empty_bins(from);

@@ -5,7 +5,7 @@
 // one that has no owner.
 #pragma once
 
-#include "heap/heap.h"
+#include "heap/types.h"
 
 namespace rh::registry {
 
@@ -40,6 +40,9 @@ void release_unused();
 
 size_t thread_heaps();
 size_t metadata_bytes();
+
+// For debug builds: the books of every heap, the arena and the realm balance. Holding no lock.
+void check_books();
 
 // In a fork's child: there are the heaps there were at the fork, linked by next_at_fork, and memory for others is fresh.
 void go_back_to(Heap* threads, Heap* shared_heaps);

@@ -1,12 +1,10 @@
-// Blocks freed by a thread that does not own their slab. They are collected per slab and travel together: one
-// push, one atomic operation, however many they are. (The batching follows the BatchIt idea: J. Li et al., "BatchIt:
-// Optimizing Message-Passing Allocators for Producer-Consumer Workloads", ISMM 2024.)
-//
-// A message is its first block: the first word links messages in the inbox, the second holds the rest.
+#include "heap/remote.h"
+
+#include "heap/abandoned.h"
+#include "heap/block.h"
 #include "heap/books.h"
-#include "heap/fork.h"
-#include "heap/heap.h"
-#include "heap/idle.h"
+#include "heap/retained.h"
+#include "heap/slab_lists.h"
 
 namespace rh {
 
@@ -18,9 +16,10 @@ constexpr size_t kBatchBytes = 4096;
 // When this much waits for an owner, who sends more looks after the inbox itself: the owner may be asleep, or gone.
 constexpr size_t kHelpFromBytes = size_t{1} << 20;
 
-// What waits is told to `idle` in such steps.
-constexpr size_t kToldBytes = size_t{64} << 10;
+// What waits is counted as held back in such steps.
+constexpr size_t kCountedBytes = size_t{64} << 10;
 
+// A message is its first block: the first word links messages in the inbox, the second holds the rest.
 struct Message {
   Message* next;
   alignas(8) uint64_t packed;
@@ -84,8 +83,8 @@ void push(std::atomic<Block*>& inbox, Message* message) {
 size_t send(Heap* owner, const Outgoing& out) {
   size_t bytes = out.count * size_t{slab::properties(out.slab).size};
   size_t before = owner->waiting.fetch_add(bytes, std::memory_order_relaxed);
-  size_t steps = (before + bytes) / kToldBytes - before / kToldBytes;
-  if (steps != 0) idle::note_held(steps * kToldBytes);
+  size_t steps = (before + bytes) / kCountedBytes - before / kCountedBytes;
+  if (steps != 0) retained::add(steps * kCountedBytes);
   push(owner->inbox, encode(out));
   return before + bytes;
 }
@@ -108,9 +107,9 @@ bool post(Heap* heap, Outgoing& out) {
   heap->remote_frees.add(sent.count);
   heap->remote_batches.add(1);
   Heap* owner = owner_of(sent.slab);
-  if (owner == &fork::g_given_up) return false;
+  if (owner == &abandoned::g_given_up) return false;
   size_t waiting = send(owner, sent);
-  return (waiting >= kHelpFromBytes && help(owner, heap)) || idle::much_is_held();
+  return (waiting >= kHelpFromBytes && help(owner, heap)) || retained::is_much();
 }
 
 Outgoing& slot_of(Heap* heap, const Span* slab) {
@@ -120,28 +119,28 @@ Outgoing& slot_of(Heap* heap, const Span* slab) {
 
 }  // namespace
 
-void free_remote(Heap* heap, Span* slab, Block* block) {
+bool free_remote(Heap* heap, Span* slab, Block* block) {
   if (heap == nullptr) {
     // No memory for a heap of this thread's own: the block travels alone.
     block->next = slab::batch_end();
     send(owner_of(slab), {slab, block, block, 1});
-    return;
+    return false;
   }
-  bool helped = false;
+  bool notable = false;
   Outgoing& out = slot_of(heap, slab);
   if (out.slab != slab) {
-    if (out.first != nullptr) helped = post(heap, out);
+    if (out.first != nullptr) notable = post(heap, out);
     out.slab = slab;
     out.last = block;
   }
   if (RH_UNLIKELY(block == out.first)) fail_invalid("free", block);
   block->next = out.first != nullptr ? out.first : slab::batch_end();
-  // A fork may find this thread here: the chain is whole at every step (registry.cpp counts it again).
+  // A fork may find this thread here: the chain is whole at every step (abandoned.cpp counts it again).
   std::atomic_signal_fence(std::memory_order_release);
   out.first = block;
   ++out.count;
-  if (out.count * size_t{slab::properties(slab).size} >= kBatchBytes) helped |= post(heap, out);
-  if (helped) idle::note_free();
+  if (out.count * size_t{slab::properties(slab).size} >= kBatchBytes) notable |= post(heap, out);
+  return notable;
 }
 
 void post_all(Heap* heap) {
@@ -157,7 +156,7 @@ void drain(Heap* heap, Caller caller) {
   if (message == nullptr) return;
   heap->stripped.store(false, std::memory_order_relaxed);
   size_t waited = heap->waiting.exchange(0, std::memory_order_relaxed);
-  idle::note_let_go(align_down(waited, kToldBytes));
+  retained::subtract(align_down(waited, kCountedBytes));
   while (message != nullptr) {
     Message* next = message->next;
     Block* first = reinterpret_cast<Block*>(message);

@@ -1,7 +1,9 @@
-// First-class heaps: the same heap, its owner's part under the lock as well.
+// First-class heaps: the same heap, its owner's part under the lock as well. That is all that is different: no thread owns
+// one, so bins are popped and blocks linked into their slabs under the lock, and nothing waits in an inbox; and a heap
+// that can be destroyed keeps a list of all that it has.
 #pragma once
 
-#include "heap/heap.h"
+#include "heap/types.h"
 
 namespace rh::shared {
 
@@ -11,26 +13,30 @@ Heap* create();
 uintptr_t handle_of(const Heap* heap);
 Heap* find(uintptr_t handle);
 
-// Gives back all slabs and large blocks of the heap, and the heap.
+// Gives back all slabs and large blocks of the heap, and the heap. Callers above this layer: destroy_heap.
 void destroy(Heap* heap);
 
-// Gives back what is empty. `collect` only if nobody is using the heap now, and by `token`.
+// Gives back what is empty.
 void trim(Heap* heap);
-bool collect(Heap* heap, ThreadToken token);
 
-// Walks the live blocks in the order of their addresses: the first behind `block`, or of all when that is null; null
-// when there are no more. With kExactSizes only.
+// The same for a caller that holds heap.lock, by `token`.
+void give_back_empty(Heap* heap, ThreadToken token);
+
+// Walks the live blocks in the order of their addresses: the first behind `block`, which may have been freed since, or of
+// all when that is null; null when there are no more. With kExactSizes only.
 void* next_block(Heap* heap, const void* block);
 
-void* allocate(Heap* heap, size_t alignment, size_t size, bool zeroed);
+// A block of `size` bytes; null when there is no memory.
+Block* take(Heap* heap, SizeClass size_class, size_t size, bool zeroed);
 
 // A block of this heap's, freed by any thread.
 void free(Heap* heap, Span* slab, Block* block);
 
-// A large span leaves its heap's list.
-void forget_large(Span* span);
+// A large block's span joins the heap's list, and leaves it.
+void list_large(Heap* heap, Span* span);
+void unlist_large(Span* span);
 
-// The heap a live block belongs to, or null when it is a thread's.
-Heap* heap_of(const void* block);
+// The heap that a slab or large block belongs to, or null when it is a thread's.
+Heap* heap_of(const Span* span);
 
 }  // namespace rh::shared

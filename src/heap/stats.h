@@ -1,7 +1,7 @@
 // What the library holds, gathered from its books when asked.
 #pragma once
 
-#include "heap/heap.h"
+#include "heap/types.h"
 
 namespace rh::stats {
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <vector>
 
-#include "heap/books.h"
 #include "heap/idle.h"
+#include "heap/registry.h"
 #include "input.h"
 #include "reheap/reheap.h"
 #include "support/heaps.h"
@@ -38,7 +38,7 @@ class Player {
       } else {
         (*threads_[which])([this] { act(); });
       }
-      books::check_all();
+      registry::check_books();
     }
     end();
   }

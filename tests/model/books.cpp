@@ -6,6 +6,7 @@
 
 #include "heap/heap.h"
 #include "heap/registry.h"
+#include "heap/remote.h"
 #include "scheduler.h"
 
 namespace rh::model {

@@ -9,6 +9,7 @@
 #include "books.h"
 #include "heap/idle.h"
 #include "heap/registry.h"
+#include "heap/remote.h"
 #include "heap/shared.h"
 #include "scheduler.h"
 #include "support/heaps.h"
@@ -232,14 +233,14 @@ void make_heap() {
     short_lived = shared::create();
     // Until its bin has more.
     do {
-      MODEL_NEED(shared::allocate(short_lived, kBlockAlign, 64, false) != nullptr);
+      MODEL_NEED(allocate_in(short_lived, kBlockAlign, 64, false) != nullptr);
     } while (short_lived->bins[size_class::computed(64)] == nullptr);
   });
 }
 
 // What was the heap's is taken at once.
 void destroy_heap() {
-  shared::destroy(short_lived);
+  destroy_heap(short_lived);
   take_some(0, 8, kSmall);
 }
 

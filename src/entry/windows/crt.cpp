@@ -59,14 +59,7 @@ size_t own_bytes(const void* block) {
 
 // Frees a block of ours, from its start: once.
 RH_COLD void free_ours(void* block) {
-  Span* span = g_realm.find(block);
-  SpanKind kind = span != nullptr ? span->kind.load() : SpanKind::none;
-  if (kind == SpanKind::slab || kind == SpanKind::interior) {
-    Span* slab = slab::head(span);
-    if (slab::is_noted_free(slab, block)) fail_invalid("free", block);
-    slab::note_free(slab, block);
-  }
-  deallocate(block);
+  if (!deallocate_live(block)) fail_invalid("free", block);
 }
 
 RH_COLD void free_elsewhere(void* block, void (*original)(void*)) {
@@ -86,9 +79,10 @@ void* move(const Host& host, void* old, size_t present, void* fresh, size_t size
 }
 
 void* reallocate_own(const Host& host, void* block, size_t size) {
-  size_t present = at_least_one(requested_size(block, "realloc"));
-  if (void* resized = resize_in_place(block, size)) return resized;
-  if (void* moved = resize_by_moving(block, size)) return moved;
+  BlockAt at = known_block(block, "realloc");
+  size_t present = at_least_one(at.requested_size());
+  if (void* resized = resize_in_place(at, size)) return resized;
+  if (void* moved = resize_by_moving(at, size)) return moved;
   return move(host, block, present, malloc(host, size), size);
 }
 
@@ -160,7 +154,7 @@ void* expand(const Host& host, void* block, size_t size) {
   if (block == nullptr) return invalid(host);
   if (size > kMost) return out_of_memory(host);
   if (is_ours(block)) {
-    void* resized = resize_in_place(block, size, Fit::loose);
+    void* resized = resize_in_place(find_block(block), size, Fit::loose);
     return resized != nullptr ? resized : out_of_memory(host);
   }
   if (size_t present = 0; copies::bytes_from(block, &present)) {
@@ -238,7 +232,7 @@ void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t 
   if (!is_power_of_two(alignment) || (offset != 0 && offset >= size)) return invalid(host);
   bool stays_aligned = ((address_of(block) + offset) & (alignment - 1)) == 0;
   if (ours && stays_aligned && block == block_start(block, "_aligned_realloc")) {
-    if (void* resized = resize_in_place(block, size)) return resized;
+    if (void* resized = resize_in_place(find_block(block), size)) return resized;
   }
   if (ours) present = own_bytes(block);
   return move(host, block, present, aligned_offset_malloc(host, size, alignment, offset), size);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "heap/registry.h"
+#include "heap/remote.h"
 #include "support/heaps.h"
 
 namespace rh {
@@ -16,7 +18,7 @@ class BooksDeathTest : public testing::Test {
     ASSERT_NE(block_, nullptr);
     heap_ = own_heap();
     slab_ = g_realm.span_of(block_);
-    books::check_all();
+    registry::check_books();
   }
 
   // Until the class is refilled.
@@ -47,7 +49,7 @@ TEST_F(BooksDeathTest, ASlabInTheWrongState) {
 
 TEST_F(BooksDeathTest, AMiscountedStash) {
   ++heap_->stashed;
-  EXPECT_DEATH(books::check_all(), kFailed);
+  EXPECT_DEATH(registry::check_books(), kFailed);
 }
 
 TEST_F(BooksDeathTest, AMiscountedBatch) {

@@ -12,6 +12,7 @@
 
 #include "heap/idle.h"
 #include "heap/shared.h"
+#include "heap/slab_lists.h"
 #include "support/heaps.h"
 
 namespace rh {
@@ -53,7 +54,8 @@ TEST(Heap, EveryUnitOfALongBlockIsKnown) {
     };
     all_known(units);
     for (size_t length : {units + 200, units / 2 + 3, units + 70}) {
-      if (resize_in_place(block, length * kUnitSize, Fit::loose) != nullptr) all_known(length);
+      if (resize_in_place(find_block(block), length * kUnitSize, Fit::loose) != nullptr)
+        all_known(length);
     }
     deallocate(block);
     ASSERT_FALSE(owns(block));
@@ -224,33 +226,34 @@ TEST(Heap, ReleaseEmptyGivesBackWhatIsEmptyAndNothingElse) {
 TEST(Heap, ASmallBlockStaysUntilItIsLessThanHalfUsed) {
   void* block = allocate(1000);
   size_t usable = usable_size(block, "test");
-  EXPECT_EQ(resize_in_place(block, usable), block);
-  EXPECT_EQ(resize_in_place(block, usable / 2), block);
-  EXPECT_EQ(resize_in_place(block, usable / 2 - 1), nullptr);
-  EXPECT_EQ(resize_in_place(block, usable + 1), nullptr);
+  EXPECT_EQ(resize_in_place(find_block(block), usable), block);
+  EXPECT_EQ(resize_in_place(find_block(block), usable / 2), block);
+  EXPECT_EQ(resize_in_place(find_block(block), usable / 2 - 1), nullptr);
+  EXPECT_EQ(resize_in_place(find_block(block), usable + 1), nullptr);
 }
 
 TEST(Heap, ALargeBlockShrinksAndGrowsInPlace) {
   unsigned char* block = static_cast<unsigned char*>(allocate(10 * kUnitSize));
   fill(block, 10 * kUnitSize, 1);
-  ASSERT_EQ(resize_in_place(block, 4 * kUnitSize), block);
+  ASSERT_EQ(resize_in_place(find_block(block), 4 * kUnitSize), block);
   EXPECT_EQ(usable_size(block, "test"), 4 * kUnitSize);
   EXPECT_FALSE(owns(block + 4 * kUnitSize));
-  ASSERT_EQ(resize_in_place(block, 7 * kUnitSize - 5), block);
+  ASSERT_EQ(resize_in_place(find_block(block), 7 * kUnitSize - 5), block);
   EXPECT_EQ(usable_size(block, "test"), 7 * kUnitSize);
   EXPECT_TRUE(is_filled(block, 4 * kUnitSize, 1));
-  EXPECT_EQ(resize_in_place(block, kMaxSmall), nullptr);
-  EXPECT_EQ(resize_in_place(block, kMaxRequest + 1), nullptr);
+  EXPECT_EQ(resize_in_place(find_block(block), kMaxSmall), nullptr);
+  EXPECT_EQ(resize_in_place(find_block(block), kMaxRequest + 1), nullptr);
   void* wall = allocate(3 * kUnitSize);
   ASSERT_EQ(wall, block + 7 * kUnitSize);
-  EXPECT_EQ(resize_in_place(block, 8 * kUnitSize), nullptr);
+  EXPECT_EQ(resize_in_place(find_block(block), 8 * kUnitSize), nullptr);
 }
 
 TEST(Heap, PagesOfALargeBlockMove) {
   unsigned char* block = static_cast<unsigned char*>(allocate(4 * kMiB));
   void* wall = allocate(kMaxSmall + 1);
   fill(block, 4 * kMiB, 1);
-  unsigned char* moved = static_cast<unsigned char*>(resize_by_moving(block, 12 * kMiB));
+  unsigned char* moved =
+      static_cast<unsigned char*>(resize_by_moving(find_block(block), 12 * kMiB));
   ASSERT_NE(moved, nullptr);
   EXPECT_NE(moved, block);
   EXPECT_TRUE(is_filled(moved, 4 * kMiB, 1));
@@ -268,7 +271,7 @@ TEST(Heap, WhereTheOsCannotMovePagesNothingIsLost) {
   fill(block, 4 * kMiB, 1);
   size_t before = figures().arena.in_use;
   fake::fail_all(fake::Call::move, true);
-  EXPECT_EQ(resize_by_moving(block, 12 * kMiB), nullptr);
+  EXPECT_EQ(resize_by_moving(find_block(block), 12 * kMiB), nullptr);
   EXPECT_TRUE(is_filled(block, 4 * kMiB, 1));
   EXPECT_EQ(figures().arena.in_use, before);
 }
@@ -276,7 +279,7 @@ TEST(Heap, WhereTheOsCannotMovePagesNothingIsLost) {
 // Moving leaves cold memory behind: what is smaller is cheaper to copy.
 TEST(Heap, PagesOfASmallerBlockStay) {
   void* block = allocate(2 * kMiB);
-  EXPECT_EQ(resize_by_moving(block, 12 * kMiB), nullptr);
+  EXPECT_EQ(resize_by_moving(find_block(block), 12 * kMiB), nullptr);
   EXPECT_EQ(fake::calls(fake::Call::move), 0u);
 }
 
@@ -286,7 +289,7 @@ TEST(Heap, AlteredPagesArePlainAgainBeforeTheyAreUsedAgain) {
   unsigned char* block = static_cast<unsigned char*>(allocate(10 * kUnitSize));
   fill(block, 10 * kUnitSize, 1);
   large::note_altered(block + 9 * kUnitSize, 10);
-  ASSERT_EQ(resize_in_place(block, 6 * kUnitSize), block);
+  ASSERT_EQ(resize_in_place(find_block(block), 6 * kUnitSize), block);
   deallocate(block);
   unsigned char* next = static_cast<unsigned char*>(allocate(10 * kUnitSize));
   EXPECT_EQ(next, block);
@@ -304,7 +307,7 @@ TEST(Heap, AlteredPagesArePlainAgainBeforeTheyAreUsedAgain) {
 TEST(Heap, AlteredPagesDoNotMove) {
   void* block = allocate(4 * kMiB);
   large::note_altered(block, 4 * kMiB);
-  EXPECT_EQ(resize_by_moving(block, 12 * kMiB), nullptr);
+  EXPECT_EQ(resize_by_moving(find_block(block), 12 * kMiB), nullptr);
   EXPECT_EQ(fake::calls(fake::Call::move), 0u);
 }
 
@@ -438,7 +441,7 @@ TEST_F(ExactSizes, FollowABlockThatIsResizedInPlace) {
     for (size_t percent : {0, 1, 30, 60, 99, 100}) {
       void* block = allocate(from);
       size_t to = from * percent / 100;
-      ASSERT_EQ(resize_in_place(block, to, Fit::loose), block) << from << " to " << to;
+      ASSERT_EQ(resize_in_place(find_block(block), to, Fit::loose), block) << from << " to " << to;
       EXPECT_EQ(requested_size(block, "test"), to);
       deallocate(block);
     }
@@ -448,10 +451,10 @@ TEST_F(ExactSizes, FollowABlockThatIsResizedInPlace) {
 TEST_F(ExactSizes, OfFirstClassHeapsToo) {
   Heap* heap = shared::create();
   for (size_t size : {0, 1, 16, 40, 4000, 40000}) {
-    EXPECT_EQ(requested_size(shared::allocate(heap, 16, size, false), "test"), size);
-    EXPECT_EQ(requested_size(shared::allocate(heap, 16, size, true), "test"), size);
+    EXPECT_EQ(requested_size(allocate_in(heap, 16, size, false), "test"), size);
+    EXPECT_EQ(requested_size(allocate_in(heap, 16, size, true), "test"), size);
   }
-  shared::destroy(heap);
+  destroy_heap(heap);
 }
 
 TEST(Heap, BlockStartIsFoundFromWithin) {

@@ -150,13 +150,13 @@ TEST(Idle, WhatWaitsForManySleepingThreadsGoesBack) {
 // All of it but what a block in use pins: bins of such a heap can be emptied by others.
 TEST(Idle, WhatIsFreeInAFirstClassHeapGoesBack) {
   Heap* heap = shared::create();
-  void* kept = shared::allocate(heap, kBlockAlign, 16, false);
+  void* kept = allocate_in(heap, kBlockAlign, 16, false);
   for (int round = 0; round < 2; ++round) {
     for (size_t size = 16; size <= kMaxSmall / 2; size += 1 + size / 9) {
       for (int use = 0; use < 20; ++use) {
         std::vector<void*> blocks;
         for (int count = 0; count < 8; ++count)
-          blocks.push_back(shared::allocate(heap, kBlockAlign, size, false));
+          blocks.push_back(allocate_in(heap, kBlockAlign, size, false));
         free_all(blocks);
       }
     }
@@ -167,7 +167,7 @@ TEST(Idle, WhatIsFreeInAFirstClassHeapGoesBack) {
     EXPECT_FALSE(fake::helper_is_there());
   }
   deallocate(kept);
-  shared::destroy(heap);
+  destroy_heap(heap);
 }
 
 // What a sleeping thread's warm slabs have not carved yet is of no use to it.

@@ -76,7 +76,7 @@ TEST_F(Mend, TheRegistrysLock) {
   second->previous = first;  // as the latest is linked first of all
   Heap* third = shared::create();
   ASSERT_NE(third, nullptr);
-  for (Heap* heap : {second, third, first}) shared::destroy(heap);
+  for (Heap* heap : {second, third, first}) destroy_heap(heap);
   EXPECT_EQ(registry::shared_heaps(), nullptr);
   expect_to_go_on();
 }
@@ -86,16 +86,16 @@ TEST_F(Mend, TheLockOfASharedHeap) {
   std::vector<void*> blocks;
   for (size_t size : {16, 1000, 100000}) {
     for (int count = 0; count < 50; ++count)
-      blocks.push_back(shared::allocate(heap, kBlockAlign, size, false));
+      blocks.push_back(allocate_in(heap, kBlockAlign, size, false));
   }
   heap->lock.acquire(kTerminated);
   std::set<void*> live(blocks.begin(), blocks.end());
   for (int count = 0; count < 500; ++count) {
-    ASSERT_TRUE(live.insert(shared::allocate(heap, kBlockAlign, 1000, true)).second);
+    ASSERT_TRUE(live.insert(allocate_in(heap, kBlockAlign, 1000, true)).second);
   }
   for (void* block : blocks) deallocate(block);
   shared::trim(heap);
-  shared::destroy(heap);
+  destroy_heap(heap);
   expect_to_go_on();
 }
 

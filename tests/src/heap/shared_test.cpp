@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-void* take(Heap* heap, size_t size) { return shared::allocate(heap, kBlockAlign, size, false); }
+void* take(Heap* heap, size_t size) { return allocate_in(heap, kBlockAlign, size, false); }
 
 TEST(Shared, ServesAllSizesAndKnowsItsBlocks) {
   Heap* heap = shared::create();
@@ -27,11 +27,11 @@ TEST(Shared, ServesAllSizesAndKnowsItsBlocks) {
     void* block = take(heap, size);
     ASSERT_NE(block, nullptr);
     EXPECT_GE(usable_size(block, "test"), size);
-    EXPECT_EQ(shared::heap_of(block), heap);
+    EXPECT_EQ(shared::heap_of(find_block(block).span), heap);
     fill(block, size, 1);
   }
-  EXPECT_EQ(shared::heap_of(other), nullptr);
-  shared::destroy(heap);
+  EXPECT_EQ(shared::heap_of(find_block(other).span), nullptr);
+  destroy_heap(heap);
 }
 
 TEST(Shared, DestroyingGivesAllBack) {
@@ -41,7 +41,7 @@ TEST(Shared, DestroyingGivesAllBack) {
       for (int count = 0; count < 20; ++count) take(heap, size);
     }
     EXPECT_GT(figures().in_use, 20 * kMiB / 2);
-    shared::destroy(heap);
+    destroy_heap(heap);
     EXPECT_EQ(figures().in_use, 0u);
     EXPECT_EQ(figures().arena.in_use, 0u);
   }
@@ -54,8 +54,8 @@ TEST(Shared, HeapsAreUsedAgain) {
     Heap* a = shared::create();
     Heap* b = shared::create();
     take(a, 16), take(b, 16);
-    shared::destroy(round % 2 ? a : b);
-    shared::destroy(round % 2 ? b : a);
+    destroy_heap(round % 2 ? a : b);
+    destroy_heap(round % 2 ? b : a);
     if (round == 0) metadata = registry::metadata_bytes();
   }
   EXPECT_EQ(registry::metadata_bytes(), metadata);
@@ -79,7 +79,7 @@ TEST(Shared, BlocksAreFreedOneByOneFromAnyThread) {
     // Bins and a few empty slabs are kept.
     EXPECT_LE(figures().arena.in_use, 16 * kUnitSize);
   }
-  shared::destroy(heap);
+  destroy_heap(heap);
   EXPECT_EQ(figures().in_use, 0u);
 }
 
@@ -88,20 +88,20 @@ TEST(Shared, ZeroedAndAligned) {
   for (int round = 0; round < 2; ++round) {
     std::vector<void*> blocks;
     for (size_t size : {size_t{24}, size_t{1000}, size_t{30000}, kMiB, 5 * kMiB}) {
-      void* block = shared::allocate(heap, kBlockAlign, size, true);
+      void* block = allocate_in(heap, kBlockAlign, size, true);
       ASSERT_TRUE(is_zero(block, size));
       std::memset(block, 0xee, size);
       blocks.push_back(block);
     }
     for (size_t alignment = 16; alignment <= kMiB; alignment *= 2) {
-      void* block = shared::allocate(heap, alignment, 100, false);
+      void* block = allocate_in(heap, alignment, 100, false);
       ASSERT_EQ(address_of(block) % alignment, 0u);
       std::memset(block, 0xee, 100);
       blocks.push_back(block);
     }
     for (void* block : blocks) deallocate(block);
   }
-  shared::destroy(heap);
+  destroy_heap(heap);
 }
 
 TEST(Shared, TwoHeapsKeepApart) {
@@ -113,11 +113,11 @@ TEST(Shared, TwoHeapsKeepApart) {
     kept.push_back(take(b, 64));
     fill(kept.back(), 64, count);
   }
-  shared::destroy(a);
+  destroy_heap(a);
   for (int count = 0; count < 2000; ++count) std::memset(allocate(64), 0xff, 64);
   for (unsigned count = 0; count < kept.size(); ++count)
     ASSERT_TRUE(is_filled(kept[count], 64, count));
-  shared::destroy(b);
+  destroy_heap(b);
 }
 
 TEST(Shared, OutOfMemoryIsNullAndPasses) {
@@ -131,7 +131,7 @@ TEST(Shared, OutOfMemoryIsNullAndPasses) {
   for (void* block : blocks) deallocate(block);
   EXPECT_NE(take(heap, 3000), nullptr);
   EXPECT_NE(take(heap, 100), nullptr);
-  shared::destroy(heap);
+  destroy_heap(heap);
 }
 
 TEST(Shared, MemoryFreeInThreadsHeapsIsCollectedWhenShort) {
@@ -150,7 +150,7 @@ TEST(Shared, MemoryFreeInThreadsHeapsIsCollectedWhenShort) {
   size_t served = 0;
   while (take(heap, 512) != nullptr) ++served;
   EXPECT_GT(served, blocks.size() * 9 / 10);
-  shared::destroy(heap);
+  destroy_heap(heap);
 }
 
 // Takes blocks of all sizes and frees them again.
@@ -169,7 +169,7 @@ TEST(Shared, WhatIsFreeIsTrimmed) {
   idle::trim();
   EXPECT_LE(figures().arena.in_use, 2 * kUnitSize);
   fill(kept, 16, 1);
-  shared::destroy(heap);
+  destroy_heap(heap);
 }
 
 TEST(Shared, WhatIsFreeGoesBackWhileAllSleep) {
@@ -179,7 +179,7 @@ TEST(Shared, WhatIsFreeGoesBackWhileAllSleep) {
   for (int step = 0; step < 100 && fake::step_helper(); ++step) continue;
   EXPECT_LE(figures().arena.in_use, kUnitSize);
   EXPECT_EQ(figures().in_use, 0u);
-  shared::destroy(heap);
+  destroy_heap(heap);
 }
 
 TEST(Shared, WhatIsFreeIsCollectedWhenShort) {
@@ -193,7 +193,7 @@ TEST(Shared, WhatIsFreeIsCollectedWhenShort) {
   EXPECT_GE(got, most / 2);
   fake::limit_committed(SIZE_MAX);
   fake::limit_reserved(SIZE_MAX);
-  shared::destroy(heap);
+  destroy_heap(heap);
 }
 
 TEST(Shared, AHandleIsOfOneHeapAndOneLife) {
@@ -201,12 +201,12 @@ TEST(Shared, AHandleIsOfOneHeapAndOneLife) {
   uintptr_t handle = shared::handle_of(heap);
   EXPECT_EQ(shared::find(handle), heap);
   EXPECT_EQ(shared::find(address_of(heap)), nullptr);
-  shared::destroy(heap);
+  destroy_heap(heap);
   EXPECT_EQ(shared::find(handle), nullptr);
   Heap* next = shared::create();
   EXPECT_EQ(next, heap);
   EXPECT_EQ(shared::find(handle), nullptr);
-  shared::destroy(next);
+  destroy_heap(next);
 }
 
 TEST(Shared, HeapsDestroyedLeaveNothing) {
@@ -217,7 +217,7 @@ TEST(Shared, HeapsDestroyedLeaveNothing) {
     take(heaps.back(), 100);
   }
   EXPECT_GT(registry::metadata_bytes(), before);
-  for (Heap* heap : heaps) shared::destroy(heap);
+  for (Heap* heap : heaps) destroy_heap(heap);
   EXPECT_EQ(registry::metadata_bytes(), before);
   for (Heap* heap : heaps) EXPECT_TRUE(is_zero(heap, platform::kPageSize));
   EXPECT_EQ(figures().arena.in_use, 0u);
@@ -241,7 +241,7 @@ TEST(Shared, ManyThreadsAtTheSameTime) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  shared::destroy(heap);
+  destroy_heap(heap);
   idle::trim();
   EXPECT_EQ(figures().in_use, 0u);
 }
@@ -274,8 +274,8 @@ TEST(Shared, AWalkGivesTheLiveBlocksInTheOrderOfTheirAddresses) {
   for (void* block = nullptr; (block = shared::next_block(heap, block)) != nullptr;)
     deallocate(block);
   EXPECT_TRUE(walk(heap).empty());
-  shared::destroy(heap);
-  shared::destroy(other);
+  destroy_heap(heap);
+  destroy_heap(other);
 }
 
 TEST(Shared, TrimmedOfEverythingItHoldsNothing) {
@@ -289,7 +289,7 @@ TEST(Shared, TrimmedOfEverythingItHoldsNothing) {
   shared::trim(heap);
   EXPECT_EQ(figures().arena.in_use, 0u);
   fill(take(heap, 1000), 1000, 1);
-  shared::destroy(heap);
+  destroy_heap(heap);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "heap/idle.h"
 #include "heap/registry.h"
+#include "heap/remote.h"
 #include "support/child.h"
 #include "support/heaps.h"
 

@@ -1,0 +1,49 @@
+#include "heap/abandoned.h"
+
+namespace rh::abandoned {
+
+constinit Heap g_given_up;
+
+namespace {
+
+void restore_free_list(Span* slab) {
+  uintptr_t note = slab->stamp;
+  slab->free =
+      note == 0 ? slab::list_end() : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
+  slab::recount(slab);
+}
+
+// In a fork's child the thread is not there: its lists go back to where they were noted.
+void restore_free_lists(Heap* heap) {
+  if (heap->fork_state != ForkState::to_restore) return;
+  heap->fork_state = ForkState::whole;
+  g_realm.each_span([heap](Span* span) {
+    if (span->kind.load() == SpanKind::slab && owner_of(span) == heap) restore_free_list(span);
+  });
+}
+
+// The thread may have been terminated between any two steps.
+void recount_outgoing(Heap* heap) {
+  if constexpr (!platform::kThreadsAreTerminated) return;
+  for (Outgoing& out : heap->outgoing) {
+    if (out.first == nullptr) {
+      out = {};
+      continue;
+    }
+    out.slab = slab::head(g_realm.span_of(out.first));
+    out.count = 1;
+    for (out.last = out.first; out.last->next != slab::batch_end(); out.last = out.last->next)
+      ++out.count;
+  }
+}
+
+}  // namespace
+
+void take_over(Heap* heap) {
+  heap->token.store(platform::thread_token());
+  heap->stripped.store(false, std::memory_order_relaxed);
+  restore_free_lists(heap);
+  recount_outgoing(heap);
+}
+
+}  // namespace rh::abandoned

@@ -1,0 +1,92 @@
+#include "heap/refill.h"
+
+#include "heap/books.h"
+#include "heap/registry.h"
+#include "heap/remote.h"
+#include "heap/retained.h"
+#include "heap/slab_lists.h"
+
+namespace rh {
+
+// The slab to go on with when there is none available.
+RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
+  heap->slabs_taken.add(1);
+  if (!heap->shared) {
+    registry::adopt_slabs(heap);
+    if (Span* slab = heap->available[size_class].pop_front()) return slab;
+  }
+  Units units{size_class::kProperties[size_class].units};
+  Span* span = units == Units{1} ? take_from_stash(heap) : g_arena.allocate(units);
+  if (span != nullptr) slab::start(span, size_class, heap);
+  return span;
+}
+
+static void set_aside(Heap* heap, Span* slab) {
+  slab->state = SlabState::full;
+  if (heap->shared) heap->full.push_back(slab);
+  unsigned worth = slab::properties(slab).worth;
+  slab::arm(slab, worth);
+}
+
+RH_NOINLINE static slab::Taken take_little(Heap* heap, Span* slab) {
+  SizeClass size_class = slab->size_class.load();
+  unsigned uses = heap->uses[size_class];
+  // In the program's hands when it has got the first of what is taken now; the bin is empty.
+  unsigned in_use = slab::outstanding(slab) + 1;
+  slab::Taken taken{};
+  // Where the blocks made at a time are but one, a second would lie in the bin while the thread sleeps.
+  bool fresh = uses < kFewBlocks || (uses == kFewBlocks && slab::properties(slab).carve > 1);
+  if (fresh) taken = slab::carve(slab, uses < kFewBlocks ? 1u << uses : slab::kAll);
+  if (taken.blocks == nullptr) taken = slab::take(slab);
+  if (taken.blocks == nullptr) return taken;
+  note_use(heap, size_class);
+  slab::arm(slab, has_few_blocks(heap, size_class) ? 1 : in_use);
+  return taken;
+}
+
+// Puts the next slab in the place of the current one, which has no more blocks. False, and there is none, when memory is
+// short.
+static bool change_current(Heap* heap, SizeClass size_class) {
+  Span* used_up = heap->current[size_class];
+  if (used_up != nullptr) set_aside(heap, used_up);
+  Span* slab = heap->available[size_class].pop_front();
+  if (slab == nullptr) slab = fresh_slab(heap, size_class);
+  if (slab == nullptr) {
+    take_current(heap, size_class);
+    return false;
+  }
+  slab->state = SlabState::current;
+  slab::rejoin(slab);
+  heap->current[size_class] = slab;
+  if (used_up == nullptr) retained::add(bytes_of(slab));
+  return true;
+}
+
+RH_INLINE static slab::Taken take_from_current(Heap* heap, SizeClass size_class) {
+  Span* slab = heap->current[size_class];
+  if (RH_UNLIKELY(slab == nullptr)) return {nullptr, false};
+  if (RH_UNLIKELY(is_seldom_used(heap, size_class))) return take_little(heap, slab);
+  return slab::take(slab);
+}
+
+RH_NOINLINE static slab::Taken take_from_next(Heap* heap, SizeClass size_class) {
+  slab::Taken taken{};
+  while (taken.blocks == nullptr && change_current(heap, size_class))
+    taken = take_from_current(heap, size_class);
+  return taken;
+}
+
+Block* refill(Heap* heap, SizeClass size_class) {
+  heap->refills.add(1);
+  if (heap->inbox.load(std::memory_order_relaxed) != nullptr)
+    drain(heap, {heap->token.load(), true});
+  slab::Taken taken = take_from_current(heap, size_class);
+  if (RH_UNLIKELY(taken.blocks == nullptr)) taken = take_from_next(heap, size_class);
+  if (RH_UNLIKELY(taken.blocks == nullptr)) return nullptr;
+  heap->bin_zero[size_class] = taken.zero;
+  heap->bins[size_class] = taken.blocks->next;
+  if constexpr (kDebugChecks) books::check_class(heap, size_class);
+  return taken.blocks;
+}
+
+}  // namespace rh

@@ -1,0 +1,20 @@
+// Blocks freed by a thread that does not own their slab. They are collected per slab and travel together: one push, one
+// atomic operation, however many they are. (The batching follows the BatchIt idea: J. Li et al., "BatchIt: Optimizing
+// Message-Passing Allocators for Producer-Consumer Workloads", ISMM 2024.)
+#pragma once
+
+#include "heap/types.h"
+
+namespace rh {
+
+// By the thread that owns `heap`, or has none. True when memory of the owner's may have become free, or heaps hold much
+// back.
+bool free_remote(Heap* heap, Span* slab, Block* block);
+
+// By the owner: sends what it holds back for others.
+void post_all(Heap* heap);
+
+// Collects what others have freed. The caller holds heap.lock.
+void drain(Heap* heap, Caller caller);
+
+}  // namespace rh

@@ -1,0 +1,152 @@
+#include "heap/slab_lists.h"
+
+#include "heap/books.h"
+#include "heap/retained.h"
+
+namespace rh {
+
+// The stash changes with each slab. So it counts as what it can be at most, from its first span until all of it goes back.
+static void note_stash(Heap* heap) {
+  if (RH_LIKELY(heap->stash_is_held)) return;
+  heap->stash_is_held = true;
+  retained::add(Heap::kStashMost * kUnitSize);
+}
+
+Span* take_from_stash(Heap* heap) {
+  if (heap->stashed == 0) {
+    heap->stashed = g_arena.allocate_single(&heap->stash, Heap::kStashMost / 2);
+    note_stash(heap);
+  }
+  Span* span = heap->stash.pop_front();
+  if (span != nullptr) --heap->stashed;
+  return span;
+}
+
+void give_back_stash(Heap* heap, ThreadToken token) {
+  while (Span* span = heap->stash.pop_front()) g_arena.free(span, token);
+  heap->stashed = 0;
+  if (heap->stash_is_held) retained::subtract(Heap::kStashMost * kUnitSize);
+  heap->stash_is_held = false;
+}
+
+Span* take_current(Heap* heap, SizeClass size_class) {
+  Span* slab = heap->current[size_class];
+  heap->current[size_class] = nullptr;
+  if (slab != nullptr) retained::subtract(bytes_of(slab));
+  return slab;
+}
+
+static void empty_bin(Heap* heap, SizeClass size_class) {
+  Block* first = heap->bins[size_class];
+  if (first == nullptr) return;
+  heap->bins[size_class] = nullptr;
+  if (heap->current[size_class] == nullptr) return;  // given up
+  slab::give_back_bin(heap->current[size_class], first);
+}
+
+void empty_bins(Heap* heap) {
+  for (size_t index = 0; index < size_class::kCount; ++index)
+    empty_bin(heap, static_cast<SizeClass>(index));
+}
+
+// All of the slab is free.
+static void finish(Heap* heap, Span* slab) {
+  RH_CHECK(slab::is_balanced(slab));
+  // Of a thread that was not forked along the lists may be of different moments.
+  if (heap->fork_state != ForkState::to_restore) slab::check_lists(slab);
+  slab::finish(slab);
+}
+
+static void give_back(Heap* heap, Span* slab, ThreadToken token) {
+  finish(heap, slab);
+  g_arena.free(slab, token);
+}
+
+static void stash(Heap* heap, Span* slab) {
+  finish(heap, slab);
+  slab->zero = false;
+  heap->stash.push_front(slab);
+  ++heap->stashed;
+  note_stash(heap);
+}
+
+static void unlist(Heap* heap, Span* slab) {
+  if (slab->state == SlabState::available) heap->available[slab->size_class.load()].remove(slab);
+  if (slab->state == SlabState::full && heap->shared) heap->full.remove(slab);
+}
+
+static void look_again(Heap* heap, Span* slab, unsigned in_use) {
+  SizeClass size_class = slab->size_class.load();
+  if (has_few_blocks(heap, size_class)) {
+    slab::check_lists(slab);
+    slab::arm(slab, 1);
+  } else {
+    slab::arm(slab, in_use);
+    note_use(heap, size_class);
+  }
+}
+
+// Whether nothing of a current slab is in use: then the class gives it up, if it is seldom used, and the bin. The program
+// may have taken blocks from there since the slab was armed.
+RH_NOINLINE static bool give_up_current(Heap* heap, Span* slab, Caller caller) {
+  SizeClass size_class = slab->size_class.load();
+  if (!is_seldom_used(heap, size_class)) return false;
+  unsigned in_bin = caller.is_owner ? slab::count_taken(slab, heap->bins[size_class]) : 0;
+  unsigned in_use = slab::outstanding(slab) - in_bin;
+  if (in_use != 0) {
+    if (!caller.is_owner || slab->countdown.load() != 0) return false;
+    look_again(heap, slab, in_use);
+    return false;
+  }
+  empty_bin(heap, size_class);
+  take_current(heap, size_class);
+  return true;
+}
+
+void review(Heap* heap, Span* slab, Caller caller) {
+  if (slab->state == SlabState::current && !give_up_current(heap, slab, caller)) return;
+  unsigned outstanding = slab::outstanding(slab);
+  if (outstanding == 0) {
+    unlist(heap, slab);
+    bool has_room = slab->units == 1 && heap->stashed < Heap::kStashMost;
+    return has_room ? stash(heap, slab) : give_back(heap, slab, caller.token);
+  }
+  RH_CHECK(slab::is_balanced(slab));
+  const size_class::Properties& own = slab::properties(slab);
+  if (slab->state == SlabState::full) {
+    unsigned free_blocks = own.capacity - outstanding;
+    if (free_blocks < own.worth) {
+      if (caller.is_owner) slab::arm(slab, own.worth - free_blocks);
+      return;
+    }
+    if (heap->shared) heap->full.remove(slab);
+    slab->state = SlabState::available;
+    heap->available[slab->size_class.load()].push_back(slab);
+  }
+  if (caller.is_owner) {
+    slab::arm(slab, outstanding);
+  } else {
+    slab::leave(slab);
+  }
+}
+
+void release_empty(Heap* heap, ThreadToken token) {
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    Span* current = heap->current[index];
+    if (current != nullptr && slab::outstanding(current) == 0) {
+      take_current(heap, static_cast<SizeClass>(index));
+      heap->uses[index] = 0;
+      give_back(heap, current, token);
+    }
+    for (Span *slab = heap->available[index].first(), *next; slab != nullptr; slab = next) {
+      next = slab->next;
+      if (slab::outstanding(slab) != 0) continue;
+      heap->available[index].remove(slab);
+      give_back(heap, slab, token);
+    }
+  }
+  give_back_stash(heap, token);
+  if constexpr (kDebugChecks) books::check(heap);
+}
+
+}  // namespace rh

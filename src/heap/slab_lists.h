@@ -1,0 +1,51 @@
+// A heap's slabs: each class has a current one, those with free blocks are available, and a few empty ones of one unit lie
+// in the stash. Here they change places when blocks of theirs become free; refill.cpp takes from them.
+//
+// The caller holds heap.lock.
+#pragma once
+
+#include "heap/types.h"
+
+namespace rh {
+
+// Most threads use most classes not at all, or a few times. So a class begins with one block, then takes two, then four,
+// and at last a page of them.
+constexpr unsigned kFewBlocks = 4;
+
+// Until it was refilled so often its slab goes back when all of it is free again, to serve the next class.
+constexpr unsigned kSeldom = 12;
+
+inline void note_use(Heap* heap, SizeClass size_class) {
+  if (heap->uses[size_class] < kSeldom) ++heap->uses[size_class];
+}
+
+inline bool is_seldom_used(const Heap* heap, SizeClass size_class) {
+  return heap->uses[size_class] < kSeldom;
+}
+
+// While the blocks made at a time are few, each that is freed is looked at.
+inline bool has_few_blocks(const Heap* heap, SizeClass size_class) {
+  return heap->uses[size_class] <= kFewBlocks;
+}
+
+inline size_t bytes_of(const Span* slab) { return Units{slab->units}.bytes(); }
+
+// The class has no current slab any more; gives the one it had, or null.
+Span* take_current(Heap* heap, SizeClass size_class);
+
+// By the owner: returns what is in its bins to the slabs.
+void empty_bins(Heap* heap);
+
+// A slab may have become worth using or empty.
+void review(Heap* heap, Span* slab, Caller caller);
+
+// Gives back to the arena every slab of the heap that is empty; `token` is the caller's own.
+void release_empty(Heap* heap, ThreadToken token);
+
+// A span of one unit, from the stash or the arena; null when there is no memory.
+Span* take_from_stash(Heap* heap);
+
+// Returns the stash to the arena.
+void give_back_stash(Heap* heap, ThreadToken token);
+
+}  // namespace rh

@@ -1,0 +1,115 @@
+// A heap: what one thread allocates from without a lock, and what it shares with others under one.
+//
+// The files of this folder stand in an order, and each includes only those before it:
+//
+//   types       a heap's fields
+//   books       whether what they say balances, for debug builds
+//   retained    counts what heaps hold back
+//   large       blocks with a span of their own
+//   block       which block a pointer means
+//   slab_lists  which slab a heap uses next, and which it gives back
+//   abandoned   heaps whose threads are gone
+//   remote      blocks freed by a thread that does not own their slab
+//   registry    all heaps there are
+//   refill      where a bin's next blocks come from
+//   shared      what is different about first-class heaps
+//   idle        memory that goes back to the OS
+//   fork, mend  what is left of heaps in a fork's child, and after a thread was terminated
+//   stats       what heaps hold
+//   heap        what the layer above calls
+//
+// So that memory was freed, or that there is none, travels up as a value returned, and heap.cpp alone acts on it.
+#pragma once
+
+#include "platform/thread_slot.h"
+#include "slabs/slab.h"
+
+namespace rh {
+
+// Blocks of one slab on their way to its owner.
+struct Outgoing {
+  Span* slab = nullptr;
+  Block* first = nullptr;
+  Block* last = nullptr;
+  uint32_t count = 0;
+};
+
+// What a fork made of a heap, in the child; before it, what it found (heap/fork.cpp).
+enum class ForkState : uint8_t {
+  whole,
+  missed,      // its lock could not be had: it may be half-changed
+  to_restore,  // its thread is not there: abandoned::take_over before it is used
+};
+
+struct Heap {
+  static constexpr size_t kOutgoing = 16;  // a power of two
+  static constexpr size_t kStashMost = 8;
+
+  // ---- the owning thread's alone ----
+  Block* bins[size_class::kCount] = {};  // blocks taken from the current slabs
+  bool bin_zero[size_class::kCount] = {};
+  Outgoing outgoing[kOutgoing] = {};
+
+  // ---- under the lock ----
+  Lock lock{LockRank::heap};
+  Word<ThreadToken> token;  // of the owning thread; read by a thread looking for its own heap
+  bool shared = false;      // a first-class heap: the lock covers the owner's fields above too
+  uint16_t life = 0;        // of a shared heap: its handle tells it from others that lay there
+  ForkState fork_state = ForkState::whole;
+  Span* current[size_class::kCount] = {};
+  uint8_t uses[size_class::kCount] = {};  // how often a class was refilled, while that is seldom
+  SpanList available[size_class::kCount] = {};
+  SpanList stash;  // empty slabs of one unit, for any class
+  size_t stashed = 0;
+  bool stash_is_held = false;
+  SpanList full;     // of a shared heap: its full slabs
+  SpanList large;    // of a shared heap: its large blocks
+  size_t freed = 0;  // of a shared heap: the bytes still to be counted (heap/retained.h)
+
+  // ---- anyone ----
+  alignas(64) std::atomic<Block*> inbox{nullptr};  // messages: heap/remote.cpp
+  std::atomic<size_t> waiting{0};                  // the bytes in there, about
+  std::atomic<bool> stripped{false};  // left behind, its slabs adopted; more come by the inbox
+  platform::Ownership ownership;
+  Heap* next = nullptr;      // in the registry; set before it is published
+  Heap* previous = nullptr;  // of a shared heap
+
+  // By the fork under way.
+  bool is_forking = false;  // owned by its thread
+  bool is_at_rest = false;  // owned by none
+  Block* inbox_at_fork = nullptr;
+  Heap* next_at_fork = nullptr;
+
+  // Written by the owner, or under the lock.
+  Counter refills, slabs_taken, marks, remote_frees, remote_batches;
+  Counter seen_activity;  // the idle helper's note
+};
+
+// The calling thread's heap, for the fast paths: before it has one, null or a heap with empty bins that owns nothing. The
+// slow paths ask own_heap_if_any().
+RH_INLINE Heap* thread_heap() { return static_cast<Heap*>(platform::thread_word()); }
+
+// The same for the slow paths: null when there is none yet.
+inline Heap* own_heap_if_any() { return static_cast<Heap*>(platform::thread_word_slow()); }
+
+// Who works on a heap, holding its lock.
+struct Caller {
+  ThreadToken token;
+  bool is_owner;  // may touch the owner's own fields
+};
+
+// A block from the bin, or null: then it is to be refilled.
+RH_INLINE Block* pop(Heap* heap, SizeClass size_class) {
+  Block* block = heap->bins[size_class];
+  if (RH_LIKELY(block != nullptr)) heap->bins[size_class] = block->next;
+  return block;
+}
+
+// Makes a block that was just taken from the bin read as zero.
+inline void clear(Block* block, const Heap* heap, SizeClass size_class, size_t size) {
+  // Only the link was written in memory fresh from the OS.
+  size_t written = heap->bin_zero[size_class] ? sizeof(Block) : size;
+  __builtin_memset(static_cast<void*>(block), 0, written);
+}
+
+}  // namespace rh
