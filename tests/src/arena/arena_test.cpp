@@ -19,7 +19,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 uintptr_t address(const Span* span) { return g_realm.address(span); }
 size_t bytes(const Span* span) { return Units{span->units}.bytes(); }
 
-// Where address space is short it goes back as well: whole pieces of it, wherever they lie.
+// Where address space is short it is released too: whole pieces of it, wherever they lie.
 TEST(Arena, ReturnsAddressSpace) {
   if (k64Bit) GTEST_SKIP() << "there is enough of it";
   size_t before = fake::reserved_bytes();
@@ -47,7 +47,7 @@ struct Free {
   size_t dirty = 0, clean = 0, bare = 0;  // units
 };
 
-// What is free, by the table. Where a free span's descriptors do not agree, a failure.
+// The free memory according to the descriptor table. Fails where the descriptors of a free span disagree.
 Free walk_free() {
   Free found;
   SpanKind before = SpanKind::none;
@@ -106,7 +106,7 @@ TEST(Arena, GivesSpansThatOverlapNothing) {
     ASSERT_NE(span, nullptr);
     EXPECT_EQ(span->kind.load(), SpanKind::none);
     EXPECT_EQ(span->owner.load(), nullptr);
-    EXPECT_TRUE(span->zero);  // nothing was used before
+    EXPECT_TRUE(span->zero);  // never used before
     EXPECT_TRUE(pages::are_zero(address(span), bytes(span)));
     pages::mark(address(span), bytes(span), ++seed);
   }
@@ -143,7 +143,7 @@ TEST(Arena, TheBestFitIsTaken) {
   for (size_t index = 0; index < 9; ++index)
     spans[index] = arena.allocate({index % 2 ? 1 : 10 - index});
   for (size_t index = 0; index < 9; index += 2) arena.free(spans[index]);
-  // Free are 10, 8, 6, 4 and 2 units, one of them beside what was never used.
+  // Free spans of 10, 8, 6, 4 and 2 units, one of them next to memory never used.
   EXPECT_EQ(arena.allocate({6}), spans[4]);
   EXPECT_EQ(arena.allocate({5}, {1}), spans[2]);
   expect_conserved(arena);
@@ -259,7 +259,7 @@ TEST(Arena, LengthensInPlace) {
   Arena arena;
   Span* span = arena.allocate({4});
   pages::mark(address(span), bytes(span), 1);
-  ASSERT_TRUE(arena.lengthen(span, {6}));  // into what was never used
+  ASSERT_TRUE(arena.lengthen(span, {6}));  // into memory never used
   EXPECT_EQ(span->units, 6u);
   EXPECT_TRUE(span->zero);
   EXPECT_TRUE(pages::are_zero(address(span) + 4 * kUnitSize, 2 * kUnitSize));
@@ -284,7 +284,7 @@ TEST(Arena, LengthensBeyondWhatIsCommitted) {
   if (!k64Bit) GTEST_SKIP() << "pieces need not follow each other";
   Arena arena;
   Span* span = arena.allocate({1});
-  // All that is committed, then more than that.
+  // First all committed memory, then more than that.
   size_t units = g_realm.committed() / kUnitSize;
   ASSERT_TRUE(arena.lengthen(span, {units}));
   ASSERT_FALSE(g_realm.contains(span + units));
@@ -306,7 +306,7 @@ TEST(Arena, ALengtheningThatFailsChangesNothing) {
 
 // ---- time and purging ---------------------------------------------------------------------------
 
-// Spans with a wall behind each, so that they do not become one.
+// Spans with an allocated unit behind each, so that they do not merge.
 std::vector<Span*> apart(Arena& arena, size_t count, size_t units) {
   std::vector<Span*> spans;
   for (size_t index = 0; index < count; ++index) {
@@ -393,7 +393,7 @@ TEST(Arena, OnlyOneReturnsMemoryAtATime) {
 
 Span* g_neighbours[2];
 
-// The span on its way to the OS is neither served nor merged; its free neighbours wait for it.
+// A span being returned to the OS is neither handed out nor merged; its free neighbours wait for it.
 TEST(Arena, WhatIsBeingReturnedIsLeftAlone) {
   Arena arena;
   Span* before = arena.allocate({4});
@@ -417,7 +417,7 @@ TEST(Arena, WhatIsBeingReturnedIsLeftAlone) {
     }
   });
   arena.purge(0);
-  // One span again, and nothing within it tells of the purge.
+  // It is one span again, without a trace of the purge.
   EXPECT_EQ(arena.dirty_bytes(), 0u);
   expect_conserved(arena);
 }
@@ -437,10 +437,10 @@ TEST(Arena, MemoryThatWillNotGoBackCountsAsJustFreed) {
   fake::fail_all(fake::Call::purge, false);
   fake::advance(10);
   EXPECT_EQ(arena.purge(100), Units{4}.bytes());
-  EXPECT_EQ(spans[0]->kind.load(), SpanKind::free_dirty);  // its time began again
+  EXPECT_EQ(spans[0]->kind.load(), SpanKind::free_dirty);  // its decay time starts again
   fake::advance(90);
   EXPECT_EQ(arena.purge(100), Units{4}.bytes());
-  // What a failed purge left behind is not taken for zero.
+  // What a failed purge left behind is not assumed to be zero.
   Span* span = arena.allocate({4});
   EXPECT_EQ(span->zero, pages::are_zero(address(span), bytes(span)));
   expect_conserved(arena);
@@ -468,7 +468,8 @@ TEST(Arena, AChildsArenaTakesBackWhatWasOnItsWay) {
   EXPECT_EXIT(arena.purge(0), testing::ExitedWithCode(0), "");
 }
 
-// A signal handler that forks may have interrupted the very thread that returns memory: it does come back, in the child.
+// A signal handler that forks may have interrupted the very thread that returns memory: that thread does continue in
+// the child.
 TEST(Arena, AChildsThreadThatWasReturningMemoryGoesOn) {
   Arena arena;
   auto spans = apart(arena, 1, 4);
@@ -512,7 +513,7 @@ TEST(Arena, ALockedPageKeepsItsUnitAlone) {
     EXPECT_LE(purges() - before, 30u);
     EXPECT_FALSE(pages::are_zero(unit, kUnitSize));
     expect_conserved(arena);
-    // It counts as just freed, and is all that is tried again.
+    // It counts as just freed, and nothing else is tried again.
     before = purges();
     EXPECT_EQ(arena.purge(100), 0u);
     EXPECT_EQ(purges(), before);
@@ -565,7 +566,7 @@ TEST(Arena, LittleIsTriedWhereAllIsLocked) {
   }
   EXPECT_LE(purges(), 24u + 100);
   expect_conserved(arena);
-  // Nor for more memory than ever was in use, while so much of it is free.
+  // Nor is more tried when memory would exceed the peak ever in use, while so much of it is free.
   size_t before = purges();
   for (int round = 0; round < 10; ++round) arena.allocate({2100});
   EXPECT_LE(purges() - before, 5u);
@@ -594,7 +595,7 @@ TEST(Arena, WhatIsInPiecesForALockedPageCanBeHadAsOne) {
 
 Span* g_others = nullptr;
 
-// What lies beside it is used and freed meanwhile; and what went back is had again.
+// Neighbours are used and freed meanwhile, and what was returned is allocated again.
 TEST(Arena, APurgeThatIsRefusedLeavesOthersAlone) {
   Arena arena;
   Span* before = arena.allocate({4});
@@ -625,7 +626,7 @@ TEST(Arena, APurgeThatIsRefusedLeavesOthersAlone) {
 
 size_t g_fork_at = 0;
 
-// A handler forks between two calls; what the child has taken back and used meanwhile stays as it is.
+// A handler forks between two calls; what the child has taken back and used meanwhile stays untouched.
 TEST(Arena, APurgeThatIsRefusedEndsWhereItWasTakenBack) {
   Arena arena;
   for (size_t at = 1; at <= 8; ++at) {
@@ -718,7 +719,7 @@ class Player {
   void enter(Span* span, size_t alignment) {
     ASSERT_EQ(span->kind.load(), SpanKind::none);
     ASSERT_EQ(address(span) % Units{alignment}.bytes(), 0u);
-    // No span overlaps another.
+    // Spans do not overlap.
     auto next = live_.lower_bound(span);
     ASSERT_TRUE(next == live_.end() || span + span->units <= next->first);
     ASSERT_TRUE(next == live_.begin() ||
@@ -817,12 +818,12 @@ class Player {
 
   std::mt19937 random_;
   Arena arena_;
-  std::map<Span*, uint64_t> live_;  // with the seed of its marks
+  std::map<Span*, uint64_t> live_;  // value: the seed of its marks
 };
 
 constexpr size_t kEnough = 96 * kMiB;
 
-// By seed, and by whether the system takes away the charge of what is purged.
+// By seed, and by whether purging releases the charge.
 class ArenaModel : public testing::TestWithParam<std::tuple<uint32_t, bool>> {
  protected:
   void play(bool failing) {
@@ -839,7 +840,7 @@ TEST_P(ArenaModel, IsConservedWhileCallsFail) { play(true); }
 INSTANTIATE_TEST_SUITE_P(Seeds, ArenaModel,
                          testing::Combine(testing::Range(1u, 4u), testing::Bool()));
 
-// ---- where purging takes the charge away --------------------------------------------------------
+// ---- where purging releases the charge ----------------------------------------------------------
 
 TEST(Arena, WhatWasUncommittedIsCommittedAgainBeforeUse) {
   fake::set_purge_uncommits(true);
@@ -865,7 +866,7 @@ TEST(Arena, WithoutChargeWhatIsUncommittedStaysSo) {
   arena.free(all);
   arena.purge(0);
   fake::fail_all(fake::Call::commit, true);
-  // Whatever was committed ahead is used up, then nothing is left.
+  // Memory committed ahead is used up, then nothing is left.
   while (arena.allocate({1}) != nullptr) {
   }
   expect_conserved(arena);
@@ -905,7 +906,7 @@ TEST(Arena, ALockLeftBehindIsTakenOverAtTheEnd) {
   EXPECT_TRUE(torn());
   EXPECT_EQ(address(fresh) % Units{8}.bytes(), 0u);
   pages::mark(address(fresh), bytes(fresh), 3);
-  // What the lock guards is not to be trusted: nothing is freed any more.
+  // What the lock guards cannot be trusted: nothing is freed any more.
   arena.free(span);
   EXPECT_NE(arena.allocate({4}), span);
   EXPECT_EQ(arena.purge(0), 0u);
@@ -914,7 +915,7 @@ TEST(Arena, ALockLeftBehindIsTakenOverAtTheEnd) {
 }
 
 TEST(Arena, IsConservedAcrossPieces) {
-  // Somebody else sits where the next pieces would be.
+  // Another mapping takes the place of the next pieces.
   Arena arena;
   ASSERT_NE(arena.allocate({1}), nullptr);
   if (platform::places_freely()) {

@@ -27,7 +27,7 @@ Extended extend(Realm& realm, size_t least, size_t wanted) {
   return extended;
 }
 
-// What extend() promises about what it gave.
+// What extend() promises about the memory it returns.
 void expect_usable(Realm& realm, const Extended& extended) {
   ASSERT_NE(extended.span, nullptr);
   uintptr_t start = realm.address(extended.span);
@@ -154,7 +154,7 @@ TEST(Realm, RefusalsHalveTheStep) {
   EXPECT_GE(realm.reserved(), 32 * kMiB);
 }
 
-// Both ways of growing come to an end when nothing can be reserved, and go on when something can.
+// Both forms of growing stop when nothing can be reserved, and resume when something can.
 TEST(Realm, ReserveRefused) {
   Realm realm;
   fake::fail_all(fake::Call::reserve, true);
@@ -167,11 +167,11 @@ TEST(Realm, ReserveRefused) {
   for (Extended next = first; next.span != nullptr; next = extend(realm, 1, 64 * kMiB)) last = next;
   EXPECT_EQ(realm.committed(), realm.reserved());
   fake::fail_all(fake::Call::reserve, false);
-  if (realm.reserved() >= kGiB) return;  // the window was reserved whole, and is used up
+  if (realm.reserved() >= kGiB) return;  // the window was reserved at once, and is used up
   ASSERT_NO_FATAL_FAILURE(expect_usable(realm, extend(realm, 1, kMiB)));
 }
 
-// A failed extend leaves a realm that extends at the next attempt.
+// After a failed extend the realm extends at the next attempt.
 void expect_to_extend_again() {
   Realm realm;
   for (size_t step = 0; step < 4; ++step) {
@@ -188,7 +188,7 @@ TEST(Realm, EveryCallFailingInTurn) {
     for (size_t nth = 1; reached; ++nth) {
       ASSERT_LT(nth, 100u);
       fake::fail_nth(kind, nth);
-      // 2: it went well and there were fewer calls.
+      // 2: it succeeded, with fewer calls.
       Ending ending = in_child([&] {
         expect_to_extend_again();
         return fake::calls(kind) < nth ? 2 : 0;
@@ -238,7 +238,7 @@ TEST(Realm, StepsOverWhatIsOccupied) {
   Extended second = extend(realm, 64 * kMiB, 64 * kMiB);
   ASSERT_NO_FATAL_FAILURE(expect_usable(realm, second));
   EXPECT_EQ(realm.address(second.span), behind + 64 * kMiB);
-  // What lies between has descriptors that say nothing.
+  // The descriptors in between stay empty.
   for (Span* span = first.span + first.got.count; span < second.span; ++span) {
     ASSERT_TRUE(realm.contains(span));
     ASSERT_EQ(span->kind.load(), SpanKind::none);
@@ -246,7 +246,7 @@ TEST(Realm, StepsOverWhatIsOccupied) {
   EXPECT_EQ(realm.committed(), 128 * kMiB);
 }
 
-// In few steps, and nobody looks at all that was stepped over.
+// In few steps, and without walking all that was stepped over.
 TEST(Realm, StepsOverMuchThatIsOccupied) {
   if (!platform::places_freely()) GTEST_SKIP() << "no address can be chosen here";
   Realm realm;
@@ -264,7 +264,7 @@ TEST(Realm, StepsOverMuchThatIsOccupied) {
   realm.each_span([&seen](const Span*) { ++seen; });
   EXPECT_GE(seen, 128 * kMiB / kUnitSize);
   EXPECT_LE(seen, realm.reserved() >> kUnitShift);
-  // Where it was stepped over: nothing is there, and what follows is found from there.
+  // In the gap: nothing is there, and the next run is found from there.
   void* between = reinterpret_cast<void*>(behind + kGiB);
   EXPECT_TRUE(realm.holds(between));
   EXPECT_FALSE(realm.covers(between));
@@ -331,7 +331,7 @@ TEST(Realm, ALowWindowLiesBelowFourGiB) {
   ASSERT_TRUE(realm.set_window({.size = 256 * kMiB, .place = Window::Place::low}));
   ASSERT_NO_FATAL_FAILURE(expect_usable(realm, extend(realm, kMiB, kMiB)));
   EXPECT_EQ(realm.base(), kGiB + 16 * kMiB);
-  EXPECT_EQ(realm.reserved(), 256 * kMiB);  // all of it, so that nobody else settles there
+  EXPECT_EQ(realm.reserved(), 256 * kMiB);  // all of it, so that no other mapping takes the place
   while (extend(realm, kMiB, kMiB).span != nullptr) continue;
   EXPECT_EQ(realm.committed(), 256 * kMiB);
 }
@@ -354,8 +354,8 @@ TEST(Realm, AWindowAtTheImageIsWithinItsReach) {
   }
 }
 
-// An image at the bottom of the address space has no 2 GiB before it: a window that would reach too far above it is not
-// possible.
+// An image at the bottom of the address space does not have 2 GiB below it: a window that would reach too far above it
+// is impossible.
 TEST(Realm, AWindowThatCannotLieWithinReachIsRefused) {
   if (!fake::add_space(16 * kMiB, 2 * kGiB + 256 * kMiB))
     GTEST_SKIP() << "the system has something there";
@@ -412,7 +412,7 @@ TEST(Realm, PiecesLieAnywhere) {
   Realm realm;
   ASSERT_NO_FATAL_FAILURE(expect_usable(realm, extend(realm, kMiB, kMiB)));
   size_t room = realm.room().bytes();
-  // More than is left of the piece: another one, elsewhere.
+  // More than is left in the piece: another one elsewhere.
   Extended second = extend(realm, room + kUnitSize, room + kUnitSize);
   ASSERT_NO_FATAL_FAILURE(expect_usable(realm, second));
   EXPECT_GE(second.got.bytes(), room + kUnitSize);

@@ -9,7 +9,7 @@
 namespace rh {
 namespace {
 
-// By length, then address: the order of the large.
+// By length, then address: the order of large spans.
 struct Before {
   bool operator()(const Span* a, const Span* b) const {
     return a->units != b->units ? a->units < b->units : a < b;
@@ -82,7 +82,7 @@ TEST_P(SpanSetModel, AgreesUnderRandomUse) {
   SpanSet set;
   Model model;
   size_t total = 0;
-  // Few lengths, so that many are equal, and around the border between lists and tree; now and then any length.
+  // Few lengths, so that many are equal, and around the border between lists and tree; now and then any other length.
   auto length = [&] { return 1 + random() % (random() % 8 == 0 ? 100000 : 90); };
   for (int step = 0; step < 40000; ++step) {
     bool insert =

@@ -84,13 +84,13 @@ TEST(Text, QuotesWhatIsNoUtf8AsReplaced) {
   const std::pair<const char*, const char*> cases[] = {
       {"gr\xc3\xbcn \xe2\x82\xac \xf0\x9f\x90\x9f", "gr\xc3\xbcn \xe2\x82\xac \xf0\x9f\x90\x9f"},
       {"/tmp/\xfc/x", R"(/tmp/\ufffd/x)"},
-      {"\x80", R"(\ufffd)"},                                // what follows a start, alone
-      {"\xc3", R"(\ufffd)"},                                // cut off
-      {"\xe2\x82", R"(\ufffd\ufffd)"},                      // cut off later
+      {"\x80", R"(\ufffd)"},                                // a lone continuation byte
+      {"\xc3", R"(\ufffd)"},                                // truncated
+      {"\xe2\x82", R"(\ufffd\ufffd)"},                      // truncated later
       {"\xe2(x", R"(\ufffd(x)"},                            // interrupted
-      {"\xc0\xaf", R"(\ufffd\ufffd)"},                      // longer than need be
+      {"\xc0\xaf", R"(\ufffd\ufffd)"},                      // overlong
       {"\xe0\x80\xaf", R"(\ufffd\ufffd\ufffd)"},            // the same
-      {"\xed\xa0\x80", R"(\ufffd\ufffd\ufffd)"},            // half of a pair of UTF-16
+      {"\xed\xa0\x80", R"(\ufffd\ufffd\ufffd)"},            // half of a surrogate pair
       {"\xf4\x90\x80\x80", R"(\ufffd\ufffd\ufffd\ufffd)"},  // beyond the last character
       {"\xff", R"(\ufffd)"},
   };

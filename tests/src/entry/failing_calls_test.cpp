@@ -1,5 +1,5 @@
-// A program of many kinds of request, while one call to the OS after the other fails: what is refused is refused with
-// NULL and ENOMEM, what is there keeps its content, and afterwards all is as before.
+// Makes many kinds of request while one call to the OS after another fails: refused requests return NULL and ENOMEM,
+// existing blocks keep their content, and afterwards everything works as before.
 #include <errno.h>
 #include <gtest/gtest.h>
 
@@ -17,10 +17,10 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-// Blocks with their content.
+// Blocks and their contents.
 class Blocks {
  public:
-  // Enters what a request gave; gives whether it was served.
+  // Records the result of a request. Whether it was served.
   bool enter(void* block, size_t size) {
     if (block == nullptr) {
       EXPECT_EQ(errno, ENOMEM);
@@ -39,7 +39,7 @@ class Blocks {
       if (block == nullptr) {
         EXPECT_EQ(errno, ENOMEM);
         errno = 0;
-        continue;  // the old one lives on
+        continue;  // the old block remains valid
       }
       EXPECT_TRUE(is_filled(block, entry.size < to ? entry.size : to, entry.seed, entry.size));
       entry = {block, to, entry.seed};
@@ -102,7 +102,7 @@ void use_one_thread() {
   blocks.free_all();
 }
 
-// Slabs that another thread has freed half of and looked at, so that they are left, before the rest is freed.
+// Slabs of which another thread has freed half and looked at, so that they are left, before the rest is freed.
 void free_by_turns() {
   Blocks own, passed;
   for (int count = 0; count < 100; ++count)
@@ -153,7 +153,7 @@ using Fail = void (*)(fake::Call, size_t);
 
 class FailingCalls : public testing::TestWithParam<fake::Call> {
  protected:
-  // At every n until the scenario makes fewer calls than that.
+  // At every n, until the scenario makes fewer calls than that.
   void at_every(Fail fail) {
     for (size_t nth = 1;; ++nth) {
       ASSERT_LT(nth, 1000u);

@@ -110,7 +110,7 @@ TEST(Options, SomeAreForTheEnvironmentOnly) {
 TEST(Options, LoadReadsTheEnvironment) {
   set_environment("REHEAP_DECAY_MS", "77");
   set_environment("REHEAP_VERBOSE", "maybe");
-  set_environment("REHEAP_STATS", "");  // as if it were not there
+  set_environment("REHEAP_STATS", "");  // counts as unset
   load();
   EXPECT_EQ(idle::decay_ms(), 77u);
   EXPECT_FALSE(verbose());

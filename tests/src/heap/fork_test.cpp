@@ -1,4 +1,4 @@
-// Forks that could not hold everything: what the child does without.
+// Forks that could not hold every lock: what the child does without.
 #include "heap/fork.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kLarge = 300 * 1024;
 
-// ThreadSanitizer lets no thread be made in the child of a process that has several.
+// ThreadSanitizer does not allow creating a thread in the child of a multithreaded process.
 constexpr bool kThreadsInChildren = kForks && !RH_THREAD_SANITIZER;
 
 std::vector<void*> filled_blocks(size_t size, unsigned count) {
@@ -47,7 +47,7 @@ void use_heap() {
   }
 }
 
-// Another thread, with blocks of its own; what it does next waits for the test's word.
+// Another thread with its own blocks; what it does next waits for a signal from the test.
 class Other {
  public:
   explicit Other(void (*next)()) : thread_([this, next] { run(next); }) {
@@ -79,7 +79,7 @@ class Other {
   std::thread thread_;
 };
 
-// The clock goes on by itself while one lives.
+// The clock advances by itself while one of these lives.
 class Ticking {
  public:
   Ticking()
@@ -116,7 +116,7 @@ TEST(Fork, WhatWasTakenFromItIsGivenUpInTheChild) {
     check_and_free(own_large, kLarge);
     use_heap();
     std::thread(use_heap).join();
-    // Its memory is nobody's here, and as it was.
+    // Its memory is ownerless here, and unchanged.
     check_and_free(other.small, 64);
     check_and_free(other.large, kLarge);
     size_t before = figures().arena.in_use;
@@ -132,7 +132,8 @@ TEST(Fork, WhatWasTakenFromItIsGivenUpInTheChild) {
   use_heap();
 }
 
-// As a signal handler does that interrupts a thread inside the arena, for which another waits holding its heap's lock.
+// As when a signal handler interrupts a thread inside the arena, while another thread waits for it and holds its own
+// heap's lock.
 TEST(Fork, DoesNotWaitForWhoWaitsForItsOwnThread) {
   if (!kThreadsInChildren) GTEST_SKIP() << "there is no fork here, or none with threads";
   std::vector<void*> own = filled_blocks(64, 2000);

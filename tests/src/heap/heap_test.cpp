@@ -42,7 +42,7 @@ TEST(Heap, EveryUnitOfALongBlockIsKnown) {
   std::vector<void*> fillers;
   for (size_t units : {3, 63, 64, 65, 127, 130, 1000, 4096, 5000}) {
     fillers.push_back(
-        allocate(units % 7 * kUnitSize + kMaxSmall + 1));  // another place in the table
+        allocate(units % 7 * kUnitSize + kMaxSmall + 1));  // another entry in the table
     char* block = static_cast<char*>(allocate(units * kUnitSize));
     auto all_known = [&](size_t length) {
       for (size_t unit = 0; unit < length; ++unit) {
@@ -178,7 +178,7 @@ TEST(Heap, AFullSlabIsUsedAgainOnceEnoughOfItIsFree) {
   deallocate(first[own.worth]);
   EXPECT_EQ(slab->state, SlabState::available);
   EXPECT_EQ(thread_heap()->marks.value(), 1u);
-  // Nothing new is needed until what is free is used.
+  // No new slab is needed until the free blocks are used.
   size_t slabs = figures().classes[size_class::computed(64)].slabs;
   unsigned reused = 0;
   for (int count = 0; count < 400; ++count) reused += slab_of(allocate(64)) == slab;
@@ -276,14 +276,14 @@ TEST(Heap, WhereTheOsCannotMovePagesNothingIsLost) {
   EXPECT_EQ(figures().arena.in_use, before);
 }
 
-// Moving leaves cold memory behind: what is smaller is cheaper to copy.
+// Moving leaves cold memory behind; smaller blocks are cheaper to copy.
 TEST(Heap, PagesOfASmallerBlockStay) {
   void* block = allocate(2 * kMiB);
   EXPECT_EQ(resize_by_moving(find_block(block), 12 * kMiB), nullptr);
   EXPECT_EQ(fake::calls(fake::Call::move), 0u);
 }
 
-// What pages are that the program changed, the OS alone can put right; until it does, nobody gets them.
+// Only the OS can reset pages that the program changed; until it does, nobody gets them.
 TEST(Heap, AlteredPagesArePlainAgainBeforeTheyAreUsedAgain) {
   void* wall = allocate(kMaxSmall + 1);
   unsigned char* block = static_cast<unsigned char*>(allocate(10 * kUnitSize));
@@ -311,7 +311,8 @@ TEST(Heap, AlteredPagesDoNotMove) {
   EXPECT_EQ(fake::calls(fake::Call::move), 0u);
 }
 
-// Of several blocks at once, and of what is none: slabs stay as they are, for their blocks are not the program's alone.
+// Of several blocks at once, and of memory that is no large block: slabs are unaffected, because their blocks are not
+// the program's alone.
 TEST(Heap, AlteredPagesAreThoseOfEachLargeBlockInTheRange) {
   void* room = allocate(10 * kUnitSize);
   void* wall = allocate(kMaxSmall + 1);
@@ -347,7 +348,7 @@ TEST(Heap, OwnsTellsOfAnyAddress) {
   EXPECT_FALSE(owns(large + kUnitSize));
 }
 
-// After its memory went to the OS and became one with its neighbour's, a block within is like any other.
+// After its memory went to the OS and merged with its neighbour, a block within it is like any other.
 TEST(Heap, OwnsTellsOfBlocksWhereMemoryWasReturnedBefore) {
   char* first = static_cast<char*>(allocate(kMiB));
   char* second = static_cast<char*>(allocate(kMiB));
@@ -372,7 +373,7 @@ TEST(Heap, TellsTheSizeOfItsOwnSmallBlocksAtOnce) {
     ASSERT_TRUE(requested_size_fast(block, &size));
     EXPECT_EQ(size, requested_size(block, "test"));
     std::thread([block] {
-      deallocate(allocate(1));  // it has a heap, and the block is not of that
+      deallocate(allocate(1));  // it has a heap, and the block is not from it
       size_t untouched = 77;
       EXPECT_FALSE(requested_size_fast(block, &untouched));
       EXPECT_EQ(untouched, 77u);
@@ -420,7 +421,7 @@ TEST_F(ExactSizes, TellWhatWasFreedWithANote) {
     EXPECT_FALSE(is_live(block));
     EXPECT_EQ(own_live_slab(block), nullptr);
     EXPECT_FALSE(deallocate_live(block));
-    // Handed out again it is alive again.
+    // Handed out again it is live again.
     EXPECT_TRUE(is_live(allocate(size)));
   }
   EXPECT_FALSE(is_live(this));
@@ -482,7 +483,7 @@ TEST_F(HeapDeath, FreeOfALargeBlockTwice) {
   EXPECT_DEATH(usable_size(block, "realloc"), "reheap: realloc of invalid pointer");
 }
 
-// A thread that never allocated frees what is nobody's.
+// A thread that never allocated frees a free block.
 TEST_F(HeapDeath, FreeOfWhatIsFreeByAThreadWithoutAHeap) {
   void* block = allocate(kMiB);
   deallocate(block);
@@ -509,7 +510,7 @@ TEST(Heap, AnothersPointerIsForeign) {
   EXPECT_EQ(other, 0);
 }
 
-// Somebody else's memory amid ours.
+// A foreign mapping amid ours.
 TEST(Heap, APointerInAGapIsForeign) {
   if (!platform::places_freely()) GTEST_SKIP() << "no address can be chosen here";
   allocate(1);

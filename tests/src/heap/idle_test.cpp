@@ -1,4 +1,4 @@
-// Memory goes back to the OS in time.
+// Memory returns to the OS in time.
 #include "heap/idle.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::vector<void*> used_blocks(size_t size, size_t bytes) {
   return blocks;
 }
 
-// Lets the helper work until it ends, or for so long.
+// Runs the helper until it ends, or for this long.
 uint64_t step_for(uint64_t most_ms) {
   uint64_t begin = platform::now_ms();
   while (platform::now_ms() - begin < most_ms && fake::step_helper()) continue;
@@ -43,7 +43,7 @@ TEST(Idle, WhatIsLittleNeedsNoHelper) {
 
 class Returned : public testing::TestWithParam<size_t> {};
 
-// Within the decay and a quarter, at rest, from blocks of any size.
+// At rest, within one and a quarter decay times, from blocks of any size.
 TEST_P(Returned, NineTenthsWithinTheDecay) {
   idle::set_decay_ms(1000);
   std::vector<void*> blocks = used_blocks(GetParam(), 64 * kMiB);
@@ -55,7 +55,7 @@ TEST_P(Returned, NineTenthsWithinTheDecay) {
   step_for(500);
   EXPECT_GE(figures().arena.returned, 58 * kMiB);
   EXPECT_LE(dirty() + figures().arena.in_use, 64 * kMiB / 10);
-  // It goes when there is nothing left to do.
+  // It ends when there is nothing left to do.
   step_for(10000);
   EXPECT_FALSE(fake::helper_is_there());
 }
@@ -79,7 +79,7 @@ class Sleepers : public testing::TestWithParam<int> {};
 // Threads that used each class once, or now and then, and sleep: nobody frees any longer.
 TEST_P(Sleepers, HoldLittleOfTheClassesTheyUsed) {
   constexpr size_t kThreads = 64;
-  constexpr size_t kLeast = 4096 + 1;  // whose slabs are emptied by freeing all of them
+  constexpr size_t kLeast = 4096 + 1;  // from this size on, freeing all blocks empties the slabs
   Actor sleepers[kThreads];
   for (Actor& sleeper : sleepers) {
     sleeper([] {
@@ -114,7 +114,7 @@ TEST(Idle, WhoUsedAClassOnceHoldsNothingOfIt) {
 
 class UsedOnce : public testing::TestWithParam<size_t> {};
 
-// So many blocks of each class, all of them freed: bins keep none of those that were taken along.
+// This many blocks of each class, all of them freed: bins keep none of the blocks refilled along with them.
 TEST_P(UsedOnce, NothingIsHeld) {
   constexpr size_t kThreads = 200;
   Actor sleepers[kThreads];
@@ -147,7 +147,7 @@ TEST(Idle, WhatWaitsForManySleepingThreadsGoesBack) {
   EXPECT_LE(figures().arena.in_use + dirty(), 8 * kMiB);
 }
 
-// All of it but what a block in use pins: bins of such a heap can be emptied by others.
+// All except what a block in use pins: other threads can empty the bins of such a heap.
 TEST(Idle, WhatIsFreeInAFirstClassHeapGoesBack) {
   Heap* heap = shared::create();
   void* kept = allocate_in(heap, kBlockAlign, 16, false);
@@ -170,7 +170,7 @@ TEST(Idle, WhatIsFreeInAFirstClassHeapGoesBack) {
   destroy_heap(heap);
 }
 
-// What a sleeping thread's warm slabs have not carved yet is of no use to it.
+// A sleeping thread has no use for what its dirty slabs have not carved yet.
 TEST(Idle, WhatIsNotCarvedIsReturned) {
   std::vector<void*> before = used_blocks(1000, kMiB);
   free_all(before);
@@ -224,7 +224,7 @@ TEST(Idle, NoHelperIsThereWhileNoneIsWanted) {
   EXPECT_TRUE(fake::helper_is_there());
 }
 
-// It may wait for the thread that the handler has interrupted there.
+// The helper may be waiting for the thread that the handler has interrupted there.
 TEST(Idle, AHandlerWithinTheArenaDoesNotWaitForTheHelper) {
   free_all(used_blocks(1000, 8 * kMiB));
   fake::step_helper();
@@ -251,12 +251,12 @@ TEST(Idle, WithoutAHelperThreadsThatFreeDoItsWork) {
   EXPECT_LE(dirty(), kMiB);
 }
 
-// All is freed at once, and then the program does nothing any more.
+// Everything is freed at once, and then the program does nothing more.
 TEST(Idle, WithoutAHelperLittleStaysFromTheStart) {
   fake::fail_all(fake::Call::start_helper, true);
   free_all(used_blocks(100000, 256 * kMiB));
   EXPECT_LE(dirty(), 16 * kMiB);
-  // What is used again and again is warm still.
+  // Memory in constant use stays dirty.
   size_t before = figures().arena.returned;
   for (int round = 0; round < 100; ++round) free_all(used_blocks(kMiB, kMiB));
   EXPECT_EQ(figures().arena.returned, before);

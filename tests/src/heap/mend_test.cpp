@@ -1,4 +1,4 @@
-// A thread is terminated in the middle, holding a lock: the others go on, and no block is in two hands.
+// A thread is terminated in the middle of its work, holding a lock: the others continue, and no block is held twice.
 #include "heap/mend.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class Mend : public testing::Test {
   }
   ~Mend() override { fake::set_terminated(0); }
 
-  // Nothing that is alive is handed out again, and all can be freed, by any thread.
+  // No live block is handed out again, and any thread can free all of them.
   void expect_to_go_on() {
     std::vector<void*> fresh;
     for (int round = 0; round < 300; ++round) {
@@ -73,7 +73,7 @@ TEST_F(Mend, BothAtOnce) {
 TEST_F(Mend, TheRegistrysLock) {
   Heap *first = shared::create(), *second = shared::create();
   registry::lock().acquire(kTerminated);
-  second->previous = first;  // as the latest is linked first of all
+  second->previous = first;  // as when the newest is linked first
   Heap* third = shared::create();
   ASSERT_NE(third, nullptr);
   for (Heap* heap : {second, third, first}) destroy_heap(heap);

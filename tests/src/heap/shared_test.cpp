@@ -144,8 +144,7 @@ TEST(Shared, MemoryFreeInThreadsHeapsIsCollectedWhenShort) {
   while (void* block = a([] { return allocate(512); })) blocks.push_back(block);
   Actor b;
   b([&] {
-    for (void* block : blocks)
-      deallocate(block);  // to an owner that does nothing: some wait in its inbox
+    for (void* block : blocks) deallocate(block);  // to an inactive owner: some wait in its inbox
   });
   size_t served = 0;
   while (take(heap, 512) != nullptr) ++served;
@@ -153,7 +152,7 @@ TEST(Shared, MemoryFreeInThreadsHeapsIsCollectedWhenShort) {
   destroy_heap(heap);
 }
 
-// Takes blocks of all sizes and frees them again.
+// Allocates blocks of all sizes and frees them again.
 void use_and_free(Heap* heap) {
   std::vector<void*> blocks;
   for (int round = 0; round < 30; ++round) {
@@ -270,7 +269,7 @@ TEST(Shared, AWalkGivesTheLiveBlocksInTheOrderOfTheirAddresses) {
   EXPECT_EQ(walk(heap), live);
   shared::trim(heap);
   EXPECT_EQ(walk(heap), live);
-  // One may free what one is given.
+  // A thread may free a block it was given.
   for (void* block = nullptr; (block = shared::next_block(heap, block)) != nullptr;)
     deallocate(block);
   EXPECT_TRUE(walk(heap).empty());

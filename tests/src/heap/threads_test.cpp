@@ -1,4 +1,4 @@
-// Several threads' heaps: what is freed elsewhere, threads that end, threads that sleep.
+// Several threads' heaps: remote frees, threads that end, threads that sleep.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -52,7 +52,7 @@ TEST(Threads, ADeadThreadsHeapIsAdopted) {
   EXPECT_TRUE(is_filled(block, 16, 1));
   size_t remote = c.heap()->remote_frees.value();
   c([&] { deallocate(block); });
-  EXPECT_EQ(c.heap()->remote_frees.value(), remote);  // it is its own now
+  EXPECT_EQ(c.heap()->remote_frees.value(), remote);  // now it is its own block
 }
 
 TEST(Threads, ManyInTurnNeedOneHeap) {
@@ -71,7 +71,7 @@ TEST(Threads, ManyRealOnesInTurnNeedFewHeaps) {
   EXPECT_LE(registry::thread_heaps(), 2u);
 }
 
-// The system gives a new thread the token of a dead one whose heap somebody else is about to take over.
+// The system gives a new thread the token of a dead one whose heap another thread is about to take over.
 TEST(Threads, ATokenUsedAgainIsNoClaimToAHeap) {
   registry::loaded();
   constexpr uint32_t kToken = 4000;
@@ -82,7 +82,7 @@ TEST(Threads, ATokenUsedAgainIsNoClaimToAHeap) {
   Heap* heap = dead.heap();
   dead.end();
   Actor adopter;
-  adopter([&] { EXPECT_TRUE(heap->ownership.try_acquire()); });  // it gets no further yet
+  adopter([&] { EXPECT_TRUE(heap->ownership.try_acquire()); });  // it stops here for now
   Actor born(kToken);
   born([] { allocate(16); });
   EXPECT_NE(born.heap(), heap);
@@ -99,7 +99,7 @@ TEST(Remote, BlocksTravelInBatches) {
   EXPECT_EQ(b.heap()->remote_batches.value(), b.heap()->remote_frees.value() / 256);
   EXPECT_NE(a.heap()->inbox.load(), nullptr);
   EXPECT_TRUE(a([] {
-    allocate(3000);  // its slow path looks into the inbox
+    allocate(3000);  // its slow path drains the inbox
     return thread_heap()->inbox.load() == nullptr;
   }));
 }
@@ -130,7 +130,7 @@ TEST(Remote, TheOwnerUsesThemAgain) {
   }
 }
 
-// Whatever it frees first: also a block in a later unit of a slab, whose descriptor is not the slab's.
+// Whatever it frees first, including a block in a later unit of a slab, whose descriptor is not the slab's.
 TEST(Remote, AThreadThatOnlyFreesLosesNothing) {
   for (size_t size : {16u, 3000u, 5000u, 20000u}) {
     Actor a;
@@ -151,7 +151,7 @@ TEST(Remote, ASleepingOwnersMemoryComesBack) {
   Actor a, b;
   std::vector<void*> blocks = a([] { return blocks_of(512, 64 * kMiB / 512); });
   b([&] { free_all(blocks); });
-  // Who frees that much looks after the owner's inbox now and then.
+  // A thread that frees this much drains the owner's inbox now and then.
   EXPECT_LT(figures().arena.in_use, 4 * kMiB);
   b([] { idle::trim(); });
   EXPECT_EQ(figures().in_use, 0u);
@@ -172,7 +172,7 @@ TEST(Remote, WhatAThreadHoldsBackWhenItEndsIsSentByItsHeir) {
   EXPECT_LE(figures().in_use, 16u);
 }
 
-// The same where the dead thread's slabs are taken over by one that has a heap already.
+// The same where a thread that already has a heap takes over the dead thread's slabs.
 TEST(Remote, WhatADeadThreadHeldBackIsSentByWhoTakesItsSlabs) {
   Actor a, b, c;
   std::vector<void*> blocks = a([] { return blocks_of(64, 10); });
@@ -196,12 +196,12 @@ TEST(Remote, AMessageFollowsItsSlabToTheNewOwner) {
   ASSERT_NE(late, nullptr);
   b([] { allocate(16); });
   a.end();
-  // Its slabs go to a thread in need of one.
+  // Its slabs go to a thread that needs one.
   for (int count = 0; count < 1000 && slab_of(blocks[0])->owner.load() != b.heap(); ++count) {
     b([] { allocate(2000); });
   }
   ASSERT_EQ(slab_of(blocks[0])->owner.load(), b.heap());
-  // Now the message arrives where the slab was when it was sent.
+  // Now the message arrives at the heap that owned the slab when it was sent.
   a.heap()->inbox.store(late);
   b([&] {
     for (size_t index = 64; index < 150; ++index) {
@@ -217,7 +217,7 @@ TEST(Remote, AMessageFollowsItsSlabToTheNewOwner) {
 TEST(Remote, WithoutMemoryForAHeapBlocksTravelAlone) {
   Actor a, b;
   std::vector<void*> blocks = a([] { return blocks_of(64, 100); });
-  // The registry makes heaps by the chunk: use it up.
+  // The registry creates heaps in chunks: use one up.
   std::vector<Actor*> others;
   fake::fail_all(fake::Call::reserve, true);
   for (int count = 0; count < 1000; ++count) {
@@ -235,7 +235,7 @@ TEST(Remote, WithoutMemoryForAHeapBlocksTravelAlone) {
   for (Actor* other : others) delete other;
 }
 
-// Every slab that is empty has gone back, but the one that its class is served from.
+// Counts empty slabs that have not been released, other than the one their class is served from.
 size_t unnoticed_slabs() {
   size_t count = 0;
   Span* end = g_realm.first() + g_realm.count();
@@ -251,7 +251,7 @@ void drain_for(Heap* heap) {
   drain(heap, {platform::thread_token(), false});
 }
 
-// In whatever order a slab's blocks are freed by its owner and by others, and whoever books these.
+// In whatever order its owner and others free a slab's blocks, and whoever books them.
 TEST(Remote, NoSlabIsEmptyUnnoticed) {
   constexpr size_t kSizes[] = {16, 64, 1000, 3000, 20000};
   Actor a, b;
@@ -266,7 +266,7 @@ TEST(Remote, NoSlabIsEmptyUnnoticed) {
     });
     unsigned remote = random() % 101, helped = random() % 8;
     while (!blocks.empty()) {
-      // Mostly in turn, so that slabs become empty one by one.
+      // Mostly in order, so that slabs become empty one by one.
       size_t index = blocks.size() - 1 - (random() % 8 == 0 ? random() % blocks.size() : 0);
       void* block = blocks[index];
       blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(index));
@@ -325,7 +325,7 @@ TEST(Orphans, AreAskedOnlyWhileTheyMayHaveSomething) {
   uint64_t asked = fake::acquisitions();
   b([] { blocks_of(64, 20000); });
   EXPECT_EQ(fake::acquisitions(), asked);
-  // What comes later, by its inbox or by a helper's hand, is found again.
+  // What arrives later, in its inbox or through a helper, is found again.
   c([&] {
     for (size_t index = 0; index < blocks.size(); index += 2) deallocate(blocks[index]);
     idle::trim();
@@ -363,13 +363,13 @@ TEST(Orphans, AForkedChildInheritsWhatVanishedThreadsHeld) {
       out.first = static_cast<Block*>(others[5]);
     }
   });
-  // What they had in hand is theirs for ever: the six blocks, and those in their bins.
+  // What they were working on is lost: the six blocks, and those in their bins.
   size_t lost = 6 * 64;
   for (Actor* actor : {&a, &b}) lost += in_bins(actor->heap()) * 64;
   Ending ending = in_child([&] {
     deallocate(own);
     Heap* mine = thread_heap();
-    // The two heaps left behind are taken over by new threads.
+    // New threads take over the two heaps left behind.
     Actor first, second;
     std::vector<void*> fresh;
     for (Actor* actor : {&first, &second}) {
@@ -391,7 +391,7 @@ TEST(Orphans, AForkedChildInheritsWhatVanishedThreadsHeld) {
     }
     for (Actor* actor : {&first, &second}) (*actor)([] { idle::trim(); });
     idle::trim();
-    // The block linked but not counted is counted when its slab is used again.
+    // The block that was linked but not counted is counted when its slab is used again.
     EXPECT_LE(figures().in_use, 64u + lost);
     Actor& heir = first.heap() == a.heap() ? first : second;
     bool found = heir([&] {
@@ -416,7 +416,7 @@ TEST(Shortage, WhatOthersHaveFreeIsCollected) {
   std::vector<void*> blocks;
   a([&] {
     while (void* block = allocate(16 * 1024)) blocks.push_back(block);
-    // All but one block of each slab, so that none is empty; then those too, but unnoticed by its owner.
+    // All but one block of each slab, so that none is empty; then the rest, unnoticed by the owner.
     free_all(blocks);
   });
   size_t served = 0;
@@ -435,7 +435,7 @@ TEST(Shortage, WhatIsOnItsWayIsCollected) {
   a([&] {
     while (void* block = allocate(512)) blocks.push_back(block);
   });
-  b([&] { free_all(blocks); });  // to an owner that does nothing
+  b([&] { free_all(blocks); });  // to an inactive owner
   size_t served = 0;
   b([&] {
     while (allocate(8192) != nullptr) ++served;
@@ -495,7 +495,7 @@ TEST(Threads, PassBlocksAroundAtTheSameTime) {
   for (std::thread& thread : threads) thread.join();
   for (std::atomic<void*>& slot : slots) deallocate(slot.load());
   for (int round = 0; round < 3; ++round) idle::trim();
-  // What threads that ended held back waits for their heirs: one look at each heap.
+  // What ended threads held back waits for the threads that adopt their heaps: one look at each heap.
   std::vector<Actor*> heirs;
   for (size_t thread = 0; thread < kThreads; ++thread) {
     heirs.push_back(new Actor);

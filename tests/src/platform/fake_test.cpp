@@ -1,4 +1,4 @@
-// The fake itself: what it lets pass, and that it notices what it must.
+// The fake itself: what it allows, and that it detects what it must.
 #include "platform/fake/fake.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST(Fake, APurgeThatFailsSpoils) {
   EXPECT_EQ(fake::calls(fake::Call::purge), 3u);
 }
 
-// As madvise does: from the beginning, to the first page that is locked.
+// Like madvise: from the beginning, up to the first locked page.
 TEST(Fake, APurgeEndsAtLockedPages) {
   uintptr_t at = reserve(kSize, kPageSize);
   ASSERT_TRUE(commit(at, kSize));
@@ -211,7 +211,7 @@ TEST(Fake, TheHelperRunsInSteps) {
   fake::fail_nth(fake::Call::start_helper, 1);
   EXPECT_FALSE(start_helper(main, always));
   EXPECT_TRUE(start_helper(main, always));
-  EXPECT_FALSE(start_helper(main, always));  // there is one
+  EXPECT_FALSE(start_helper(main, always));  // there is one already
   uint64_t begin = now_ms();
   EXPECT_TRUE(fake::step_helper());
   EXPECT_EQ(rounds, 1);

@@ -5,7 +5,7 @@
 namespace rh::size_class {
 namespace {
 
-// The smallest class that holds the size, looked for one by one.
+// The smallest class that holds the size, by linear search.
 size_t searched(size_t size) {
   size_t index = 0;
   while (size_of(index) < size) ++index;
@@ -48,7 +48,7 @@ TEST(SizeClass, TheTableOfPropertiesTellsTheTruth) {
     ASSERT_LE(own.carve * size_t{own.size}, own.size < 4096 ? 4096u : own.size) << own.size;
     ASSERT_GE(own.worth, 1);
     ASSERT_LE(own.worth, own.capacity);
-    // The countdown of a slab never comes to 0 by itself.
+    // The countdown of a slab never reaches 0 by itself.
     ASSERT_LT(own.capacity, UINT16_MAX / 2);
   }
 }
@@ -68,11 +68,11 @@ TEST(SizeClass, EveryAlignmentOfEverySize) {
   for (size_t alignment = 1; alignment <= kUnitSize; alignment *= 2) {
     for (size_t size = 0; size <= kMaxSmall; ++size) {
       size_t index = aligned(size, alignment);
-      // The smallest that will do, looked for one by one.
+      // The smallest that fits, by linear search.
       size_t expected = size == 0 ? 0 : searched(size);
       while (expected < kCount && size_of(expected) % alignment != 0) ++expected;
       ASSERT_EQ(index, expected) << size << " aligned to " << alignment;
-      // So every block is aligned: slabs begin at multiples of a unit.
+      // So every block is aligned: slabs start at multiples of a unit.
       if (index < kCount) {
         ASSERT_EQ(size_of(index) % alignment, 0u);
         ASSERT_GE(size_of(index), size);

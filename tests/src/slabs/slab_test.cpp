@@ -10,7 +10,7 @@
 namespace rh::slab {
 namespace {
 
-// Never looked into: to a slab its owner is an address.
+// Never dereferenced: to a slab its owner is just an address.
 Heap* const kOwner = reinterpret_cast<Heap*>(uintptr_t{4096});
 
 Span* make(size_t index) {
@@ -27,7 +27,7 @@ size_t length(const Block* list) {
   return count;
 }
 
-// The law of arena/span.h, and lists as long as they are said to be.
+// The conservation law of arena/span.h, and lists as long as their counts.
 void expect_conserved(const Span* slab) {
   unsigned capacity = properties(slab).capacity;
   ASSERT_EQ(slab->outstanding.load() + slab->free_count + slab->returned_count +
@@ -39,7 +39,7 @@ void expect_conserved(const Span* slab) {
   ASSERT_EQ(outstanding(slab) + free_blocks(slab), capacity);
 }
 
-// Takes until the slab has no more, in the order it gives.
+// Takes until the slab has no more blocks; returns them in that order.
 std::vector<Block*> take_all(Span* slab) {
   std::vector<Block*> blocks;
   for (Taken taken; (taken = take(slab)).blocks != nullptr;) {
@@ -101,7 +101,7 @@ TEST(Slab, FreshMemoryIsZeroButForTheLinks) {
   for (Block* block = taken.blocks; block != nullptr; block = block->next) {
     ASSERT_EQ(std::memcmp(block + 1, zeros, 128 - sizeof(Block)), 0);
   }
-  // What was used is not zero, whoever freed it.
+  // Used memory is not zero, whoever freed it.
   std::vector<Block*> blocks;
   for (Block* block = taken.blocks; block != nullptr; block = block->next) blocks.push_back(block);
   free_local(slab, blocks[0]);
@@ -192,7 +192,7 @@ TEST(Slab, CountsAgainWhatAVanishedThreadHadLinked) {
   std::vector<Block*> blocks = take_all(slab);
   arm(slab, 50);
   free_local(slab, blocks[0]);
-  // Linked, but the thread got no further.
+  // Linked, but the thread stopped there.
   blocks[1]->next = slab->free;
   slab->free = blocks[1];
   recount(slab);
@@ -265,7 +265,7 @@ TEST(Slab, WhatIsCarvedIsFreeUntilItIsNotedOtherwise) {
     auto alive = [&](const void* pointer) {
       return is_live(slab, pointer, address_of(pointer) - start);
     };
-    // Sizes that earlier blocks have left there.
+    // Sizes left there by earlier blocks.
     for (uintptr_t at = start; at < start + Units{slab->units}.bytes(); at += kBlockAlign)
       g_realm.sizes().note(reinterpret_cast<void*>(at), 7, true);
     void* beyond =

@@ -1,4 +1,4 @@
-// Runs something in a process of its own, where it may take or ruin what is process-wide.
+// Runs something in a separate process, where it may use up or ruin what is process-wide.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct Ending {
   bool well(int code) const { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
 };
 
-// What `body` gives, from 0 to 9, is the exit code; 10 when it failed an expectation.
+// The exit code is the result of `body`, from 0 to 9, or 10 when an expectation failed.
 template <typename Body>
 Ending in_child(Body body) {
   pid_t child = ::fork();

@@ -1,4 +1,4 @@
-// Sets a variable of this process's environment.
+// Sets an environment variable of this process.
 #pragma once
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Threads played by one, and what the tests of the heap layer ask of heaps.
+// Threads simulated by one, and what the heap layer's tests need to know about heaps.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace rh {
 
-// A thread of its own token and heap, played by the calling thread while it runs a body.
+// A simulated thread with its own token and heap; the calling thread plays it while it runs a body.
 class Actor {
  public:
   explicit Actor(uint32_t token = 0) : number_(fake::make_thread(token)) {}
@@ -24,7 +24,7 @@ class Actor {
 
   Heap* heap() const { return heap_; }
 
-  // It never runs again; what it owned has no owner.
+  // It never runs again; what it owned is ownerless.
   void end() { fake::end_thread(number_); }
 
  private:
@@ -55,7 +55,7 @@ inline stats::Figures figures() {
 
 inline Span* slab_of(const void* block) { return slab::head(g_realm.span_of(block)); }
 
-// A pattern of its own for every seed, in words where there is room for them.
+// A different pattern for every seed, in words where there is room for them.
 inline uint64_t pattern(size_t offset, unsigned seed) {
   return (offset + 1) * 0x9e3779b97f4a7c15 + seed;
 }
@@ -71,7 +71,7 @@ inline void fill(void* block, size_t size, unsigned seed) {
   std::memcpy(bytes + offset, &word, size - offset);
 }
 
-// The first `size` bytes of a block that was filled as one of `whole`.
+// The first `size` bytes of a block that was filled as one of `whole` bytes.
 inline bool is_filled(const void* block, size_t size, unsigned seed, size_t whole) {
   const char* bytes = static_cast<const char*>(block);
   size_t offset = 0;

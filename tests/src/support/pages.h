@@ -1,4 +1,4 @@
-// Marks in every page of a range, to see later whether they are still there, or whether all of it reads as zero.
+// Marks every page of a range, to check later whether the marks are still there or all of it reads as zero.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace rh::pages {
 
-// Places in a page that are looked at: its ends and somewhere between, the same for the same page.
+// The places checked in a page: its ends and somewhere between, always the same for the same page.
 template <typename Visit>
 void for_each_word(uintptr_t address, size_t size, Visit visit) {
   for (uintptr_t page = address; page < address + size; page += platform::kPageSize) {

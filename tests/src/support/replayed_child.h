@@ -1,5 +1,5 @@
-// in_child without a fork: the program starts anew with the same test, which comes to the same place by itself. What the
-// children before it gave stands in the environment; it is repeated, not run again.
+// in_child without a fork: the program starts again with the same test, which arrives at the same place by itself. The
+// results of earlier children are in the environment; they are repeated, not run again.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace replay {
 
 constexpr const char* kVariable = "RH_UNIT_ENDINGS";
 
-// The statuses of earlier children, a character each. In a child, all that there are before its own.
+// The statuses of earlier children, one character each. In a child, all those before its own.
 inline std::string& endings() {
   static std::string all;
   return all;
@@ -44,7 +44,7 @@ inline int run_again() {
   char program[MAX_PATH];
   GetModuleFileNameA(nullptr, program, sizeof(program));
   std::string line = std::string("\"") + program + "\" " + filter;
-  // Never empty, which would be no variable: it begins with a mark.
+  // Never empty, since an empty variable counts as unset: it begins with a mark.
   SetEnvironmentVariableA(kVariable, ("=" + endings()).c_str());
   STARTUPINFOA start = {};
   start.cb = sizeof(start);
@@ -63,7 +63,7 @@ inline int run_again() {
 
 }  // namespace replay
 
-// What `body` gives, from 0 to 9, is the exit code; 10 when it failed an expectation.
+// The exit code is the result of `body`, from 0 to 9, or 10 when an expectation failed.
 template <typename Body>
 Ending in_child(Body body) {
   std::string& before = replay::endings();

@@ -1,4 +1,4 @@
-// A DLL that calls a function when it is detached because the process ends.
+// A DLL that calls a function when it is detached at process exit.
 #pragma once
 
 extern "C" __declspec(dllimport) void at_farewell(void (*function)());

@@ -1,4 +1,4 @@
-// No function of the platform's may change the calling thread's last error.
+// No platform function may change the calling thread's last error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ class LastErrorIsKept {
   LastErrorIsKept& operator=(const LastErrorIsKept&) = delete;
 
  private:
-  static constexpr DWORD kMark = 0x2000ABCD;  // an application's own
+  static constexpr DWORD kMark = 0x2000ABCD;  // an application-defined code
 };
 
 template <typename Call>
@@ -26,5 +26,5 @@ auto keeping_last_error(Call call) {
 
 }  // namespace rh
 
-// What the expression gives.
+// The value of the expression.
 #define KEEPING_LAST_ERROR(expression) ::rh::keeping_last_error([&] { return expression; })

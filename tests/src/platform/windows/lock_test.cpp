@@ -1,4 +1,4 @@
-// The lock over this system's threads: under contention, and left behind by a thread that the process's end has stopped.
+// The lock with this system's threads: under contention, and left behind by a thread that process exit has stopped.
 #include "platform/lock.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 TEST(Lock, LetsOneInAtATime) {
   constexpr unsigned kThreads = 16, kRounds = 5000;
   static Lock lock(LockRank::heap);
-  uint64_t sum = 0, inside = 0;  // not atomic: the lock is what orders them
+  uint64_t sum = 0, inside = 0;  // not atomic: the lock orders them
   in_threads(kThreads, [&](unsigned) {
     for (unsigned round = 0; round < kRounds; ++round) {
       LockGuard guard(lock);
@@ -26,7 +26,7 @@ TEST(Lock, LetsOneInAtATime) {
   EXPECT_FALSE(torn());
 }
 
-// Its holder sleeps: those who wait grow patient, and lose nothing by it.
+// Its holder sleeps: the waiting threads grow patient, and lose nothing by it.
 TEST(Lock, IsWaitedForWhileItsHolderSleeps) {
   static Lock lock(LockRank::heap);
   lock.acquire();

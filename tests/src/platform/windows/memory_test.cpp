@@ -1,4 +1,4 @@
-// Address space and pages, over several reservations too, and every way in which the system refuses.
+// Address space and pages, across several reservations too, and every way the system refuses.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -30,7 +30,7 @@ bool is_all(DWORD state, uintptr_t address, size_t size) {
   return true;
 }
 
-// Reservations of kSize that follow each other.
+// Contiguous reservations of kSize.
 class Neighbours {
  public:
   explicit Neighbours(size_t count) : size_(count * kSize) {
@@ -45,7 +45,7 @@ class Neighbours {
   size_t size() const { return size_; }
 
  private:
-  // Whatever else runs in the process may be quicker.
+  // Other threads of the process may be quicker.
   void take(size_t count) {
     uintptr_t found = reserve(size_, kPageSize);
     release(found, size_);
@@ -123,7 +123,7 @@ TEST(Memory, BetweenTheSystemsSixtyFourKilobytesNothingIsTaken) {
 
 TEST(Memory, OutsideTheProcessNothingIsTaken) {
   constexpr uintptr_t kLast = UINTPTR_MAX - UINTPTR_MAX % kReserveGrain;
-  // Wine grants a 32-bit program what lies above its half.
+  // Wine grants a 32-bit program the upper half.
   if (sizeof(void*) == 8) {
     EXPECT_NE(KEEPING_LAST_ERROR(reserve_at(kLast, kReserveGrain)), Reserve::done);
   }
@@ -142,7 +142,7 @@ TEST(Memory, AlignmentsAreKept) {
     uintptr_t address = KEEPING_LAST_ERROR(reserve(kSize, alignment));
     ASSERT_NE(address, 0u);
     EXPECT_EQ(address % alignment, 0u);
-    // A reservation of its own, and the larger one in which it was found has gone.
+    // It is a reservation of its own; the larger one in which it was found is gone.
     EXPECT_EQ(reinterpret_cast<uintptr_t>(at(address).AllocationBase), address);
     EXPECT_TRUE(is_all(MEM_RESERVE, address, kSize));
     EXPECT_NE(reinterpret_cast<uintptr_t>(at(address + kSize).AllocationBase), address);
@@ -177,7 +177,7 @@ TEST(Memory, ARangeMayBeginAndEndAmidReservations) {
   EXPECT_TRUE(pages::are_marked(address + kPageSize + kSize, kPageSize, 1));
 }
 
-// As the realm asks: parts are committed already when the rest is.
+// As the realm calls it: parts are already committed when the rest is.
 TEST(Memory, PartsThatAreCommittedStayWhenTheRestIs) {
   Neighbours range(3);
   uintptr_t middle = range.address() + kSize;
@@ -196,7 +196,7 @@ TEST(Memory, ReleasesAllReservationsOfARangeAndNoOther) {
   EXPECT_TRUE(is_all(MEM_COMMIT, outer.address(), kSize));
   EXPECT_TRUE(is_all(MEM_COMMIT, inner + 2 * kSize, kSize));
   release(inner + 2 * kSize, kSize);
-  ASSERT_EQ(reserve_at(inner, 3 * kSize), Reserve::done);  // for the range's own end
+  ASSERT_EQ(reserve_at(inner, 3 * kSize), Reserve::done);  // for the destructor of the range
 }
 
 TEST(Memory, ACommitThatFailsLeavesNothingCommitted) {
@@ -229,7 +229,7 @@ TEST(Memory, TheLastErrorIsKept) {
   EXPECT_EQ(KEEPING_LAST_ERROR(purge(range.address(), range.size())), Purged::uncommitted);
 }
 
-// The layers above copy, and fill with zeros, themselves.
+// The layers above copy and zero-fill themselves.
 TEST(Memory, PagesAreNeitherMovedNorReplaced) {
   Neighbours range(2);
   ASSERT_TRUE(commit(range.address(), range.size()));

@@ -1,4 +1,4 @@
-// Ownership passes on however its thread ends, to one thread only.
+// Ownership passes on however its thread ends, and to one thread only.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -36,7 +36,7 @@ TEST_F(OwnershipTest, IsKeptFromOthersWhileItsThreadLives) {
   Obedient other;
   for (int round = 0; round < 3; ++round) {
     EXPECT_FALSE(acquired_by(other, own));
-    note_thread_end();  // asked of the kernel again, which says the same
+    note_thread_end();  // the kernel is asked again, with the same answer
     EXPECT_FALSE(acquired_by(other, own));
   }
 }
@@ -81,7 +81,7 @@ void end_a_thread_that_acquires(Ownership& own, LPTHREAD_START_ROUTINE body) {
   HANDLE thread = CreateThread(nullptr, 0, body, &acquirer, 0, nullptr);
   ASSERT_NE(thread, nullptr);
   until([&] { return acquirer.acquired.load(); });
-  EXPECT_FALSE(own.try_acquire());  // and so knows that its thread lives
+  EXPECT_FALSE(own.try_acquire());  // and so learns that its thread lives
   acquirer.may_end = true;
   if (body == is_terminated) TerminateThread(thread, 0);
   WaitForSingleObject(thread, INFINITE);
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, OwnershipAtTheEndOf,
                                          Way{"TerminateThread", is_terminated}),
                          [](const auto& way) { return std::string(way.param.name); });
 
-// Nobody is told: it is asked again after a while.
+// The end is not announced: the kernel is asked again after a while.
 TEST_F(OwnershipTest, PassesOnFromAThreadThatNobodySawEnd) {
   end_a_thread_that_acquires(own, is_terminated);
   EXPECT_FALSE(own.try_acquire());
@@ -131,7 +131,7 @@ TEST_F(OwnershipTest, PassesOnFromAThreadThatNobodySawEnd) {
 
 // ---- handles ------------------------------------------------------------------------------------
 
-// Never reset, as where the system had no handle left to give.
+// Never reset, as when the system had no handle left.
 TEST(OwnershipWithoutAHandle, StaysWhereItIsUntilReleased) {
   Ownership own;
   Obedient other;
@@ -145,7 +145,7 @@ TEST(OwnershipWithoutAHandle, StaysWhereItIsUntilReleased) {
   own.drop();
 }
 
-// Numbers of handles are used again, and grow with how many there are.
+// Handle values are reused, and grow with their number.
 uintptr_t next_handle() {
   HANDLE event = CreateEventW(nullptr, FALSE, FALSE, nullptr);
   CloseHandle(event);

@@ -1,4 +1,4 @@
-// A process with more rights than the one that asked for it.
+// A process with more rights than the one that started it.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr DWORD kCannot = 77;
 
-// The other one of the user's two tokens, to start a process with; null where the system does not give it.
+// The user's other token, to start a process with; null where the system does not provide it.
 HANDLE other_token() {
   HANDLE own = nullptr, primary = nullptr;
   TOKEN_LINKED_TOKEN other = {};
@@ -26,7 +26,7 @@ HANDLE other_token() {
   return primary;
 }
 
-// Runs one of the tests below in a process of its own, with the other token; gives its exit code.
+// Runs one of the tests below in a separate process with the other token; returns its exit code.
 DWORD run_with_other_token(const std::string& test) {
   HANDLE token = other_token();
   if (token == nullptr) return kCannot;

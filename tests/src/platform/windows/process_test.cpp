@@ -1,4 +1,4 @@
-// The process: environment, files, what is said to the user, and ends.
+// The process: environment, files, messages and ends.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -54,7 +54,7 @@ TEST(Environment, WithoutAValueIsNull) {
   EXPECT_EQ(KEEPING_LAST_ERROR(environment("")), nullptr);
 }
 
-// So that an option's own limit can be told to whoever went past it.
+// So that a value past the option's own limit can be reported.
 TEST(Environment, TooLongIsGivenTooLong) {
   constexpr size_t limit = 480;  // of a path (entry/options.cpp)
   std::wstring longest(511, L'v');
@@ -66,7 +66,7 @@ TEST(Environment, TooLongIsGivenTooLong) {
     ASSERT_NE(KEEPING_LAST_ERROR(environment("RH_TEST")), nullptr);
     EXPECT_GT(std::strlen(environment("RH_TEST")), limit);
   }
-  // Characters of three bytes.
+  // Three-byte characters.
   SetEnvironmentVariableW(L"RH_TEST", std::wstring(300, L'\u20ac').c_str());
   ASSERT_NE(KEEPING_LAST_ERROR(environment("RH_TEST")), nullptr);
   EXPECT_EQ(std::strlen(environment("RH_TEST")), 900u);
@@ -76,7 +76,7 @@ TEST(Environment, TooLongIsGivenTooLong) {
 
 // ---- files --------------------------------------------------------------------------------------
 
-// In the folder for temporary files, gone with this object.
+// In the temporary folder; deleted with this object.
 class TemporaryFile {
  public:
   TemporaryFile() {
@@ -137,9 +137,9 @@ TEST(File, ThatCannotBeIsNotOpen) {
   }
 }
 
-// ---- what is said to the user -------------------------------------------------------------------
+// ---- messages to the user -----------------------------------------------------------------------
 
-// Another stderr for the calling process, for a while.
+// Redirects stderr of the calling process for a while.
 class StandardError {
  public:
   explicit StandardError(HANDLE handle) : before_(GetStdHandle(STD_ERROR_HANDLE)) {

@@ -1,5 +1,5 @@
-// Each thread's word, in threads made before it was first set and after, and where the slots that are read inline are all
-// taken.
+// Each thread's word, in threads created before and after it was first set, and where the slots that are read inline
+// are all taken.
 #include "platform/thread_slot.h"
 
 #include <gtest/gtest.h>
@@ -21,13 +21,13 @@ void expect_word(void* expected) {
   EXPECT_EQ(KEEPING_LAST_ERROR(thread_word_slow()), expected);
 }
 
-// Takes slots of the system's away.
+// Uses up TLS slots.
 class Slots {
  public:
   ~Slots() {
     for (DWORD slot : taken_) TlsFree(slot);
   }
-  // False when there is none.
+  // False when none is left.
   bool take() {
     DWORD slot = TlsAlloc();
     if (slot == TLS_OUT_OF_INDEXES) return false;
@@ -90,7 +90,7 @@ TEST_F(ThreadSlot, ThreadsThatAreFirstTogetherShareOneSlot) {
   }
 }
 
-// The inline reading finds null then, and the slow way knows better.
+// The inline read returns null then; the slow path knows the value.
 TEST_F(ThreadSlot, PastTheFirst64IsReadTheSlowWay) {
   Slots slots;
   slots.take_near();
@@ -125,12 +125,12 @@ TEST_F(ThreadSlot, ForgottenIsGivenBackAndNull) {
     EXPECT_EQ(free_slots(), before);
     expect_word(nullptr);
     other.run([] { expect_word(nullptr); });
-    // The slot may be anyone's now.
+    // The slot may now be reused by others.
     DWORD slot = TlsAlloc();
     TlsSetValue(slot, word(64));
     expect_word(nullptr);
     TlsFree(slot);
-    // In a slot taken anew nothing of the old one is left.
+    // A newly allocated slot holds nothing of the old one.
     set_thread_word(nullptr);
     other.run([] { expect_word(nullptr); });
     forget_thread_words();

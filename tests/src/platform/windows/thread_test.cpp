@@ -1,4 +1,4 @@
-// Identity, waiting, and the helper thread: its start, its end, and its end by force.
+// Identity, waiting, and the helper thread: its start, its end, and its termination.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ class Helper : public testing::Test {
     g_ends = false;
   }
 
-  // A helper that has ended takes a moment to be gone.
+  // A helper that has ended takes a moment to disappear.
   static void start(void (*main)()) {
     int before = g_runs;
     until([&] { return KEEPING_LAST_ERROR(start_helper(main, always)); });
@@ -129,7 +129,7 @@ TEST_F(Helper, WaitsNoLongerThanItsTime) {
 TEST_F(Helper, WokenBeforeItWaitsDoesNotWait) {
   start([] {
     note_run();
-    wait(g_word, 0, 1);  // makes what it is woken by
+    wait(g_word, 0, 1);  // creates the event that wakes it
     until([] { return g_ends.load(); });
     wait(g_word, 0, INFINITE);
   });
@@ -164,8 +164,8 @@ TEST_F(Helper, EndsWithTheCodeOfTheThreadThatEndedBefore) {
   expect_gone(thread);
 }
 
-// The highest of a few new ones: places are used again, so that it tells how many are in use. (Wine counts a process's
-// handles as 0.)
+// The highest of a few new handles: values are reused, so this shows how many are in use. (Wine reports a process's
+// handle count as 0.)
 uintptr_t highest_of_new_handles() {
   HANDLE events[16] = {};
   uintptr_t highest = 0;
@@ -196,7 +196,7 @@ size_t stack_size() {
 
 std::atomic<size_t> g_stack_size{0};
 
-// Every DLL's code for a thread's start and end runs on it, made for what the program's threads have.
+// Every DLL's thread attach and detach code runs on it, and expects the stack of the program's threads.
 TEST_F(Helper, HasAStackLikeEveryThread) {
   size_t of_a_thread = 0;
   in_threads(1, [&](unsigned) { of_a_thread = stack_size(); });

@@ -1,4 +1,4 @@
-// Threads of the tests'.
+// Threads for the tests.
 #pragma once
 
 #include <atomic>
@@ -10,13 +10,13 @@
 
 namespace rh {
 
-// Waits for what another thread is about to do; the test's own time limit ends it.
+// Waits for what another thread is about to do; the time limit of the test ends it.
 template <typename Condition>
 void until(Condition condition) {
   while (!condition()) Sleep(1);
 }
 
-// Runs `body` with each number below `count` in a thread of its own, all at once: nobody sleeps before.
+// Runs `body` with each number below `count` in a separate thread, all at once: none sleeps before.
 template <typename Body>
 void in_threads(unsigned count, Body body) {
   std::atomic<unsigned> ready{0};
@@ -31,7 +31,7 @@ void in_threads(unsigned count, Body body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A thread that does as it is told, one thing after the other.
+// A thread that runs what it is given, one thing after another.
 class Obedient {
  public:
   Obedient()
