@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """The ThinLTO corpus: protobuf's C++ library (76 translation units) as bitcode, in build/corpus.
 
 The source comes from the crate protobuf-src. Each file is compiled once; a change of compiler, flags or
@@ -12,14 +11,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from common.errors import BenchError, need_tool, run_main
-from common.options import positive
 from common.paths import CORPUS
-from common.registries import fetch_crate
-from common.rounds import end_progress, show_progress
-from common.shell import run_step
+from common.question import positive
+from registries import fetch_crate, need_tool, run_step
+from reheap_lab.errors import LabError
 
 CRATE, VERSION = "protobuf-src", "2.1.1"
 FLAGS = ["-std=c++17", "-O2", "-flto=thin", "-fPIC", "-DNDEBUG", "-w"]
@@ -69,7 +64,7 @@ def _units(source: Path) -> list[Path]:
     library = re.search(r"set\(libprotobuf_srcs\s+(.*?)\)\n", listing, re.DOTALL)
     names = re.findall(r"\$\{protobuf_SOURCE_DIR\}/(\S+\.cc)", library.group(1)) if library else []
     if len(names) < 50:
-        raise BenchError(f"{CRATE} {VERSION} lists only {len(names)} files; 50 or more are expected")
+        raise LabError(f"{CRATE} {VERSION} lists only {len(names)} files; 50 or more are expected")
     return [source / name for name in names]
 
 
@@ -88,27 +83,22 @@ def _follow(jobs: list) -> None:
     try:
         for done, job in enumerate(as_completed(jobs), 1):
             job.result()
-            show_progress(f"corpus: {done}/{len(jobs)} compiled")
+            if done % 10 == 0:
+                print(f"corpus: {done}/{len(jobs)} compiled", file=sys.stderr, flush=True)
     except BaseException:
         for job in jobs:
             job.cancel()
         raise
-    finally:
-        end_progress()
 
 
 def _object_name(unit: Path) -> str:
     return str(unit.with_suffix(".bc")).replace("/", "_")
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="bench corpus", description=__doc__)
     parser.add_argument("--every", type=positive, default=1, metavar="N", help="each N-th file alone")
     objects = prepare_corpus(parser.parse_args(arguments).every)
     size = sum(path.stat().st_size for path in objects) / 2**20
     print(f"corpus: {len(objects)} bitcode files, {size:.1f} MiB, in {CORPUS}")
     return 0
-
-
-if __name__ == "__main__":
-    run_main(main)

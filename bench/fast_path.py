@@ -1,28 +1,24 @@
-#!/usr/bin/env python3
 """Counts the instructions of malloc and free on their shortest ways, by callgrind.
 
-Two run lengths are compared, so that what remains is the loop: one call of malloc and one of free, the
-calls themselves and the loop's few instructions included. Callgrind leaves malloc alone (memcheck would
-put its own in its place); the witness proves it in the very run that is counted. An allocator that will
-not run under valgrind is counted by single-stepping the same program, and marked.
+Two run lengths are compared, so that what remains is the loop: one call of malloc and one of free, the calls themselves and
+the loop's few instructions included. Callgrind leaves malloc alone (memcheck would put its own in its place); the witness
+proves it in the very run that is counted. An allocator that will not run under valgrind is counted by single-stepping the
+same program, and marked.
 """
 
+import json
 import re
-import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from common import options, report
-from common.allocators import Allocator
-from common.errors import BenchError, need_tool, run_main
-from common.measuring import measure
-from common.paths import PROGRAMS_BUILT
+from common import question, tables
 from common.programs import build_program
-from common.rounds import SampleFailed, end_progress, show_progress
-from common.table import number, render
+from common.work import run_once
+from registries import need_tool
+from reheap_lab.allocators import Allocator
+from reheap_lab.errors import LabError
 
 
 @dataclass(frozen=True)
@@ -52,20 +48,22 @@ Counter = Callable[[Allocator, list[str]], int]
 
 def by_callgrind(allocator: Allocator, program: list[str]) -> int:
     """All instructions of one run of `program` under `allocator`."""
-    log = PROGRAMS_BUILT / "callgrind.log"
-    valgrind = [need_tool("valgrind", "valgrind"), "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    measure([*valgrind, f"--log-file={log}", *program], allocator)
-    counted = re.search(r"Collected\s*:\s*(\d+)", log.read_text())
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "callgrind.log")
+        valgrind = [need_tool("valgrind", "valgrind"), "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+        run_once([*valgrind, f"--log-file={log}", *program], allocator, Path(folder))
+        counted = re.search(r"Collected\s*:\s*(\d+)", log.read_text())
     if not counted:
-        raise BenchError(f"callgrind reported no instructions; see {log}")
+        raise LabError("callgrind reported no instructions")
     return int(counted.group(1))
 
 
 def by_steps(allocator: Allocator, program: list[str]) -> int:
     """The same by single-stepping. The stepper runs under `allocator` too, which does not matter."""
-    count = PROGRAMS_BUILT / "steps.count"
-    measure([build_program("steps.c"), count, *program], allocator)
-    return int(count.read_text())
+    with tempfile.TemporaryDirectory() as folder:
+        count = Path(folder, "count")
+        run_once([build_program("steps.c"), count, *program], allocator, Path(folder))
+        return int(count.read_text())
 
 
 def per_pair(count: Counter, allocator: Allocator, path: Shortest) -> float:
@@ -81,35 +79,27 @@ def count_all(allocators: list[Allocator]) -> tuple[list[Counted], dict[str, str
     for allocator in allocators:
         reasons = []
         for count in (by_callgrind, by_steps):
-            show_progress(f"fast-path: {allocator} {count.__name__.replace('_', ' ')}")
             try:
                 figures = [per_pair(count, allocator, path) for path in PATHS]
-            except SampleFailed as reason:
+            except LabError as reason:
                 reasons.append(f"{count.__name__.replace('_', ' ')}: {reason}")
                 continue
             counts.append(Counted(allocator.name, figures, count is by_steps))
             break
         else:
             missing[allocator.name] = "; ".join(reasons)
-    end_progress()
     return sorted(counts, key=lambda one: one.figures[0]), missing
 
 
-def main(arguments: list[str] | None = None) -> int:
-    given = options.read(options.parser("fast-path", __doc__, rounds=1), arguments)
-    choice = given.allocators()
-    counts, failed = count_all(choice.allocators)
-    missing = choice.missing | failed
-    rows = [[one.name + " *" * one.stepped, *(number(figure, 1) for figure in one.figures)] for one in counts]
-    print(render(["instructions a pair", *(path.title for path in PATHS)], rows))
+def main(arguments: list[str]) -> int:
+    asked = question.ask(question.parser("fast-path", __doc__, rounds=1), arguments)
+    counts, missing = count_all(asked.allocators)
+    asked.missing |= missing
+    tables.show(["instructions a pair", *(path.title for path in PATHS)],
+                [[one.name + " *" * one.stepped, *(tables.number(figure, 1) for figure in one.figures)] for one in counts])
     if any(one.stepped for one in counts):
         print("* does not run under valgrind; counted by single-stepping")
-    if missing:
-        print(report.not_measured(missing))
-    if given.export:
-        report.export(given.export, "fast-path", choice.allocators, missing, [asdict(one) for one in counts])
-    return 1 if "reheap" in missing else 0
-
-
-if __name__ == "__main__":
-    run_main(main)
+    if asked.export:
+        asked.export.mkdir(parents=True, exist_ok=True)
+        (asked.export / "fast-path.json").write_text(json.dumps([asdict(one) for one in counts], indent=1) + "\n")
+    return asked.end()

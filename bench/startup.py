@@ -1,53 +1,46 @@
-#!/usr/bin/env python3
 """What an allocator adds to a program that hardly uses it: peak resident memory and time.
 
-Programs: `true`; one that takes 200 small blocks, alone and on 16 threads. With reheap also
-`reheap run -- true`, the command's own cost included. Many short runs, interleaved; differences are taken
-round by round, and ranges are those of the middle half.
+Programs: `true`; one that takes 200 small blocks, alone and on 16 threads. With reheap also `reheap run -- true`, the
+command's own cost included. Many short runs, interleaved; differences are taken round by round.
 """
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from common import options, report
-from common.allocators import REHEAP, Allocator
-from common.errors import run_main
-from common.measuring import Sample, measure
-from common.paths import REHEAP_COMMAND
+from common import question, tables
 from common.programs import build_program
-from common.report import metric_values
-from common.rounds import end_progress, interleave, show_progress
-from common.statistics import middle_half, paired_differences
-from common.table import number, render, span
+from common.subjects import REHEAP
+from reheap_lab import native
+from reheap_lab.allocators import Allocator, Testimony
+from reheap_lab.launch import Launch
+from reheap_lab.results import Comparison
 
-PEAK = report.Metric("peak_kib", "peak, KiB", lambda sample: sample.peak_kib, 0)
-CPU = report.Metric("cpu_ms", "CPU, ms", lambda sample: sample.cpu_s * 1000, 2)
-WALL = report.Metric("wall_ms", "wall, ms", lambda sample: sample.wall_s * 1000, 2)
+FIGURES = [("peak_rss_kib", "peak KiB", 0, 1), ("wall_s", "wall ms", 2, 1e3), ("cpu_s", "CPU ms", 2, 1e3)]
 
 
 @dataclass(frozen=True)
-class Starter:
-    """One way of starting a program. No witness: it would add its own cost to what is measured, and
-    each allocator has been proven already."""
+class Starter(Allocator):
+    """One way of starting a program. No witness: it would add its own cost to what is measured, and each allocator has
+    been proven already."""
 
-    name: str
-    allocator: Allocator
+    examined = True
     prefix: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        return self.name
+    def launch(self, command: list[str], evidence: Path) -> Launch:
+        preload = ":".join(map(str, self.libraries))
+        return Launch([*self.prefix, *command], {"LD_PRELOAD": preload} if preload else {}, [] if preload else ["LD_PRELOAD"])
 
-    def run(self, command: list[str]) -> Sample:
-        return measure([*self.prefix, *command], self.allocator, witness=False)
+    def objection(self, proof: dict[str, str]) -> str | None:
+        return None
+
+    def warnings(self, testimony: Testimony) -> list[str]:
+        return []
 
 
 def starters(allocators: list[Allocator]) -> list[Starter]:
-    ways = [Starter(allocator.name, allocator) for allocator in allocators]
-    if REHEAP_COMMAND.exists() and any(allocator.name == REHEAP for allocator in allocators):
-        ways.insert(2, Starter("reheap run --", allocators[0], (str(REHEAP_COMMAND), "run", "--")))
+    ways = [Starter(one.name, one.libraries, one.version) for one in allocators]
+    if any(one.name == REHEAP for one in allocators):
+        ways.insert(2, Starter("reheap run --", prefix=(native.reheap_command(), "run", "--")))
     return ways
 
 
@@ -56,51 +49,26 @@ def commands() -> dict[str, list[str]]:
     return {"true": ["true"], "200 blocks": [blocks, "0"], "16 threads x 200 blocks": [blocks, "16"]}
 
 
-def table(title: str, ways: list[Starter], samples: report.Rows) -> str:
-    header = [title, "peak KiB", "added", "middle half", "wall ms", "added", "middle half", "CPU ms", "added", "middle half"]
-    rows = []
-    for place, (way, own) in enumerate(zip(ways, samples)):
-        cells = [way.name]
-        for metric in (PEAK, WALL, CPU):
-            values, base = metric_values(own, metric), metric_values(samples[0], metric)
-            cells += _cells(values, base if place else None, metric.digits)
-        rows.append(cells)
-    return render(header, rows)
+def rows(made: Comparison) -> list[list[str]]:
+    base, found = made.subjects[0].name, []
+    for one in made.subjects:
+        row = [one.name]
+        for figure, _, digits, scale in FIGURES:
+            row.append(tables.cells(tables.of(made, figure, one.name), digits, scale)[0])
+            row += ["", ""] if one.name == base else tables.cells(tables.added(made, figure, one.name, base), digits, scale)
+        found.append(row)
+    return found
 
 
-def _cells(values: list, base: list | None, digits: int) -> list[str]:
-    middle = middle_half(values)
-    cells = [number(middle.median if middle else None, digits)]
-    if base is None:
-        return [*cells, "", ""]
-    added = middle_half(paired_differences(values, base))
-    if added is None:
-        return [*cells, number(None), number(None)]
-    return [*cells, number(added.median, digits), span(added.low, added.high, digits)]
-
-
-def main(arguments: list[str] | None = None) -> int:
-    given = options.read(options.parser("startup", __doc__, rounds=60), arguments)
-    choice = given.allocators()
-    ways, missing, exported = starters(choice.allocators), dict(choice.missing), {}
+def main(arguments: list[str]) -> int:
+    asked = question.ask(question.parser("startup", __doc__, rounds=60), arguments)
+    ways = starters(asked.allocators)
     for title, command in commands().items():
-        samples, failed = interleave(
-            ways, given.rounds, lambda way: way.run(command), warmups=3, progress=show_progress
-        )
-        end_progress()
-        missing |= {f"{ways[index].name} in {title}": reason for index, reason in failed.items()}
-        print(table(title, ways, samples) + "\n")
-        exported[title] = {
-            way.name: {metric.key: metric_values(own, metric) for metric in (PEAK, WALL, CPU)}
-            for way, own in zip(ways, samples)
-        }
-    print(f"rounds: {given.rounds}, interleaved; `added` is against the system heap in the same round.")
-    if missing:
-        print(report.not_measured(missing))
-    if given.export:
-        report.export(given.export, "startup", choice.allocators, missing, exported)
-    return 1 if any(name.split()[0] == REHEAP for name in missing) else 0
-
-
-if __name__ == "__main__":
-    run_main(main)
+        made = asked.compare(title, command, allocators=ways, warmups=3)
+        header = [title]
+        for _, label, _, _ in FIGURES:
+            header += [label, "added", f"{100 * made.settings['confidence']:g} % interval"]
+        tables.show(header, rows(made))
+        print()
+    print(f"rounds: {asked.rounds}, interleaved; `added` is against the system heap in the same round.")
+    return asked.end()

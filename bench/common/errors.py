@@ -1,26 +1,19 @@
-"""The one error a user is meant to read: what went wrong, and what fixes it."""
+"""Errors that a user is meant to read: the lab's, and those of the project's tools."""
 
 import os
-import shutil
 import sys
 
+from registries import Failure
+from reheap_lab.errors import LabError
 
-class BenchError(Exception):
-    pass
-
-
-def need_tool(program: str, debian_package: str) -> str:
-    path = shutil.which(program)
-    if path is None:
-        raise BenchError(f"{program} is not installed; install it: apt-get install {debian_package}")
-    return path
+ERRORS = (LabError, Failure)
 
 
 def run_main(main) -> None:
-    """Runs `main`, turning a BenchError into one line on stderr and exit status 1."""
+    """Runs `main`, turning an error into one line on stderr."""
     try:
         sys.exit(main())
-    except BenchError as error:
+    except ERRORS as error:
         print(f"bench: {error}", file=sys.stderr)
         sys.exit(1)
     except BrokenPipeError:

@@ -5,9 +5,7 @@ from pathlib import Path
 BENCH = Path(__file__).resolve().parent.parent
 ROOT = BENCH.parent
 BUILD = ROOT / "build"
-PROGRAMS = BENCH / "programs"
-PROGRAMS_BUILT = BUILD / "bench"
+WORKLOADS = BENCH / "workloads"
+WORKLOADS_BUILT = BUILD / "bench"
 PEERS = BUILD / "peers"
 CORPUS = BUILD / "corpus"
-REHEAP_LIBRARY = BUILD / "release" / "lib" / "libreheap.so"
-REHEAP_COMMAND = BUILD / "release" / "bin" / "reheap"

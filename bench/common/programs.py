@@ -1,28 +1,30 @@
-"""Builds the small C and C++ programs of bench/programs into build/bench, when they changed."""
+"""Builds the small C and C++ programs of bench/workloads into build/bench, when they changed."""
 
 import os
 import shutil
 from pathlib import Path
 
-from .errors import BenchError
-from .paths import PROGRAMS, PROGRAMS_BUILT
-from .shell import run_step
+from registries import run_step
+from reheap_lab.errors import LabError
+
+from .paths import WORKLOADS, WORKLOADS_BUILT
 
 # Without -fno-builtin the compiler removes a malloc whose block is only freed.
 _COMMON = ["-O2", "-g", "-fno-builtin", "-pthread", "-Wall", "-Wextra", "-Werror"]
 
 
-def build_program(name: str, *flags: str, suffix: str = "") -> Path:
-    """The program built from bench/programs/`name`; `flags` are given to the compiler last."""
-    source = PROGRAMS / name
-    output = PROGRAMS_BUILT / (source.stem + suffix)
-    headers = PROGRAMS.glob("*.h")
-    newest = max(path.stat().st_mtime for path in (source, *headers, Path(__file__)))
+def build_program(name: str) -> Path:
+    return build(WORKLOADS / name)
+
+
+def build(source: Path) -> Path:
+    output = WORKLOADS_BUILT / source.stem
+    newest = max(path.stat().st_mtime for path in (source, *WORKLOADS.glob("*.h"), Path(__file__)))
     if not output.exists() or output.stat().st_mtime < newest:
-        PROGRAMS_BUILT.mkdir(parents=True, exist_ok=True)
+        WORKLOADS_BUILT.mkdir(parents=True, exist_ok=True)
         compiler, standard = _compiler(source)
         scratch = output.with_suffix(".new")
-        run_step([compiler, standard, *_COMMON, "-o", scratch, source, *flags])
+        run_step([compiler, standard, *_COMMON, "-o", scratch, source])
         os.replace(scratch, output)
     return output
 
@@ -37,4 +39,4 @@ def _compiler(source: Path) -> tuple[str, str]:
         path = shutil.which(candidate)
         if path:
             return path, standard
-    raise BenchError("no C and C++ compiler found; install one: apt-get install gcc g++")
+    raise LabError("no C and C++ compiler found; install one: apt-get install gcc g++")

@@ -9,27 +9,22 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
-import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from . import windows_peers
-from .errors import BenchError, need_tool
-from .measuring import LONGEST_RUN_S, Sample, run_group
-from .paths import BUILD, PEERS, PROGRAMS, PROGRAMS_BUILT, ROOT
-from .programs import build_program
-from .registries import fetch_crate
-from .rounds import SampleFailed
-from .shell import run_step
+import fetch_windows
+from peers import windows as peers
+from registries import fetch_crate, need_tool, run_step
+from reheap_lab import windows as lab
+from reheap_lab.allocators import FUNCTIONS, Allocator, Testimony
+from reheap_lab.errors import LabError
+from reheap_lab.launch import Launch
+from reheap_lab.workload import CommandWorkload, Extra, Outcome
 
-sys.path.insert(0, str(ROOT / "tools"))
-import fetch_windows  # noqa: E402
-import wine  # noqa: E402
+from .paths import BUILD, PEERS, ROOT, WORKLOADS, WORKLOADS_BUILT
 
 PRESET = BUILD / "windows-x86_64"
-BUILT = PROGRAMS_BUILT / "windows"
+BUILT = WORKLOADS_BUILT / "windows"
 MICROSOFT = "ucrt-10.0.26100"
 START_LINE = re.compile(r"^reheap: (\{.*\}) *$")
 REPLACED_LINE = re.compile(r"^reheap: (\S+) at 0x[0-9a-f]+: replaced ")
@@ -66,7 +61,7 @@ class Subject:
         """The DLL that is brought in."""
         if not self.layers:
             return None
-        return windows_peers.build(self.peer) if self.peer else PRESET / "bin" / "reheap.dll"
+        return peers.build(self.peer) if self.peer else PRESET / "bin" / "reheap.dll"
 
 
 def injected(name: str, what: str, version: str = "", **more) -> list[Subject]:
@@ -91,18 +86,12 @@ SUBJECTS = {
 }
 
 
-@dataclass(frozen=True)
-class WindowsSample(Sample):
-    commit_kib: int | None = None
-    system_s: float | None = None  # the system's share of cpu_s: Linux', below Wine
-
-
 # ---- building ---------------------------------------------------------------------------------
 
 def check_built() -> None:
-    for path in (PRESET / "bin" / "reheap.exe", PRESET / "bin" / "reheap.dll", PRESET / "lib" / "libreheap.a"):
+    for path in (*(PRESET / "bin" / part for part in lab.PARTS), PRESET / "lib" / "libreheap.a"):
         if not path.exists():
-            raise BenchError(f"{path} is not built; run: ./dev build windows-x86_64")
+            raise LabError(f"{path} is not built; run: ./dev build windows-x86_64")
 
 
 def compiler(language: str) -> list[str]:
@@ -113,17 +102,16 @@ def compiler(language: str) -> list[str]:
 
 
 def build(source: str, linked: str = "") -> Path:
-    """A program of bench/programs, with the C runtime as a DLL and all else in it, and an allocator if one is named."""
-    path = PROGRAMS / source
+    """A program of bench/workloads, with the C runtime as a DLL and all else in it, and an allocator if one is named."""
+    path = WORKLOADS / source
     output = BUILT / linked / f"{path.stem}.exe"
     objects = linked_objects(linked)
-    newest = max(one.stat().st_mtime for one in (path, *PROGRAMS.glob("*.h"), Path(__file__), *filter(Path.exists, objects)))
+    newest = max(one.stat().st_mtime for one in (path, *WORKLOADS.glob("*.h"), Path(__file__), *filter(Path.exists, objects)))
     if not output.exists() or output.stat().st_mtime < newest:
         output.parent.mkdir(parents=True, exist_ok=True)
         scratch = output.with_suffix(".new")
         command = [*compiler("g++" if path.suffix == ".cpp" else "gcc"), "-O2", "-static", "-Wall", "-Wextra", "-Werror"]
-        unicode = ["-municode"] if path.parent.name == "windows" else []
-        run_step([*command, *unicode, "-o", scratch, path, *objects, *names(linked), "-lntdll", "-lpsapi", "-ladvapi32"])
+        run_step([*command, "-o", scratch, path, *objects, *names(linked), "-lntdll", "-lpsapi", "-ladvapi32"])
         prove_linked(scratch, linked)
         os.replace(scratch, output)
     return output
@@ -150,7 +138,7 @@ def prove_linked(program: Path, linked: str) -> None:
     places = {line.split()[-1]: line.split()[0] for line in listing.splitlines() if len(line.split()) == 3}
     for name in FAMILY:
         if places.get(name) is None or places[name] != places.get(f"mi_{name}"):
-            raise BenchError(f"{program.name}: {name} is not mimalloc's")
+            raise LabError(f"{program.name}: {name} is not mimalloc's")
 
 
 def build_mimalloc(generation: str) -> Path:
@@ -193,14 +181,6 @@ class Program:
             return False  # Wine's C runtime makes one for itself
         return bool(self.source) or not subject.linked
 
-    def at(self, place: int) -> "Program":
-        """The same with an output of its own, so that two can run at a time."""
-        if self.output is None or place == 0:
-            return self
-        output = self.output.with_stem(f"{self.output.stem}-{place}")
-        arguments = tuple(str(output) if word == str(self.output) else word for word in self.arguments)
-        return replace(self, output=output, arguments=arguments)
-
     def place(self, subject: Subject) -> Path:
         """The program's file; with Microsoft's C runtime beside it where that is asked for, and alone elsewhere."""
         file = self.file or build(self.source, subject.linked)
@@ -216,16 +196,11 @@ class Program:
         return folder / file.name
 
 
-def windows_path(path: Path) -> str:
-    """For programs that take what begins with a slash for an option."""
-    return f"Z:{path}"
-
-
 def fetch(item: str) -> Path:
     try:
         return fetch_windows.fetch(item)
     except fetch_windows.Failure as failure:
-        raise BenchError(str(failure)) from None
+        raise LabError(str(failure)) from None
 
 
 def copy_newer(source: Path, target: Path) -> None:
@@ -233,65 +208,82 @@ def copy_newer(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
-class Wine:
-    """The prefix that the tests use too, with its server running."""
+def use_this_tree() -> None:
+    """The lab takes the prefix that the tests use too, and what was built here."""
+    os.environ |= {"REHEAP_WINE": f"'{ROOT / 'tools' / 'wine.py'}' --become", "REHEAP_LAB_WINDOWS": str(PRESET)}
 
-    def __init__(self):
-        try:
-            self.prefix = wine.Prefix(wine.X86_64)
-            self.prefix.make_ready()
-        except (wine.Failure, subprocess.SubprocessError, OSError) as failure:
-            raise BenchError(f"Wine does not start: {failure}") from None
 
-    def run(self, program: Program, subject: Subject) -> WindowsSample:
-        file, library = program.place(subject), subject.library
-        launcher = [PRESET / "bin" / "reheap.exe", "run", "--require", "--dll", library, "--"] if library else []
-        with tempfile.TemporaryDirectory() as folder:
-            seen, told = Path(folder, "seen"), Path(folder, "told")
-            command = [build_program("watch.c", "-static"), "--out", seen, "--name", file.name, "--"]
-            command += [self.prefix.loader, *launcher, build("windows/measure.c"), "--out", told, "--"]
-            command += [file, *program.arguments]
-            status, output, errors = run_group(list(map(str, command)), True, self.environment(program, subject))
-            if status != 0 or not told.exists():
-                raise SampleFailed(f"the launcher ended with {status}: {errors.strip()[-300:]}")
-            report, costs = json.loads(told.read_text()), json.loads(seen.read_text())
-        if report["exit"] != 0:
-            raise SampleFailed(f"exit status {report['exit']}: {errors.strip()[-300:]}")
-        check_served(program, subject, report, errors)
-        return sample(report, costs, output)
+@dataclass(frozen=True)
+class Given(lab.Allocator):
+    """A subject under one program."""
 
-    def environment(self, program: Program, subject: Subject) -> dict[str, str]:
-        environment = {**self.prefix.environment(), "REHEAP_VERBOSE": "1", **dict(program.variables)}
-        if subject.layers:
-            environment["REHEAP_LAYERS"] = subject.layers
-        if subject.microsoft:
-            environment["WINEDLLOVERRIDES"] = "ucrtbase=n,b"
-        return environment
+    subject: Subject | None = None
+    work: Program | None = None
+
+    @property
+    def libraries(self) -> tuple[Path, ...]:
+        return (self.program.path,) if self.subject.linked else super().libraries
+
+    def launch(self, command: list[str], evidence: Path) -> Launch:
+        launch = super().launch(command, evidence)
+        launch.env |= {"REHEAP_VERBOSE": "1", **dict(self.work.variables)}
+        if self.subject.layers:
+            launch.env["REHEAP_LAYERS"] = self.subject.layers
+        if self.subject.microsoft:
+            launch.env["WINEDLLOVERRIDES"] = "ucrtbase=n,b"
+        return launch
+
+    def objection(self, proof: dict[str, str]) -> str | None:
+        return None  # what check_served finds is more
+
+    def warnings(self, testimony: Testimony) -> list[str]:
+        return []
+
+
+def given(program: Program, subject: Subject) -> Given:
+    file = lab.Program(str(program.place(subject)))
+    return Given(subject.name, file, subject.library, subject.version, asked=("--modules",), subject=subject, work=program)
+
+
+class Proven(CommandWorkload):
+    """A run that tells from inside who served it."""
+
+    def run_prepared(self, allocator: Given, extra: Extra | None = None) -> Outcome:
+        outcome = super().run_prepared(allocator, extra)
+        if outcome.failed is None:
+            record = lab.Inner(self.path("evidence"), Path()).record
+            inner = {line["type"]: line for line in map(json.loads, record.read_text().splitlines())}
+            check_served(allocator.work, allocator.subject, {**inner["start"], **inner["modules"]}, lab.read_text(self.path("stderr")))
+            server = str(next(iter(allocator.libraries), lab.WINES))
+            outcome.testimony = Testimony({inner["start"]["pid"]: dict.fromkeys(FUNCTIONS, server)})
+        if not allocator.work.says_same:
+            outcome.printed = None
+        return outcome
 
 
 def check_served(program: Program, subject: Subject, report: dict, errors: str) -> None:
     """By what the process had loaded, and by what the allocator said in it."""
-    modules = {module["name"]: module for module in report["modules"]}
+    modules = {module["path"].rpartition("\\")[2].lower(): module for module in report["modules"]}
     check_runtime(program, subject, modules.get("ucrtbase.dll"))
     brought = {"reheap.dll": subject.reheap and not subject.linked, "mimalloc.dll": subject.needs_mimalloc}
-    brought |= {f"peer_{name}.dll": name == subject.peer for name in windows_peers.RECIPES}
+    brought |= {f"peer_{name}.dll": name == subject.peer for name in peers.RECIPES}
     if any((name in modules) != wanted for name, wanted in brought.items()):
-        raise SampleFailed(f"its modules were {', '.join(modules)}")
+        raise LabError(f"its modules were {', '.join(modules)}")
     started = started_under_reheap(errors).get(report["pid"])
     if (started is not None and started.overridden) != subject.reheap:
-        raise SampleFailed(f"malloc was {'' if started else 'not '}served by reheap")
+        raise LabError(f"malloc was {'' if started else 'not '}served by reheap")
     replaced = replaced_by_peers(errors, report["pid"]) if subject.peer else started.replaced if started else set()
     if not is_expected(replaced, program, subject):
-        raise SampleFailed(f"replaced were functions of {', '.join(sorted(replaced)) or 'nothing'}")
+        raise LabError(f"replaced were functions of {', '.join(sorted(replaced)) or 'nothing'}")
 
 
 def check_runtime(program: Program, subject: Subject, runtime: dict | None) -> None:
     if not program.runtime:
         return
     if runtime is None:
-        raise SampleFailed("it was over before its C runtime could be seen")
+        raise LabError("it was over before its C runtime could be seen")
     if runtime["wines"] == subject.microsoft:
-        raise SampleFailed(f"its C runtime was {runtime['path']}, Wine's: {runtime['wines']}")
+        raise LabError(f"its C runtime was {runtime['path']}, Wine's: {runtime['wines']}")
 
 
 def is_expected(replaced: set[str], program: Program, subject: Subject) -> bool:
@@ -323,18 +315,3 @@ def started_under_reheap(errors: str) -> dict[int, Started]:
 def replaced_by_peers(errors: str, pid: int) -> set[str]:
     told = [json.loads(found[1]) for line in errors.splitlines() if (found := PEER_LINE.match(line))]
     return {line["replaced"].lower() for line in told if line["pid"] == pid and "replaced" in line}
-
-
-def sample(report: dict, costs: dict, output: str) -> WindowsSample:
-    """The time that passed is what Windows' clock said, all else what Linux counted for the process. A figure that is
-    not there stays None."""
-    user, system = costs.get("user_us"), costs.get("system_us")
-    return WindowsSample(
-        wall_s=report["wall_ns"] / 1e9,
-        cpu_s=None if user is None else (user + system) / 1e6,
-        peak_kib=costs.get("peak_kib"),
-        faults=costs.get("minor_faults"),
-        output=output,
-        commit_kib=costs.get("commit_kib"),
-        system_s=None if system is None else system / 1e6,
-    )

@@ -63,6 +63,7 @@ COMMAND = (
     click.option("--output", type=click.Choice(["compare", "check", "discard"]), default="compare", show_default=True,
                  help="Its standard output: warn, or fail, when it differs between allocators; or /dev/null"),
     click.option("--check-output", is_flag=True, help="The same as --output check"),
+    click.option("--side-by-side", is_flag=True, help="Run both of two allocators at once, each on its own processor"),
     click.option("--ignore-status", is_flag=True, help="An exit status other than 0 is no failure"),
 )
 

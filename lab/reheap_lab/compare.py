@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import reheap_lab
-from reheap_lab import elf, machine, profile, verdicts
+from reheap_lab import beside, elf, machine, profile, verdicts
 from reheap_lab.allocators import SYSTEM, Allocator, Testimony
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.launch import Launch
@@ -20,7 +20,7 @@ from reheap_lab.rounds import Book, Quiet, Watch, run_rounds, stop_of
 from reheap_lab.runner import Ask, measure
 from reheap_lab.server import ServerWorkload
 from reheap_lab.settings import Settings
-from reheap_lab.workload import CommandWorkload, Extra, find_program, shell
+from reheap_lab.workload import CommandWorkload, Extra, Outcome, find_program, shell
 
 WorkloadType = Callable[[list[str], Settings, pathlib.Path], CommandWorkload]
 
@@ -28,8 +28,10 @@ WorkloadType = Callable[[list[str], Settings, pathlib.Path], CommandWorkload]
 class Comparer:
     """Holds together what the steps of one comparison share."""
 
-    def __init__(self, workload: CommandWorkload, chosen: list[Allocator], watch: Watch | None = None):
+    def __init__(self, workload: CommandWorkload, chosen: list[Allocator], watch: Watch | None = None,
+                 other: CommandWorkload | None = None):
         self.workload = workload
+        self.places = [workload, other]  # side by side, each has a folder of its own
         self.settings = workload.settings
         self.allocators = {allocator.name: allocator for allocator in chosen}
         self.watch = watch or Quiet()
@@ -41,7 +43,8 @@ class Comparer:
     def compare(self) -> Comparison:
         shell(self.settings.setup, "--setup")
         with self._stoppable():
-            run_rounds(self.book, self._run, self.settings.warmups, self.settings.seed, self.watch)
+            run_rounds(self.book, self._run, self.settings.warmups, self.settings.seed, self.watch,
+                       self._run_beside if self.settings.side_by_side else None)
         self.comparison.runs = self.book.runs
         for subject in self.comparison.subjects:
             subject.failed = self.book.given_up.get(subject.name)
@@ -66,9 +69,17 @@ class Comparer:
     # ---- one run ----
 
     def _run(self, name: str, round_number: int, place: int, warmup: bool) -> Run:
-        run = Run(name, round_number, place, warmup)
+        return self._told(Run(name, round_number, place, warmup), self.workload.run)
+
+    def _run_beside(self, pair: list[str], round_number: int) -> list[Run]:
+        def half(name: str, place: int) -> Run:
+            return self._told(Run(name, round_number, pair.index(name)), self.places[place].run_prepared)
+        return beside.exchanged(pair, half, self.workload.prepare)
+
+    def _told(self, run: Run, made: Callable[[Allocator], Outcome]) -> Run:
+        name = run.subject
         try:
-            outcome = self.workload.run(self.allocators[name])
+            outcome = made(self.allocators[name])
         except LabError as error:
             run.failed = str(error)
             return run
@@ -98,7 +109,8 @@ class Comparer:
         """Output that changes from run to run under one allocator says nothing; else it must be the same under all."""
         steady = {name: next(iter(seen)) for name, seen in self.printed.items() if len(seen) == 1}
         restless = [name for name, seen in self.printed.items() if len(seen) > 1]
-        base = next(iter(steady), None)
+        plain = (name for name in steady if not self.allocators[name].libraries)  # what it prints by itself is right
+        base = next(plain, next(iter(steady), None))
         if restless:
             if self.settings.output == "check":
                 self.comparison.warnings.append("the command prints something else each time it runs (under "
@@ -177,15 +189,26 @@ def check_allocators(chosen: list[Allocator], folder: pathlib.Path) -> None:
                              + " Give a library that exports malloc and whose own libraries can be found")
 
 
+def check_pair(chosen: list[Allocator]) -> None:
+    beside.processors()
+    if len(chosen) != 2:
+        names = ", ".join(allocator.name for allocator in chosen)
+        raise UsageError(f"--side-by-side compares two allocators, not {len(chosen)} ({names}); name them: --with system,reheap")
+
+
 def compare(command: list[str], chosen: list[Allocator], settings: Settings, watch: Watch | None = None,
             workload: WorkloadType | None = None, reproduce: str = "") -> Comparison:
     """Raises UsageError before anything ran, LabError when nothing could be measured."""
     find_program(command)
+    if settings.side_by_side:
+        check_pair(chosen)
     kind = workload or (ServerWorkload if settings.server else CommandWorkload)
     with tempfile.TemporaryDirectory(prefix="reheap-lab-") as folder:
         place = pathlib.Path(folder)
         check_allocators(chosen, place)
-        comparison = Comparer(kind(command, settings, place), chosen, watch).compare()
+        (place / "beside").mkdir()
+        other = kind(command, settings, place / "beside") if settings.side_by_side else None
+        comparison = Comparer(kind(command, settings, place), chosen, watch, other).compare()
     comparison.reproduce = reproduce or reproduction(comparison)
     if verdicts.base_of(comparison) is None:
         reasons = "\n".join(f"  {s.name}: {s.failed}" for s in comparison.subjects if s.failed)
@@ -205,6 +228,7 @@ def reproduction(comparison: Comparison) -> str:
               "--warmup", str(settings["warmups"]), "--sample-ms", str(settings["sample_ms"]),
               "--output", settings["output"]]
     words += ["--ignore-status"] * settings["ignore_status"] + ["--no-extras"] * (not settings["extras"])
+    words += ["--side-by-side"] * settings["side_by_side"]
     server = settings.get("server") or {}
     for option, name in (("--load", "load"), ("--ready", "ready"), ("--idle", "idle"), ("--stop", "stop")):
         if server.get(name) is not None:

@@ -43,7 +43,8 @@ def _heading(comparison: Comparison) -> str:
     words = [machine.get("cpu"), f"{machine['cores']} cores" if "cores" in machine else None, machine.get("kernel"),
              machine.get("libc")]
     rounds = len({run.round for run in comparison.runs if not run.warmup})
-    return (f"# `{shlex.join(comparison.command)}`\n\n{rounds} rounds, {comparison.started}, "
+    beside = " side by side" if comparison.settings.get("side_by_side") else ""
+    return (f"# `{shlex.join(comparison.command)}`\n\n{rounds} rounds{beside}, {comparison.started}, "
             f"{', '.join(str(w) for w in words if w)}. Medians with their {100 * confidence:g} % intervals.")
 
 

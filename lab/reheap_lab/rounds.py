@@ -159,23 +159,32 @@ def stop_of(settings: Settings) -> Stop:
 # ---- the rounds ---------------------------------------------------------------------------------
 
 Measure = Callable[[str, int, int, bool], Run]
+Whole = Callable[[list[str], int], list[Run]]  # a round's runs, in the order of the subjects given
 
 
-def run_rounds(book: Book, measure: Measure, warmups: int, seed: int, watch: Watch) -> None:
+def run_rounds(book: Book, measure: Measure, warmups: int, seed: int, watch: Watch, whole: Whole | None = None) -> None:
+    """With `whole`, measured rounds are made by it at once; a warm-up never is, for it may make what all need."""
     dice = random.Random(seed)
-    for number in range(warmups):
-        _round(book, measure, number, True, dice, watch)
-    book.begin_measuring()
-    while book.subjects and not (book.rounds and book.stop.enough(book)):
-        _round(book, measure, book.rounds, False, dice, watch)
-        book.rounds += 1
 
+    def one_by_one(number: int, warmup: bool) -> None:
+        order = list(book.subjects)
+        dice.shuffle(order)
+        for place, subject in enumerate(order):
+            watch.running(subject, book)
+            note(measure(subject, number, place, warmup))
 
-def _round(book: Book, measure: Measure, number: int, warmup: bool, dice: random.Random, watch: Watch) -> None:
-    order = list(book.subjects)
-    dice.shuffle(order)
-    for place, subject in enumerate(order):
-        watch.running(subject, book)
-        run = measure(subject, number, place, warmup)
+    def note(run: Run) -> None:
         book.note(run)
         watch.ran(run, book)
+
+    for number in range(warmups):
+        one_by_one(number, True)
+    book.begin_measuring()
+    while book.subjects and not (book.rounds and book.stop.enough(book)):
+        if whole and len(book.subjects) > 1:
+            watch.running(" beside ".join(book.subjects), book)
+            for run in whole(list(book.subjects), book.rounds):
+                note(run)
+        else:
+            one_by_one(book.rounds, False)
+        book.rounds += 1

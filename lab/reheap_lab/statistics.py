@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy
-import scipy.stats
 
 TRIM = 0.2
 RESAMPLES = 4000
@@ -60,8 +59,30 @@ def location(values: Sequence[float], confidence: float, seed: int = 0) -> Inter
     if error < 1e-12 * max(1.0, abs(middle)):  # most values are equal: as wide as all of them
         return Interval(middle, min(middle, float(data.min())), max(middle, float(data.max())), n)
     # The bootstrap's spread is that of n values about their own mean, hence too small by the root of (n - 1) / n.
-    half = error * math.sqrt(n / (n - 1)) * float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1))
+    half = error * math.sqrt(n / (n - 1)) * student_quantile(confidence, n - 1)
     return Interval(middle, middle - half, middle + half, n)
+
+
+def student(t: float, degrees: int) -> float:
+    """How much of Student's distribution lies within `t` to either side of 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    angle = math.atan2(t, math.sqrt(degrees))
+    odd, cosine = degrees % 2, math.cos(angle)
+    term, total = cosine if odd else 1.0, 0.0
+    for k in range(2 + odd, degrees + 1, 2):
+        total += term
+        term *= cosine * cosine * (k - 1) / k
+    inner = math.sin(angle) * total
+    return 2 / math.pi * (angle + inner) if odd else inner
+
+
+def student_quantile(share: float, degrees: int) -> float:
+    """How far to either side of 0 that share of it lies."""
+    low, high = 0.0, 1.0
+    while student(high, degrees) < share:
+        high *= 2
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if student(middle, degrees) < share else (low, middle)
+    return high
 
 
 def _mixed(seed: int, n: int) -> int:
@@ -162,10 +183,21 @@ def drift(values: Sequence[float]) -> Drift | None:
     if data.size < 6 or numpy.ptp(data) == 0 or numpy.median(data) == 0:
         return None
     order = numpy.arange(data.size)
-    rank = scipy.stats.spearmanr(order, data)
-    slope = scipy.stats.theilslopes(data, order).slope
-    return Drift(float(rank.statistic), float(rank.pvalue),
-                 float(slope * (data.size - 1) / numpy.median(data)))
+    correlation = spearman(order, data)
+    t = abs(correlation) * math.sqrt((data.size - 2) / max(1 - correlation**2, 1e-300))
+    first, last = numpy.triu_indices(data.size, 1)
+    slope = float(numpy.median((data[last] - data[first]) / (last - first)))  # Theil and Sen's
+    return Drift(correlation, 1 - student(t, data.size - 2), slope * (data.size - 1) / float(numpy.median(data)))
+
+
+def spearman(some: Sequence[float], others: Sequence[float]) -> float:
+    return float(numpy.corrcoef(ranks(some), ranks(others))[0, 1])
+
+
+def ranks(values: Sequence[float]) -> numpy.ndarray:
+    """From 1; equal ones share the mean of their places."""
+    _, places, counts = numpy.unique(values, return_inverse=True, return_counts=True)
+    return (numpy.cumsum(counts) - (counts - 1) / 2)[places]
 
 
 def time_weighted(times: Sequence[float], values: Sequence[float], end: float) -> float | None:

@@ -107,7 +107,7 @@ def _profile(comparison: Comparison) -> Table | None:
         return None
     kinds = list(dict.fromkeys(kind for profile in profiles.values() for kind in profile.shares))
     rows = [[name, *(f"{100 * profile.shares.get(kind, 0):.1f} %" for kind in kinds)] for name, profile in profiles.items()]
-    return _small("time spent in", kinds, rows)
+    return table(["\ntime spent in", *("\n" + kind for kind in kinds)], rows)
 
 
 def _calls(comparison: Comparison) -> Table | None:
@@ -116,17 +116,17 @@ def _calls(comparison: Comparison) -> Table | None:
         return None
     kinds = list(dict.fromkeys(kind for counts in calls.values() for kind in counts))
     rows = [[name, *(f"{counts[kind]:,}" if kind in counts else "–" for kind in kinds)] for name, counts in calls.items()]
-    return _small("memory calls", kinds, rows)
+    return table(["\nmemory calls", *("\n" + kind for kind in kinds)], rows)
 
 
-def _small(title: str, kinds: list[str], rows: list[list[str]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("\n" + title)
-    for kind in kinds:
-        table.add_column("\n" + kind, justify="right")
+def table(header: list[str], rows: list[list[str]]) -> Table:
+    """Names to the left, figures to the right."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for place, title in enumerate(header):
+        made.add_column(title, justify="right" if place else "left")
     for row in rows:
-        table.add_row(*row)
-    return table
+        made.add_row(*row)
+    return made
 
 
 def _sentence(verdict: Verdict) -> Text:

@@ -19,7 +19,7 @@ def judge(comparison: Comparison) -> None:
     seed = comparison.settings.get("seed", 0)
     _mark_outliers(comparison)
     comparison.summaries = _summaries(comparison, confidence, seed)
-    comparison.verdicts = _verdicts(comparison, confidence, seed)
+    comparison.verdicts = _verdicts(comparison, confidence)
     comparison.warnings += _wary(comparison)
 
 
@@ -61,7 +61,7 @@ def _summaries(comparison: Comparison, confidence: float, seed: int) -> dict[str
 
 # ---- verdicts -----------------------------------------------------------------------------------
 
-def _verdicts(comparison: Comparison, confidence: float, seed: int) -> list[Verdict]:
+def _verdicts(comparison: Comparison, confidence: float) -> list[Verdict]:
     base = base_of(comparison)
     margin = comparison.settings.get("margin", 0.01)
     found = []
@@ -69,10 +69,15 @@ def _verdicts(comparison: Comparison, confidence: float, seed: int) -> list[Verd
         for subject in _names(comparison):
             if subject == base:
                 continue
-            ratio = statistics.paired_ratio(*pairs(comparison.runs, figure.name, subject, base), confidence, seed)
-            if ratio:
-                found.append(verdict(figure, subject, base, ratio, margin, confidence))
+            between = ratio(comparison, figure.name, subject, base)
+            if between:
+                found.append(verdict(figure, subject, base, between, margin, confidence))
     return found
+
+
+def ratio(comparison: Comparison, figure: str, subject: str, base: str) -> Interval | None:
+    confidence, seed = comparison.settings.get("confidence", 0.99), comparison.settings.get("seed", 0)
+    return statistics.paired_ratio(*pairs(comparison.runs, figure, subject, base), confidence, seed)
 
 
 def verdict(figure: Figure, subject: str, base: str, ratio: Interval, margin: float, confidence: float) -> Verdict:

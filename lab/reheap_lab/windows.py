@@ -151,6 +151,7 @@ class Allocator:
     library: pathlib.Path | None = None  # reheap.dll; none for the system's own
     version: str | None = None
     left: tuple[str, ...] = ()  # what it does not replace, and why
+    asked: tuple[str, ...] = ()  # more of Windows' runner
 
     examined: typing.ClassVar[bool] = True
     counts_calls: typing.ClassVar[bool] = False  # those that Linux sees are Wine's
@@ -165,7 +166,7 @@ class Allocator:
         inner.clear()
 
         def argv(*options: str) -> list[str]:
-            measuring = ["--out", windows_path(inner.record), "--sample-ms", "0", *options, "--"]
+            measuring = ["--out", windows_path(inner.record), "--sample-ms", "0", *self.asked, *options, "--"]
             return [*self.started(), *measuring, windows_path(self.program.path), *command[1:]]
 
         return Launch(argv(), {**quiet_wine(), "REHEAP_STATS": windows_path(inner.statistics("%p"))},

@@ -42,8 +42,14 @@ class CommandWorkload:
         self.folder = folder  # for what is only needed during a run
 
     def run(self, allocator: Allocator, extra: Extra | None = None) -> Outcome:
-        self._clear()
+        self.prepare()
+        return self.run_prepared(allocator, extra)
+
+    def prepare(self) -> None:
         shell(self.settings.prepare, "--prepare")
+
+    def run_prepared(self, allocator: Allocator, extra: Extra | None = None) -> Outcome:
+        self._clear()
         launch = allocator.launch(self.argv(allocator), self.path("evidence"))
         measured = self.drive(launch, self._ask(extra or Extra()))
         outcome = Outcome(measured, Testimony.read(self.path("evidence")), self._failure(measured))

@@ -10,9 +10,9 @@ if(NOT REHEAP_ZYDIS)
     COMMAND ${Python3_EXECUTABLE} -B -c [[
 import pathlib, sys
 sys.path.insert(0, sys.argv[1])
-from common import registries
+import registries
 print(registries.fetch_crate("zydis", sys.argv[2], pathlib.Path(sys.argv[3])))
-]] ${PROJECT_SOURCE_DIR}/bench ${REHEAP_ZYDIS_VERSION} ${CMAKE_BINARY_DIR}/crates
+]] ${PROJECT_SOURCE_DIR}/tools ${REHEAP_ZYDIS_VERSION} ${CMAKE_BINARY_DIR}/crates
     OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   set(zydis ${folder}/zydis-c)
 else()

@@ -27,8 +27,8 @@ CLEAN = {
     "tests/src/heap/heap_test.cpp": "int main() {}\n",
     "tests/crimes/CMakeLists.txt": "foreach(name double_free)\n  add_executable(${name} ${name}.cpp)\nendforeach()\n",
     "tests/crimes/double_free.cpp": "int main() {}\n",
-    "bench/bench.py": 'SOURCE = pathlib.Path(__file__).parent / "programs" / "proof.c"\n',
-    "bench/programs/proof.c": "int main(void) { return 0; }\n",
+    "bench/bench.py": 'SOURCE = pathlib.Path(__file__).parent / "workloads" / "growing.c"\n',
+    "bench/workloads/growing.c": "int main(void) { return 0; }\n",
     "docs/a.md": "[one](b.md#part) [site](https://example.org) `src/base/units.h` `src/base/<file>.h`\n",
     "docs/b.md": "# Part\n```\n[not a link](nowhere.md)\n```\n",
 }
@@ -147,7 +147,7 @@ class Files(TidyTest):
         self.caught("src/base/units.h", "\n" * tidy.MOST_LINES, tidy.MOST_LINES, "at most")
 
     def test_source_built_by_nothing(self):
-        for path in ("tests/crimes/forgotten.cpp", "bench/programs/forgotten.c", "command/sub/forgotten.cpp",
+        for path in ("tests/crimes/forgotten.cpp", "bench/workloads/forgotten.c", "command/sub/forgotten.cpp",
                      "tests/src/arena/forgotten_test.cpp", "tests/src/heap/forgotten.cpp",
                      "src/platform/posix/forgotten.cpp"):
             self.caught(path, "", 1, "built by nothing")

@@ -111,6 +111,19 @@ void Lines::calls(const std::vector<std::pair<std::string, std::int64_t>>& count
   put(line.json());
 }
 
+void Lines::modules(const std::vector<SeenModule>& seen) {
+  Object line("modules");
+  std::string list;
+  for (const SeenModule& one : seen) {
+    Object module;
+    module.text("path", one.path);
+    module.flag("wines", one.wines);
+    list += (list.empty() ? "" : ",") + module.json();
+  }
+  line.raw("modules", "[" + list + "]");
+  put(line.json());
+}
+
 void Lines::profile(const Profile& profile) {
   Object line("profile");
   line.text("source", profile.source);

@@ -28,6 +28,11 @@ struct Profile {
   std::map<std::string, std::int64_t> modules;  // samples in each
 };
 
+struct SeenModule {
+  std::string path;
+  bool wines;  // one of Wine's own
+};
+
 struct End {
   Figure wall_us, user_us, system_us;
   Figure peak_rss_kib;       // of the largest single process
@@ -54,6 +59,7 @@ class Lines {
   void sample(const Sample& sample);
   void calls(const std::vector<std::pair<std::string, std::int64_t>>& counts);
   void profile(const Profile& profile);
+  void modules(const std::vector<SeenModule>& seen);
   void end(const End& end);
 
   // Throws Failure when not everything could be written.

@@ -29,6 +29,7 @@ const char kHelp[] =
     "sampler\n"
     "  --count-calls        count the memory calls to the system; slows the command down\n"
     "  --watch NAME         tell the figures of the first process of that name, not of all\n"
+    "  --modules            name the files that the command loads (Windows)\n"
     "\n"
     "SIGTERM and SIGINT are passed on to the command. Exit status: 0 when the command was "
     "measured,\n"
@@ -51,6 +52,7 @@ enum Option : int {
   kProfileByStops,
   kCountCalls,
   kWatch,
+  kModules,
   kHelpWanted,
   kVersionWanted,
 };
@@ -69,6 +71,7 @@ const option kNames[] = {
     {"profile-by-stops", no_argument, nullptr, kProfileByStops},
     {"count-calls", no_argument, nullptr, kCountCalls},
     {"watch", required_argument, nullptr, kWatch},
+    {"modules", no_argument, nullptr, kModules},
     {"help", no_argument, nullptr, kHelpWanted},
     {"version", no_argument, nullptr, kVersionWanted},
     {nullptr, 0, nullptr, 0},
@@ -143,6 +146,9 @@ void take(Options& options, int option, const char* value) {
     break;
   case kWatch:
     options.watch = value;
+    break;
+  case kModules:
+    options.modules = true;
     break;
   case kHelpWanted:
     options.help = true;

@@ -18,6 +18,7 @@ struct Options {
   int profile_hz = 0;             // 0: no profile
   bool profile_by_stops = false;
   bool count_calls = false;
+  bool modules = false;
   std::string watch;           // the name of the process whose figures are wanted
   std::vector<char*> command;  // ends with a null pointer
   bool help = false, version = false;

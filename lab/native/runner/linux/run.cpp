@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 
+#include "runner/failure.h"
 #include "runner/linux/child.h"
 #include "runner/linux/clock.h"
 #include "runner/linux/perf.h"
@@ -212,6 +213,7 @@ class Run {
 void run(const Options& options, Lines& lines) {
   // Who loses its parent becomes a child of the runner, not of init.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (options.modules) throw Failure(kUsage, "--modules is for Windows: leave it out");
   Run(options, lines).go();
 }
 

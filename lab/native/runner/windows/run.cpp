@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "figures.h"
+#include "modules.h"
 #include "runner/failure.h"
 #include "sampler.h"
 #include "text.h"
@@ -50,16 +51,20 @@ class Due {
   std::int64_t next() const { return every_ > 0 ? next_ : INT64_MAX; }
   // A time that was missed is not made up for.
   void done(std::int64_t now) { next_ = std::max(next_ + every_, now); }
+  void stop() { every_ = 0; }
 
  private:
   std::int64_t every_, next_;
 };
 
+constexpr int kModulesEveryUs = 20'000;
+
 class Measurement {
  public:
   Measurement(const Options& options, Lines& lines)
       : options_(options), lines_(lines),
-        command_(command_after_dashes(GetCommandLineW()), options), sampler_(command_.job()) {}
+        command_(command_after_dashes(GetCommandLineW()), options), sampler_(command_.job()),
+        modules_(command_.process()) {}
 
   void run() {
     lines_.start(command_.id());
@@ -74,6 +79,7 @@ class Measurement {
   // Until the command has ended, or its time is up.
   void watch(std::int64_t began) {
     Due look(began, options_.sample_ms * 1000), stop(began, profile_us());
+    Due list(began, options_.modules ? kModulesEveryUs : 0);
     const std::int64_t latest =
         options_.timeout ? began + static_cast<std::int64_t>(*options_.timeout * 1e6) : INT64_MAX;
     for (std::int64_t now = now_us();; now = now_us()) {
@@ -85,8 +91,9 @@ class Measurement {
         sampler_.sample();
         stop.done(now);
       }
+      if (list.is(now)) modules_.look() ? list.done(now) : list.stop();
       if (now >= latest) return time_out();
-      if (command_.wait(until(std::min({look.next(), stop.next(), latest})))) return;
+      if (command_.wait(until(std::min({look.next(), stop.next(), list.next(), latest})))) return;
     }
   }
 
@@ -120,6 +127,7 @@ class Measurement {
     end_.left = static_cast<std::int64_t>(processes_of(command_.job()).size());
     if (options_.profile_hz > 0)
       lines_.profile({"suspend", options_.profile_hz, sampler_.lost(), sampler_.samples()});
+    if (options_.modules) lines_.modules(modules_.seen());
     lines_.end(end_);
   }
 
@@ -127,6 +135,7 @@ class Measurement {
   Lines& lines_;
   Command command_;
   Sampler sampler_;
+  ModuleLog modules_;
   End end_;
 };
 

@@ -1,6 +1,5 @@
 #include "sampler.h"
 
-#include <psapi.h>
 #include <tlhelp32.h>
 
 #include <algorithm>
@@ -9,12 +8,10 @@
 
 #include "figures.h"
 #include "handle.h"
-#include "text.h"
 
 namespace runner {
 namespace {
 
-constexpr DWORD kMostModules = 1024;
 constexpr unsigned kReadAgain =
     16;  // new code may be a library that came later, or made at run time
 constexpr DWORD kThreadRights =
@@ -108,28 +105,16 @@ bool Sampler::has_run(DWORD id, HANDLE thread) {
 
 std::string Sampler::place(Process& process, std::uintptr_t address) {
   if (is_in_kernel(process.handle, address)) return kKernel;
-  const Module* module = find(process, address);
+  const LoadedModule* module = find(process, address);
   if (module == nullptr && process.misses++ % kReadAgain == 0) {
-    process.modules.clear();
-    HMODULE handles[kMostModules];
-    DWORD bytes = 0;
-    EnumProcessModulesEx(process.handle, handles, sizeof handles, &bytes, LIST_MODULES_ALL);
-    for (DWORD i = 0; i < std::min<DWORD>(bytes / sizeof handles[0], kMostModules); ++i) {
-      MODULEINFO info;
-      wchar_t path[MAX_PATH];
-      const DWORD length = GetModuleFileNameExW(process.handle, handles[i], path, MAX_PATH);
-      if (length == 0 || !GetModuleInformation(process.handle, handles[i], &info, sizeof info))
-        continue;
-      const auto begin = reinterpret_cast<std::uintptr_t>(info.lpBaseOfDll);
-      process.modules.push_back({begin, begin + info.SizeOfImage, narrow({path, length})});
-    }
+    process.modules = modules_of(process.handle);
     module = find(process, address);
   }
   return module == nullptr ? "[elsewhere]" : module->path;
 }
 
-const Sampler::Module* Sampler::find(const Process& process, std::uintptr_t address) const {
-  for (const Module& module : process.modules)
+const LoadedModule* Sampler::find(const Process& process, std::uintptr_t address) const {
+  for (const LoadedModule& module : process.modules)
     if (address >= module.begin && address < module.end) return &module;
   return nullptr;
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "modules.h"
+
 namespace runner {
 
 class Sampler {
@@ -24,13 +26,9 @@ class Sampler {
   std::int64_t lost() const { return lost_; }
 
  private:
-  struct Module {
-    std::uintptr_t begin, end;
-    std::string path;
-  };
   struct Process {
     HANDLE handle = nullptr;
-    std::vector<Module> modules;
+    std::vector<LoadedModule> modules;
     unsigned misses = 0;  // samples in none of them since they were read
   };
 
@@ -38,7 +36,7 @@ class Sampler {
   Process& process_of(DWORD id);
   bool has_run(DWORD id, HANDLE thread);
   std::string place(Process& process, std::uintptr_t address);
-  const Module* find(const Process& process, std::uintptr_t address) const;
+  const LoadedModule* find(const Process& process, std::uintptr_t address) const;
 
   HANDLE job_;
   std::map<DWORD, Process> processes_;

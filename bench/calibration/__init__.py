@@ -1,0 +1,1 @@
+"""What the lab says of things whose truth is known (docs/lab-calibration.md)."""

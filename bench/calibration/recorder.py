@@ -1,0 +1,87 @@
+"""What recording costs a program: instructions and bytes for each event, and time."""
+
+import dataclasses
+import os
+import re
+import shlex
+from pathlib import Path
+
+from calibration import programs
+from calibration.programs import Program
+from calibration.shared import RESULTS, compare, compile_program, medians, run, table
+from registries import need_tool
+from reheap_lab import native
+
+# Of each run there is a longer one, and what both have in common cancels out.
+COUNTED = (50_000, 150_000)
+TIMED = "5000000"
+STEPS = "1000000"  # of sixteen threads: seconds, not the twentieth of one that is replayed
+RECORDER, PLAIN = "recorder", "system"
+
+
+def add_options(parser) -> None:
+    parser.add_argument("--runs", type=int, default=11, help="runs with and without (default 11)")
+
+
+def main(options) -> bool:
+    mix = compile_program("mix.c", name="mix")
+    count(mix)
+    sixteen = programs.sixteen()
+    timed = [programs.cpython(), Program("mix", [str(mix), TIMED]),
+             dataclasses.replace(sixteen, command=[*sixteen.command[:-1], STEPS])]
+    rows = [time(program, options.runs) for program in timed]
+    print(table(["program", "wall time, times", "99 % interval", "CPU time, times", "99 % interval",
+                 "system's share of what is added"], rows))
+    return True
+
+
+def recording(trace: Path) -> dict[str, str]:
+    return {"LD_PRELOAD": str(native.library("libreheap-record.so")), "REHEAP_RECORD": str(trace)}
+
+
+def remove_traces(name: str) -> None:
+    for path in RESULTS.glob(f"{name}*.rht"):
+        path.unlink()
+
+
+def count(mix: Path) -> None:
+    events = 2 * (COUNTED[1] - COUNTED[0])
+    plain = [instructions(mix, rounds, {}) for rounds in COUNTED]
+    recorded, sizes = [], []
+    for rounds in COUNTED:
+        remove_traces("counted")
+        recorded.append(instructions(mix, rounds, recording(RESULTS / "counted.rht")))
+        # The recorder also sits in valgrind's own launcher, so the program's trace is the largest.
+        sizes.append(max(path.stat().st_size for path in RESULTS.glob("counted*.rht")))
+    remove_traces("counted")
+    without, with_it = ((few_many[1] - few_many[0]) / events for few_many in (plain, recorded))
+    print(f"Instructions for each event of `mix`: {without:.1f} without the recorder, {with_it:.1f} with it, "
+          f"{with_it / without:.2f} times. Bytes for each event: {(sizes[1] - sizes[0]) / events:.2f}.\n", flush=True)
+
+
+def instructions(mix: Path, rounds: int, settings: dict[str, str]) -> int:
+    line = [need_tool("valgrind", "valgrind"), "--tool=callgrind", "--callgrind-out-file=/dev/null", mix, rounds]
+    return int(re.search(r"Collected : (\d+)", run(line, env=os.environ | settings).stderr)[1])
+
+
+def time(program: Program, runs: int) -> list[str]:
+    """The lab compares the system heap with itself under the recorder, whose traces go before each run."""
+    trace = RESULTS / "timed.rht"
+    settings = recording(trace)
+    os.environ.update(program.environment, REHEAP_RECORD=settings["REHEAP_RECORD"])
+    subjects = f"{PLAIN},{RECORDER}={settings['LD_PRELOAD']}"
+    remove = f"rm -f {shlex.quote(str(RESULTS))}/timed*.rht"
+    told = compare(f"recorder-{program.name}", ["--with", subjects, "--runs", runs, "--no-extras", "--prepare", remove],
+                   program.command)
+    remove_traces("timed")
+    ratios = {v["figure"]: v for v in told["verdicts"] if v["subject"] == RECORDER}
+    cells = [program.name]
+    for figure in ("wall_s", "cpu_s"):
+        found = ratios[figure]
+        cells += [f"{found['ratio']:.2f}", f"{found['low']:.2f} .. {found['high']:.2f}"]
+    return [*cells, f"{100 * added(told, 'system_s') / added(told, 'cpu_s'):.0f} %"]
+
+
+def added(told: dict, figure: str) -> float:
+    by = medians(told, figure)
+    return by[RECORDER] - by[PLAIN]

@@ -1,0 +1,1 @@
+"""Other allocators, fetched from package registries and built here."""

@@ -1,0 +1,59 @@
+#include "modules.h"
+
+#include <psapi.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "text.h"
+
+namespace runner {
+namespace {
+
+constexpr DWORD kMostModules = 1024;
+constexpr int kLooksWithoutNews = 25;
+
+// Wine's own DLLs say so where others say that they do not run in DOS mode.
+bool is_wines(HANDLE process, std::uintptr_t begin) {
+  constexpr char kMark[] = "Wine builtin DLL";
+  char there[sizeof kMark - 1] = {};
+  const auto* place = reinterpret_cast<const void*>(begin + sizeof(IMAGE_DOS_HEADER));
+  return ReadProcessMemory(process, place, there, sizeof there, nullptr) &&
+         std::memcmp(there, kMark, sizeof there) == 0;
+}
+
+}  // namespace
+
+std::vector<LoadedModule> modules_of(HANDLE process) {
+  HMODULE handles[kMostModules];
+  DWORD bytes = 0;
+  EnumProcessModulesEx(process, handles, sizeof handles, &bytes, LIST_MODULES_ALL);
+  std::vector<LoadedModule> found;
+  for (DWORD i = 0; i < std::min<DWORD>(bytes / sizeof handles[0], kMostModules); ++i) {
+    MODULEINFO info;
+    wchar_t path[MAX_PATH];
+    const DWORD length = GetModuleFileNameExW(process, handles[i], path, MAX_PATH);
+    if (length == 0 || !GetModuleInformation(process, handles[i], &info, sizeof info)) continue;
+    const auto begin = reinterpret_cast<std::uintptr_t>(info.lpBaseOfDll);
+    found.push_back({begin, begin + info.SizeOfImage, narrow({path, length})});
+  }
+  return found;
+}
+
+bool ModuleLog::look() {
+  const std::vector<LoadedModule> loaded = modules_of(process_);
+  if (!loaded.empty()) ++looks_without_news_;
+  for (const LoadedModule& module : loaded) {
+    if (knows(module.path)) continue;
+    seen_.push_back({module.path, is_wines(process_, module.begin)});
+    looks_without_news_ = 0;
+  }
+  return looks_without_news_ < kLooksWithoutNews;
+}
+
+bool ModuleLog::knows(const std::string& path) const {
+  return std::any_of(seen_.begin(), seen_.end(),
+                     [&](const SeenModule& one) { return one.path == path; });
+}
+
+}  // namespace runner

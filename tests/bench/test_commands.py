@@ -1,0 +1,150 @@
+"""What the questions compute from what the programs print, and what they refuse."""
+
+import sys
+
+import bench
+import corpus
+import fast_path
+import idle
+import pytest
+import startup
+import synthetic
+from common import subjects
+from common.question import Question
+from common.work import making
+from peers import linux as peers
+from reheap_lab import allocators, verdicts
+from reheap_lab.allocators import Allocator
+from reheap_lab.errors import LabError
+
+from test_tables import comparison
+
+
+def test_idle_the_share_is_of_what_the_blocks_added():
+    printed = "before 1000\nfull 11000\n" + "".join(f"{moment} 2000\n" for moment in idle.MOMENTS)
+    assert idle.figures_of(printed)["after_2000_ms"] == 10.0
+    with pytest.raises(KeyError, match="after_0_ms"):
+        idle.figures_of("before 1000\nfull 11000\n")
+
+
+def test_fast_path_start_up_cancels_out():
+    path = fast_path.Shortest("mixed", "", 100, (10, 30), (10, 30))
+    assert fast_path.per_pair(lambda _, program: 5_000_000 + 70 * 100 * int(program[-1]), allocators.system(), path) == 70.0
+
+
+def test_fast_path_both_ways_of_counting_agree():
+    path = fast_path.Shortest("pairs", "", 1, (10, 210), (10, 210))
+    by_callgrind, by_steps = (fast_path.per_pair(count, allocators.system(), path) for count in (fast_path.by_callgrind, fast_path.by_steps))
+    assert by_callgrind == pytest.approx(by_steps, rel=0.01)
+
+
+def test_startup_added_is_against_the_same_round():
+    made = comparison(system=[1.0, 1.0, 1.0], other=[1.0, 1.0, 1.0])
+    for run, peak in zip(made.runs, (1000, 2000, 3000, 1100, 2100, 3100)):
+        run.figures["peak_rss_kib"] = peak
+    verdicts.judge(made)
+    assert startup.rows(made)[1][:4] == ["other", "2,100", "100", "100 .. 100"]
+
+
+def test_startup_measures_without_the_witness(monkeypatch):
+    monkeypatch.setenv("LD_PRELOAD", "/theirs.so")
+    plain, other = startup.Starter("system"), startup.Starter("a", ("/a.so",), prefix=("run", "--"))
+    assert (plain.launch(["x"], None).env, plain.launch(["x"], None).unset) == ({}, ["LD_PRELOAD"])
+    assert (other.launch(["x"], None).env, other.launch(["x"], None).argv) == ({"LD_PRELOAD": "/a.so"}, ["run", "--", "x"])
+
+
+def test_synthetic_the_mean_is_over_the_workloads():
+    results = {"a 1": comparison(system=[1.0] * 3, other=[0.5] * 3), "b 2": comparison(system=[1.0] * 3, other=[2.0] * 3)}
+    rows = synthetic.ratio_rows(results, "wall_s", 1, 2)
+    assert rows == [["a 1", "1.00", "0.50"], ["b 2", "1.00", "2.00"], ["geometric mean", "", "1.00"]]
+
+
+def test_synthetic_one_that_failed_everywhere_has_no_mean():
+    rows = synthetic.ratio_rows({"a 1": comparison(system=[1.0] * 3, other=[None] * 3)}, "wall_s", 1, 2)
+    assert rows[-1] == ["geometric mean", "", "-"]
+
+
+def test_an_unknown_workload_is_refused():
+    with pytest.raises(LabError, match="unknown workload larsen; known: larson"):
+        synthetic.select("larsen")
+
+
+@pytest.fixture
+def named(monkeypatch):
+    known = {"good": {"version": "1", "preload": ["/good.so", "/beside.so"]}, "bad": {"missing": "does not compile"}}
+    monkeypatch.setattr(subjects, "known_peers", lambda: known)
+    monkeypatch.setattr(subjects, "prove", lambda allocator: None)
+
+
+def test_a_peer_that_could_not_be_built_is_named_and_left_out(named):
+    choice = subjects.choose(["peers"], reheap=False)
+    assert [one.name for one in choice.allocators] == ["system", "good"]
+    assert [str(path) for path in choice.allocators[1].libraries] == ["/good.so", "/beside.so"]
+    assert choice.missing == {"bad": "does not compile"}
+
+
+def test_a_peer_that_serves_nothing_is_left_out_and_reheap_must_serve(named, monkeypatch):
+    def refuse(allocator: Allocator) -> None:
+        if allocator.libraries:
+            raise LabError("served by libc")
+    monkeypatch.setattr(subjects, "prove", refuse)
+    assert subjects.choose(["good"], reheap=False).missing == {"good": "served by libc"}
+    with pytest.raises(LabError, match="reheap cannot be measured: served by libc"):
+        subjects.choose([])
+
+
+def test_unknown_names_are_refused(named):
+    with pytest.raises(LabError, match="unknown allocator 'god'; known: system, reheap, bad, good"):
+        subjects.choose(["god"], reheap=False)
+    with pytest.raises(LabError, match="no library /nowhere/x.so"):
+        subjects.choose(["new=/nowhere/x.so"], reheap=False)
+    with pytest.raises(LabError, match="unknown peer snmaloc"):
+        peers.select("snmaloc")
+
+
+def test_a_library_by_its_path(named):
+    chosen = subjects.choose([f"mine={__file__}"], reheap=False).allocators[1]
+    assert (chosen.name, [str(path) for path in chosen.libraries]) == ("mine", [__file__])
+
+
+def test_each_comparison_has_an_export_of_its_own(monkeypatch, tmp_path):
+    question = Question("synthetic", 1, tmp_path / "new", None, [allocators.system()])
+    question.compare("larson 2", ["true"])
+    question.compare("A & B", ["true"])
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["synthetic-a-b.json", "synthetic-larson-2.json"]
+
+
+def test_what_was_not_measured_is_named_and_only_reheaps_is_a_failure(capsys):
+    for name, status in (("other in larson 2", 0), ("reheap in larson 2", 1)):
+        assert Question("x", 1, None, None, [], {name: "crashed"}).end() == status
+        assert f"{name} was not measured: crashed" in capsys.readouterr().out
+
+
+def test_a_command_that_fails_under_one_allocator_is_named():
+    script = 'case "$LD_PRELOAD" in *libreheap.so*) exit 7;; esac'
+    question = Question("x", 1, None, None, allocators.choose("system,reheap", folders=[]))
+    made = question.compare("title", ["sh", "-c", script])
+    assert question.missing == {"reheap in title": "its exit status was 7"} and len(made.measured("system")) == 1
+
+
+def test_a_file_that_is_made_is_compared_whatever_is_printed(tmp_path):
+    """Each run makes its own, so that two may run at a time."""
+    output = tmp_path / "made"
+    question = Question("x", 2, None, None, allocators.choose("system,reheap", folders=[]))
+    script = 'echo $$; [ ! -e "$1" ] || exit 9; case "$LD_PRELOAD" in *libreheap.so*) echo other;; *) echo same;; esac > "$1"'
+    for text, failed in ((script, ["reheap in x"]), (script.replace("other", "same"), [])):
+        question.missing = {}
+        made = question.compare("x", ["sh", "-c", text, "sh", output], making(output), output="check")
+        assert list(question.missing) == failed and not output.exists() and made.runs
+
+
+def test_the_link_does_not_depend_on_the_machine():
+    command = corpus.link_command([], corpus.CORPUS / "x.so")
+    for flag in ("--threads=2", "--thinlto-jobs=2", "--build-id=none"):
+        assert flag in command
+
+
+def test_an_unknown_command_is_refused(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["bench", "lnik"])
+    with pytest.raises(LabError, match="unknown command 'lnik'; known: peers, corpus, fast-path"):
+        bench.main()

@@ -1,0 +1,227 @@
+"""Comparisons from beginning to end, with a runner whose figures are made up."""
+
+import re
+
+import pytest
+
+from reheap_lab import compare, export, results, rounds, runner, terminal
+from reheap_lab.errors import LabError, UsageError
+from reheap_lab.settings import Server, Settings
+
+COMMAND = ["true", "x"]
+
+
+def run(fake, *names, **settings):
+    given = {"runs": 4, "warmups": 1, "extras": False} | settings
+    return compare.compare(COMMAND, fake.allocators(*names), Settings(**given))
+
+
+def test_each_round_has_each_subject_once_in_an_order_that_changes(fake):
+    fake.plan()
+    made = run(fake, "system", "a", "b", runs=6)
+    rounds = [[r.subject for r in made.runs if r.round == n and not r.warmup] for n in range(6)]
+    assert all(sorted(names) == ["a", "b", "system"] for names in rounds)
+    assert len(set(map(tuple, rounds))) > 1
+    assert [r.place for r in made.runs] == [0, 1, 2] * 7
+    assert [r.warmup for r in made.runs] == [True] * 3 + [False] * 18
+
+
+def test_the_same_seed_gives_the_same_order(fake):
+    fake.plan()
+    orders = [[r.subject for r in run(fake, "system", "a", "b", seed=seed).runs] for seed in (1, 1, 2)]
+    assert orders[0] == orders[1] != orders[2]
+
+
+def test_a_difference_is_found_and_worded(fake):
+    fake.plan(a={"wall_us": 80_000, "peak": 2400})
+    made = run(fake, "system", "a")
+    wall, peak = made.verdict("wall_s", "a"), made.verdict("peak_rss_kib", "a")
+    assert wall.word == "faster" and wall.ratio == pytest.approx(0.8)
+    assert wall.text.startswith("wall time: a is faster than system, by 20.0 %")
+    assert peak.word == "more memory" and "uses more memory" in peak.text and "20.0 %" in peak.text
+
+
+def test_equals_are_called_equal_and_until_precise_ends(fake):
+    fake.plan()
+    made = run(fake, "system", "a", runs=None)
+    assert made.verdict("wall_s", "a").word == "no measurable difference"
+    assert len(made.measured("a")) == 8
+
+
+def test_the_proof_is_kept_and_lacking_it_fails(fake):
+    fake.plan(b={"served_by": "/elsewhere/libc.so.6"})
+    with pytest.raises(UsageError, match="b: .*does not serve .*was served by /elsewhere/libc.so.6, not by"):
+        run(fake, "system", "a", "b")
+    fake.plan()
+    made = run(fake, "system", "a")
+    assert made.subjects[1].proof["malloc"].endswith("liba.so")
+
+
+def test_a_timed_run_neither_profiles_nor_counts(fake):
+    fake.plan()
+    made = run(fake, "system", "a", runs=3, extras=True)
+    timed, further = fake.calls[:8], fake.calls[8:]
+    assert not any(ask.profile_hz or ask.count_calls for _, ask in timed)
+    assert [(bool(ask.profile_hz), ask.count_calls) for _, ask in further] == [(True, False), (False, True)] * 2
+    extras = made.extras["a"]
+    assert extras.calls == {"mmap": 12, "munmap": 3}
+    assert extras.profile.shares == {"allocator": 0, "libc": 0.3, "kernel": 0.1, "program": 0.6, "other": 0}
+    assert extras.profile.modules[0].module == "/usr/bin/program" and extras.profile.lost == 1
+
+
+@pytest.mark.parametrize("plan, said", [
+    ({"exit": 3, "says": "no such table"}, "exit status was 3; it said: no such table"),
+    ({"signal": 11}, "signal 11 .SIGSEGV."),
+    ({"timed_out": True, "signal": 9}, "longer than 5 s"),
+    ({"cannot": "reheap-runner: out of descriptors"}, "out of descriptors"),
+])
+def test_what_fails_under_one_allocator_is_told_and_the_others_go_on(fake, plan, said):
+    fake.plan(a=plan)
+    if "cannot" not in plan:
+        with pytest.raises(UsageError):  # the probe fails the same way
+            run(fake, "system", "a", timeout=5.0)
+    made = compare.Comparer(compare.CommandWorkload(COMMAND, Settings(runs=3, extras=False, timeout=5.0), fake.folder),
+                            fake.allocators("system", "a", "b")).compare()
+    assert re.search(said, made.subjects[1].failed)
+    assert len(made.measured("b")) == 3 and made.verdict("wall_s", "b") and not made.verdict("wall_s", "a")
+    assert any("a has no verdict" in text for text in export.all_warnings(made))
+
+
+def test_when_all_fail_there_is_no_comparison(fake, monkeypatch):
+    fake.plan(system={"cannot": "no way"})
+    with pytest.raises(LabError, match="nothing could be measured of true x:\n  system: no way"):
+        run(fake, "system")
+
+
+def test_other_output_is_a_warning_or_a_failure(fake):
+    fake.plan(a={"prints": "different"})
+    warned = run(fake, "system", "a")
+    assert warned.subjects[1].failed is None and "prints something else" in warned.subjects[1].warnings[0]
+    failed = run(fake, "system", "a", output="check")
+    assert "prints something else" in failed.subjects[1].failed and not failed.verdict("wall_s", "a")
+    assert not run(fake, "system", "a", output="discard").subjects[1].warnings
+
+
+def test_what_the_system_prints_is_right_wherever_it_stands(fake):
+    fake.plan(a={"prints": "different"})
+    failed = run(fake, "a", "system", "b", output="check")
+    assert [bool(subject.failed) for subject in failed.subjects] == [True, False, False]
+    assert "prints something else than under system" in failed.subjects[0].failed
+
+
+def test_output_that_changes_by_itself_says_nothing(fake):
+    fake.plan(system={"prints": "time"}, a={"prints": "time"})
+    made = run(fake, "system", "a", output="check")
+    assert made.subjects[1].failed is None and "could not be checked" in made.warnings[-1]
+
+
+def test_too_short_is_said(fake):
+    fake.plan(system={"wall_us": 1200}, a={"wall_us": 1300})
+    assert any("too short to measure (1.2 ms)" in text or "too short to measure (1200" in text
+               for text in run(fake, "system", "a").warnings)
+
+
+def test_what_was_not_measured_is_absent(fake):
+    fake.plan(a={"no_samples": True})
+    made = run(fake, "system", "a")
+    assert "mean_rss_kib" in made.measured("system")[0].figures
+    assert "mean_rss_kib" not in made.measured("a")[0].figures and not made.verdict("mean_rss_kib", "a")
+
+
+def test_setup_runs_once_and_prepare_before_each_run(fake):
+    fake.plan()
+    setup, prepare = fake.folder / "setup", fake.folder / "prepare"
+    run(fake, "system", "a", runs=2, setup=f"echo x >> {setup}", prepare=f"echo x >> {prepare}")
+    assert setup.read_text() == "x\n" and prepare.read_text() == "x\n" * 6
+
+
+def test_a_setup_that_fails_is_named(fake):
+    fake.plan()
+    with pytest.raises(LabError, match="--setup failed with status 4: echo broken >&2; exit 4\nbroken"):
+        run(fake, "system", setup="echo broken >&2; exit 4")
+
+
+def test_a_server_is_started_loaded_left_idle_and_stopped(fake):
+    fake.plan(system={"serves": True}, a={"serves": True, "wall_us": 9_000_000})
+    server = Server(load="sleep 0.05", ready="true", idle=0.1)
+    made = run(fake, "system", "a", runs=3, warmups=0, server=server)
+    assert made.kind == "server"
+    run_of_a = made.measured("a")[0]
+    assert 0.05 <= run_of_a.figures["wall_s"] < 5 and "utilisation" not in run_of_a.figures
+
+
+def test_a_server_that_ends_too_soon_fails(fake):
+    fake.plan(a={"says": "port taken"}, system={"serves": True})
+    made = run(fake, "system", "a", runs=2, warmups=1, server=Server(load="sleep 0.1", idle=0.0))
+    assert "the server ended " in made.subjects[1].failed and "port taken" in made.subjects[1].failed
+
+
+def test_a_server_that_was_stopped_has_not_failed(fake):
+    fake.plan(system={"serves": True})
+    made = run(fake, "system", runs=1, warmups=0, server=Server(load="true", idle=0.0, stop=None))
+    assert made.runs[0].failed is None
+
+
+def test_a_load_that_fails_is_named(fake):
+    fake.plan(system={"serves": True})
+    with pytest.raises(LabError, match="--load failed with status 1: false"):
+        run(fake, "system", server=Server(load="false", idle=0.0))
+
+
+def test_the_result_survives_json_and_can_be_repeated(fake):
+    fake.plan()
+    made = run(fake, "system", "a", timeout=5.0, prepare="sync; true")
+    assert results.load(results.dump(made)) == made
+    assert f"--with system,a={fake.folder}/liba.so --seed 0 --runs 4 --timeout 5" in made.reproduce
+    assert "--prepare 'sync; true'" in made.reproduce and made.reproduce.endswith("-- true x")
+
+
+def test_stopped_while_looking_closer_loses_nothing(fake, monkeypatch):
+    fake.plan()
+    start = runner.start
+
+    def interrupted(launch, ask, out):
+        if ask.profile_hz:
+            raise KeyboardInterrupt
+        return start(launch, ask, out)
+    monkeypatch.setattr(runner, "start", interrupted)
+    made = run(fake, "system", "a", extras=True)
+    assert made.verdict("wall_s", "a") and made.extras == {} and "stopped by the user" in made.warnings[-1] + made.warnings[0]
+
+
+def test_two_rounds_give_no_verdict_and_say_so(fake):
+    fake.plan()
+    made = run(fake, "system", "a", runs=2)
+    assert not made.verdicts and any("2 rounds give no verdict" in text for text in made.warnings)
+
+
+def test_progress_names_the_phase_and_the_time_left(fake):
+    now = iter(range(100))
+    book = rounds.Book(["system"], rounds.Fixed(10), clock=lambda: next(now))
+    assert terminal.phase(book) == "warming up" and terminal.left(book) == ""
+    book.begin_measuring()
+    book.rounds = 4
+    assert terminal.phase(book) == "round 5" and terminal.left(book).endswith("s left")
+    book.timing = False
+    assert terminal.phase(book) == "looking closer" and terminal.left(book) == ""
+
+
+def test_a_budget_ends_before_it_is_overdrawn(fake):
+    now = iter(range(0, 10000, 1))
+    book = rounds.Book(["a"], rounds.Budget(60), clock=lambda: next(now))
+    rounds.run_rounds(book, lambda *words: results.Run(*words[:3]), 0, 0, rounds.Quiet())
+    assert 3 < book.rounds < 60
+
+
+def test_until_precise_gives_up_at_its_bounds(fake):
+    stop = rounds.Precise(0.01, 0.99, 0, most_runs=12, most_time=1e9)
+    book, walls = rounds.Book(["a", "b"], stop), iter([1.0, 2.0, 3.0, 1.5, 2.2] * 100)
+    rounds.run_rounds(book, lambda *words: results.Run(*words[:3], figures={"wall_s": next(walls)}), 0, 0, rounds.Quiet())
+    assert book.rounds == 12
+
+
+def test_only_rounds_in_which_both_have_a_figure_make_pairs():
+    made = [results.Run("a", n, 0, figures={"wall_s": n + 1.0}) for n in range(4)]
+    made += [results.Run("b", 0, 1, figures={"wall_s": 5.0}), results.Run("b", 1, 1, failed="no", figures={"wall_s": 6.0}),
+             results.Run("b", 3, 1, figures={"wall_s": 8.0}), results.Run("b", 2, 1, True, figures={"wall_s": 7.0})]
+    assert rounds.pairs(made, "wall_s", "b", "a") == ([5.0, 8.0], [1.0, 4.0])

@@ -1,0 +1,456 @@
+"""The native runner and the witness, as Python and people without Python use them."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import reheap_lab
+
+PACKAGE = pathlib.Path(reheap_lab.__file__).parent
+NATIVE = pathlib.Path(os.environ.get("REHEAP_LAB_NATIVE") or PACKAGE / "native").resolve()
+RUNNER = NATIVE / "bin" / "reheap-runner"
+WITNESS = NATIVE / "lib" / "libreheap-witness.so"
+REHEAP = NATIVE / "lib" / "libreheap.so"
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the runner of Linux")
+
+
+class Measured:
+    """The lines that the runner wrote."""
+
+    def __init__(self, path: pathlib.Path):
+        self.lines = [json.loads(line) for line in path.read_text().splitlines()]
+
+    def all(self, kind: str) -> list[dict]:
+        return [line for line in self.lines if line["type"] == kind]
+
+    def one(self, kind: str) -> dict:
+        (line,) = self.all(kind)
+        return line
+
+
+@pytest.fixture
+def measure(tmp_path):
+    """Runs words under the runner, which must succeed; gives what it wrote."""
+
+    def run(*words, options=()):
+        out = tmp_path / "lines"
+        subprocess.run([RUNNER, "--out", out, *options, "--", *words], check=True, timeout=60, stdin=subprocess.DEVNULL)
+        return Measured(out)
+
+    return run
+
+
+def refused(*words) -> tuple[int, str]:
+    """How the runner ends, and what it says, when it cannot do its part."""
+    done = subprocess.run([RUNNER, *words], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stderr
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-S", "-c", code]
+
+
+def burn(seconds) -> str:
+    return f"import time\nwhile time.process_time() < {seconds}: pass"
+
+
+def wait_for(condition, seconds=20):
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "it did not come"
+        time.sleep(0.01)
+
+
+def compiled(tmp_path, text, *flags) -> str:
+    source = tmp_path / "program.c"
+    source.write_text(text)
+    program = tmp_path / "program"
+    done = subprocess.run(["cc", "-O1", *flags, "-o", program, source], capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip("no C compiler that does this: " + done.stderr[-200:])
+    return str(program)
+
+
+# ---- what it measures -------------------------------------------------------------------------
+
+
+def test_lines_begin_with_start_and_finish_with_end(measure):
+    measured = measure("sleep", "0.1")
+    assert [measured.lines[0]["type"], measured.lines[-1]["type"]] == ["start", "end"]
+    start = measured.one("start")
+    assert start["system"] == "linux" and start["pid"] > 0 and start["cores"] >= 1
+    assert start["runner"] == reheap_lab.__version__
+    assert start["time"].endswith("Z")
+    end = measured.one("end")
+    assert end["exit"] == 0 and "signal" not in end
+    assert not end["timed_out"] and not end["stopped"]
+    assert end["wall_us"] >= 100_000
+
+
+def test_the_status_of_the_command_is_told_and_is_not_the_runners(measure):
+    assert measure("sh", "-c", "exit 7").one("end")["exit"] == 7
+    end = measure("sh", "-c", "kill -SEGV $$").one("end")
+    assert end["signal"] == signal.SIGSEGV and "exit" not in end
+
+
+def test_peak_and_faults_are_those_of_the_memory_touched(measure):
+    mebibytes = 96
+    end = measure(*python(f"x = bytearray(b'1' * ({mebibytes} << 20))"), options=["--sample-ms", "0"]).one("end")
+    assert mebibytes * 1024 < end["peak_rss_kib"] < 4 * mebibytes * 1024
+    assert end["minor_faults"] > 0 and end["major_faults"] >= 0
+    assert end["floor_rss_kib"] < 4096
+
+
+def test_figures_are_the_commands_not_this_interpreters(measure):
+    ballast = bytearray(64 << 20)
+    ballast[::4096] = b"x" * len(ballast[::4096])
+    end = measure("sleep", "0.2").one("end")
+    assert end["wall_us"] >= 200_000 and end["user_us"] + end["system_us"] < 100_000 and end["peak_rss_kib"] < 8 << 10
+
+
+@pytest.mark.skipif(not shutil.which("time"), reason="needs Debian's package time")
+@pytest.mark.parametrize("command", [["head", "-c", "1000000", "/dev/zero"], ["perl", "-e", '$a = "x" x 50_000_000; print length $a']])
+def test_figures_agree_with_time(measure, command):
+    end = measure(*command, options=["--stdout", "/dev/null"]).one("end")
+    told = subprocess.run([shutil.which("time"), "-f", "%M %R", *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    peak, faults = map(int, told.stderr.split())
+    assert end["peak_rss_kib"] == pytest.approx(peak, abs=0.05 * peak + 256)
+    assert end["minor_faults"] == pytest.approx(faults, abs=0.05 * faults + 64)
+
+
+def test_peak_is_that_of_a_child_waited_for(measure):
+    child = "import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', 'x = bytearray(b\"1\" * (64 << 20))'])"
+    assert measure(*python(child)).one("end")["peak_rss_kib"] > 64 * 1024
+
+
+def test_processor_time_of_children_counts(measure):
+    measured = measure("sh", "-c", '"$0" -S -c "$1" & "$0" -S -c "$1" & wait', sys.executable, burn(0.3))
+    end = measured.one("end")
+    used = end["user_us"] + end["system_us"]
+    assert used >= 600_000
+    seen = measured.all("sample")[-1]
+    assert 300_000 < seen["cpu_us"] <= used * 1.1
+    assert max(sample["processes"] for sample in measured.all("sample")) >= 3
+
+
+def test_samples_show_memory_and_threads(measure):
+    code = "import threading, time\nx = bytearray(b'1' * (50 << 20))\n" \
+           "for _ in range(3): threading.Thread(target=time.sleep, args=(0.3,)).start()"
+    samples = measure(*python(code)).all("sample")
+    assert max(sample["rss_kib"] for sample in samples) > 50 * 1024
+    assert max(sample["commit_kib"] for sample in samples) > 50 * 1024
+    assert max(sample["threads"] for sample in samples) == 4
+    times = [sample["t_us"] for sample in samples]
+    assert times == sorted(times) and len(times) >= 5
+    spent = [sample["cpu_us"] for sample in samples]
+    assert spent == sorted(spent)
+
+
+def test_no_samples_when_none_are_wanted(measure):
+    assert not measure("sleep", "0.1", options=["--sample-ms", "0"]).all("sample")
+
+
+def test_memory_lent_by_vfork_is_not_counted_twice(measure, tmp_path):
+    text = "#define _GNU_SOURCE\n#include <string.h>\n#include <unistd.h>\nstatic char memory[64 << 20];\n" \
+           "int main(void) { memset(memory, 1, sizeof memory);\n" \
+           "if (vfork() == 0) { usleep(300000); _exit(0); } return 0; }\n"
+    end = measure(compiled(tmp_path, text)).one("end")
+    assert 64 * 1024 < end["peak_tree_rss_kib"] < 96 * 1024
+
+
+def test_processes_that_leave_their_parent_are_still_counted(measure):
+    measured = measure("sh", "-c", "(setsid sleep 0.4 &) ; sleep 0.2")
+    assert max(sample["processes"] for sample in measured.all("sample")) >= 2
+    assert measured.one("end")["left"] == 1
+
+
+def test_children_of_other_threads_are_found(measure):
+    code = "import subprocess, threading\n" \
+           "t = threading.Thread(target=subprocess.run, args=(['sleep', '0.5'],)); t.start(); t.join()"
+    measured = measure(*python(code))
+    assert max(sample["processes"] for sample in measured.all("sample")) == 2
+
+
+# ---- watching one process ---------------------------------------------------------------------
+
+
+def test_watch_tells_of_the_named_process_alone(measure):
+    code = "import subprocess; x = bytearray(b'1' * (64 << 20)); subprocess.run(['sleep', '0.3'])"
+    measured = measure(*python(code), options=["--watch", "SLEEP"])
+    end = measured.one("end")
+    assert end["watched"] != measured.one("start")["pid"]
+    assert end["peak_rss_kib"] < 16 * 1024
+    assert all(sample["rss_kib"] < 16 * 1024 for sample in measured.all("sample"))
+
+
+def test_watch_waits_for_one_that_left_its_parent(measure):
+    script = "(setsid sleep 0.6 &) ; timeout 0.2 tail -f /dev/null"
+    end = measure("sh", "-c", script, options=["--watch", "sleep"]).one("end")
+    assert end["watched"] > 0 and end["voluntary_switches"] > 0
+
+
+def test_watch_that_finds_nothing_leaves_the_figures_out(measure):
+    end = measure("true", options=["--watch", "nobody"]).one("end")
+    assert not {"watched", "user_us", "peak_rss_kib", "minor_faults"} & end.keys()
+    assert end["exit"] == 0
+
+
+# ---- where the time goes ----------------------------------------------------------------------
+
+
+def time_by_module(measured) -> dict[str, int]:
+    return {pathlib.Path(line["module"]).name: line["samples"] for line in measured.one("profile")["modules"]}
+
+
+both_ways = pytest.mark.parametrize("way", [[], ["--profile-by-stops"]], ids=["sampler", "stops"])
+
+
+@both_ways
+def test_a_profile_has_a_sample_for_each_moment_of_the_time_used(measure, way):
+    measured = measure(*python(burn(0.5)), options=["--profile", "500", *way])
+    profile = measured.one("profile")
+    assert profile["hz"] == 500 and profile["lost"] == 0
+    assert profile["source"] in (["suspend"] if way else ["perf_event", "suspend"])
+    assert 150 < sum(time_by_module(measured).values()) < 1000  # 250 and what starting took
+
+
+@both_ways
+def test_a_profile_follows_children_and_names_their_files(measure, tmp_path, way):
+    # It makes no calls: on a busy machine those are where a thread loses its processor, and is found by stops.
+    text = "int main(void) { volatile long n = 0; for (long i = 0; i < 150000000; i++) n += i; return 0; }\n"
+    program = compiled(tmp_path, text)
+    found = time_by_module(measure("sh", "-c", f"{program} & {program} & wait", options=["--profile", "500", *way]))
+    assert found["program"] > 0.7 * sum(found.values())
+
+
+@both_ways
+def test_a_profile_follows_threads_into_libraries(measure, way):
+    code = "import threading, zlib\nwork = lambda: [zlib.compress(b'abcd' * 250000) for _ in range(40)]\n" \
+           "threads = [threading.Thread(target=work) for _ in range(3)]\n" \
+           "for thread in threads: thread.start()\nfor thread in threads: thread.join()"
+    found = time_by_module(measure(*python(code), options=["--profile", "500", *way]))
+    libraries = sum(samples for name, samples in found.items() if "libz" in name or "zlib" in name)
+    if libraries == 0:
+        pytest.skip("this Python holds zlib in its program")
+    assert libraries > 0.5 * sum(found.values())
+
+
+# ---- calls to the system ----------------------------------------------------------------------
+
+
+CALLS = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void* work(void* count) {
+  for (long i = 0; i < (long)count; i++) {
+    void* p = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(p, 8192, MADV_DONTNEED);
+    mprotect(p, 4096, PROT_READ);
+    p = mremap(p, 8192, 4096, 0);
+    munmap(p, 4096);
+    sbrk(i % 2 ? 4096 : -4096);
+  }
+  return 0;
+}
+int main(int argc, char** argv) {
+  long count = argc > 1 ? atol(argv[1]) : 0;
+  pthread_t thread;
+  pthread_create(&thread, 0, work, (void*)count);
+  pthread_join(thread, 0);
+  if (fork() == 0) { work((void*)count); _exit(0); }
+  wait(0);
+  return 0;
+}
+"""
+
+
+def test_calls_are_counted_in_threads_and_children(measure, tmp_path):
+    program = compiled(tmp_path, CALLS, "-pthread")
+    none, some = (measure(program, str(count), options=["--count-calls"]).one("calls") for count in (0, 100))
+    more = {name: some[name] - none[name] for name in some if name != "type"}
+    assert more == {"mmap": 200, "munmap": 200, "mremap": 200, "madvise": 200, "mprotect": 200, "brk": 200}
+
+
+def test_counting_leaves_signals_and_statuses_as_they_were(measure, tmp_path):
+    assert measure("sh", "-c", "sh -c 'exit 3'; exit $?", options=["--count-calls"]).one("end")["exit"] == 3
+    script = "trap 'echo caught' USR1; kill -USR1 $$; kill -TERM $$"
+    end = measure("sh", "-c", script, options=["--count-calls", "--stdout", tmp_path / "output"]).one("end")
+    assert end["signal"] == signal.SIGTERM
+    assert (tmp_path / "output").read_text() == "caught\n"
+
+
+@pytest.mark.parametrize("options", [["--count-calls"], ["--profile", "100", "--profile-by-stops"]])
+def test_timeout_while_following(measure, options):
+    end = measure("sh", "-c", "sleep 100 & sleep 100", options=[*options, "--timeout", "0.3"]).one("end")
+    assert end["timed_out"] and "left" not in end
+
+
+# ---- what the command is given ----------------------------------------------------------------
+
+
+def test_environment_directory_and_files(measure, tmp_path, monkeypatch):
+    monkeypatch.setenv("TO_REPLACE", "old")
+    monkeypatch.setenv("TO_REMOVE", "there")
+    (tmp_path / "in").write_text("from the file\n")
+    script = 'cat; echo "$TO_REPLACE ${TO_REMOVE-gone} $(pwd)"; echo wrong >&2'
+    measure("sh", "-c", script, options=[
+        "--env", "TO_REPLACE=new=value", "--unset", "TO_REMOVE", "--cwd", "/", "--stdin", tmp_path / "in",
+        "--stdout", tmp_path / "output", "--stderr", tmp_path / "errors"])
+    assert (tmp_path / "output").read_text() == "from the file\nnew=value gone /\n"
+    assert (tmp_path / "errors").read_text() == "wrong\n"
+
+
+def test_the_command_starts_with_no_signal_blocked_and_no_file_of_ours(measure, tmp_path):
+    code = "import os; print(open('/proc/self/status').read()); print('files', os.listdir('/proc/self/fd'))"
+    measure(*python(code), options=["--stdout", tmp_path / "output"])
+    output = (tmp_path / "output").read_text()
+    assert "\nSigBlk:\t0000000000000000\n" in output
+    assert "files ['0', '1', '2', '3']" in output  # 3: the folder that is listed
+
+
+# ---- ending -----------------------------------------------------------------------------------
+
+
+def test_timeout_kills_all_that_was_started(measure, tmp_path):
+    script = "sleep 100 & echo $! >> pids; setsid sleep 100 & echo $! >> pids; wait"
+    measured = measure("sh", "-c", script, options=["--timeout", "0.3", "--cwd", tmp_path])
+    end = measured.one("end")
+    assert end["timed_out"] and end["signal"] == signal.SIGKILL and "left" not in end
+    for process in (tmp_path / "pids").read_text().split():
+        assert not pathlib.Path("/proc", process, "exe").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_is_passed_on(tmp_path, number):
+    out = tmp_path / "lines"
+    script = f"trap 'exit 5' {number.name[3:]}; echo > ready; while :; do sleep 0.05; done"
+    runner = subprocess.Popen([RUNNER, "--out", out, "--cwd", tmp_path, "--", "sh", "-c", script],
+                              preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # a shell's job may ignore it
+    wait_for((tmp_path / "ready").exists)
+    runner.send_signal(number)
+    assert runner.wait(20) == 0
+    end = Measured(out).one("end")
+    assert end["stopped"] and end["exit"] == 5
+
+
+def test_a_killed_runner_leaves_its_lines_and_no_command(tmp_path):
+    out = tmp_path / "lines"
+    runner = subprocess.Popen([RUNNER, "--out", out, "--", "sleep", "100"])
+    wait_for(lambda: out.exists() and out.read_text().count("sample") >= 3)
+    runner.kill()
+    runner.wait()
+    measured = Measured(out)
+    gone = pathlib.Path("/proc", str(measured.one("start")["pid"]), "exe")
+    wait_for(lambda: not gone.exists())
+    assert len(measured.all("sample")) >= 3
+
+
+# ---- what it cannot do ------------------------------------------------------------------------
+
+
+def test_commands_that_cannot_run(tmp_path):
+    out = str(tmp_path / "lines")
+    plain = tmp_path / "plain"
+    plain.write_text("text")
+    assert refused("--out", out, "--", "no-such-command") == (
+        127, "reheap-runner: cannot find no-such-command: No such file or directory\n")
+    status, message = refused("--out", out, "--", str(plain))
+    assert status == 126 and f"cannot execute {plain}" in message
+
+
+@pytest.mark.parametrize("options, named", [
+    (["--cwd", "/no/such"], "/no/such"),
+    (["--stdin", "/no/such"], "/no/such"),
+    (["--stdout", "/no/such/file"], "/no/such/file"),
+])
+def test_what_cannot_be_opened_is_named(tmp_path, options, named):
+    status, message = refused("--out", str(tmp_path / "lines"), *options, "--", "true")
+    assert status == 125 and named in message
+
+
+def test_a_full_disk_is_told():
+    status, message = refused("--out", "/dev/full", "--", "true")
+    assert status == 125 and "/dev/full" in message
+
+
+@pytest.mark.parametrize("words, named", [
+    ([], "--out FILE is missing"),
+    (["--out", "x"], "no command"),
+    (["--out", "x", "--timeout", "0", "--", "true"], "above 0"),
+    (["--out", "x", "--timeout", "soon", "--", "true"], "'soon'"),
+    (["--out", "x", "--sample-ms", "-1", "--", "true"], "from 0 to"),
+    (["--out", "x", "--sample-ms", "1x", "--", "true"], "'1x'"),
+    (["--out", "x", "--profile", "0", "--", "true"], "from 1 to"),
+    (["--out", "x", "--env", "NAME", "--", "true"], "NAME=VALUE"),
+    (["--out", "x", "--colour", "--", "true"], "--help"),
+    (["--out", "x", "--count-calls", "--profile", "9", "--", "true"], "does not go with"),
+])
+def test_wrong_options(words, named, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, message = refused(*words)
+    assert status == 2 and named in message
+    assert not (tmp_path / "x").exists()
+
+
+# ---- the witness ------------------------------------------------------------------------------
+
+
+def served(measure, tmp_path, *words, preload=()) -> dict[str, list[str]]:
+    """For each function, the files that served it in the processes of a command, each named once."""
+    out = tmp_path / "witnesses"
+    libraries = " ".join(str(library) for library in [*preload, WITNESS])
+    measure(*words, options=["--env", f"LD_PRELOAD={libraries}", "--env", f"REHEAP_WITNESS={out}"])
+    found: dict[str, list[str]] = {}
+    processes = set()
+    for line in out.read_text().splitlines():
+        process, function, path = line.split("\t")
+        processes.add(process)
+        if path not in found.setdefault(function, []):
+            found[function].append(path)
+    found["processes"] = sorted(processes)
+    return found
+
+
+FUNCTIONS = ["malloc", "free", "calloc", "realloc"]
+
+
+def test_the_witness_names_the_c_library_when_nothing_is_preloaded(measure, tmp_path):
+    found = served(measure, tmp_path, "sh", "-c", "ls / > /dev/null; true")
+    assert len(found["processes"]) == 2
+    for function in FUNCTIONS:
+        (path,) = found[function]
+        assert "libc.so" in path
+
+
+@pytest.mark.skipif(not REHEAP.exists(), reason="the allocator was not built with the lab")
+def test_the_witness_names_the_allocator_in_each_process(measure, tmp_path):
+    found = served(measure, tmp_path, "sh", "-c", "ls / > /dev/null; true", preload=[REHEAP])
+    assert len(found["processes"]) == 2
+    assert [found[function] for function in FUNCTIONS] == [[str(REHEAP)]] * 4
+
+
+def test_a_jump_in_the_program_is_not_taken_for_the_allocator(measure, tmp_path):
+    text = "#include <stdlib.h>\nint main(void) { void* (*volatile f)(size_t) = malloc; free(f(1)); return 0; }\n"
+    found = served(measure, tmp_path, compiled(tmp_path, text, "-no-pie", "-fno-pic"))
+    assert all("libc.so" in path for path in found["malloc"])
+
+
+def test_a_program_that_is_its_own_allocator_is_named(measure, tmp_path):
+    text = "#include <stddef.h>\nstatic char all[99999]; static size_t used;\n" \
+           "void* malloc(size_t n) { void* p = all + used; used += (n + 15) & ~15ul; return p; }\n" \
+           "void free(void* p) { (void)p; }\nint main(void) { return 0; }\n"
+    program = compiled(tmp_path, text, "-fno-builtin", "-rdynamic")
+    found = served(measure, tmp_path, program)
+    assert found["malloc"] == [program] and "libc.so" in found["calloc"][0]
