@@ -9,24 +9,17 @@ from registries import fetch_crate, need_tool, run_step
 from reheap_lab.errors import LabError
 
 LAYERS = BENCH / "peers" / "dll"
-REDIRECT = ROOT / "inject" / "windows" / "redirect"
 FOLDER = WORKLOADS_BUILT / "windows" / "peers"
-PATCHER = BUILD / "windows-x86_64" / "inject" / "windows" / "redirect"
-ARCHIVES = ("libreheap_patcher.a", "libreheap_zydis.a", "libcalls.a")
-
-# Of reheap.dll, what finds the runtimes, patches them, and follows the processes that a program starts.
-SHARED = (REDIRECT / "redirect.cpp", REDIRECT / "modules.cpp", ROOT / "src" / "base" / "text.cpp",
-          *sorted((ROOT / "inject" / "windows").glob("*.cpp")),
-          *sorted((ROOT / "inject" / "windows" / "children").glob("*.cpp")))
-OWN = tuple(LAYERS / name for name in ("runtimes.cpp", "heaps.cpp", "main.cpp"))
+REDIRECT = BUILD / "windows-x86_64" / "redirect"
+ARCHIVES = tuple(f"lib{name}.a" for name in ("reheap_redirect", "reheap_process", "reheap_patcher", "reheap_zydis", "calls"))
+OWN = (*(LAYERS / name for name in ("runtimes.cpp", "heaps.cpp", "main.cpp")), ROOT / "src" / "base" / "text.cpp")
 
 # Clang, for its thread-local variables are Windows' own: GCC's are calls that allocate. Optimised as one, so that an
 # allocator's fast path becomes part of the function that replaces malloc, as it is in reheap.dll.
 TARGET = ("--target=x86_64-w64-windows-gnu", "-O3", "-DNDEBUG", "-w", *(
     f"-fno-builtin-{name}" for name in ("malloc", "calloc", "realloc", "free")))
 CPP = ("-std=c++20", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-DUNICODE", "-D_UNICODE",
-       "-DWIN32_LEAN_AND_MEAN", "-DNOMINMAX", f"-I{ROOT}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}",
-       f"-I{ROOT / 'inject' / 'windows'}")
+       "-DWIN32_LEAN_AND_MEAN", "-DNOMINMAX", f"-I{ROOT}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}")
 AS_ONE = "-flto"
 
 
@@ -47,12 +40,12 @@ RECIPES = {"mimalloc": mimalloc_flags, "rpmalloc": rpmalloc_flags}
 def build(name: str) -> Path:
     """The DLL, made anew when one of its sources is newer."""
     output = FOLDER / f"peer_{name}.dll"
-    archives = [PATCHER / archive for archive in ARCHIVES]
+    archives = [REDIRECT / archive for archive in ARCHIVES]
     missing = [path for path in archives if not path.exists()]
     if missing:
         raise LabError(f"{missing[0]} is not built; run: ./dev build windows-x86_64")
-    sources = [LAYERS / f"{name}.c", *OWN, *SHARED]
-    watched = [*sources, *LAYERS.iterdir(), *REDIRECT.glob("*.h"), *archives, Path(__file__)]
+    sources = [LAYERS / f"{name}.c", *OWN]
+    watched = [*sources, *LAYERS.iterdir(), *archives, Path(__file__)]
     if output.exists() and output.stat().st_mtime >= max(path.stat().st_mtime for path in watched):
         return output
     FOLDER.mkdir(parents=True, exist_ok=True)
