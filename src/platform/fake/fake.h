@@ -33,11 +33,9 @@ size_t calls(Call kind);
 // Address space that may be reserved in addition to the default. False when the system has something there.
 bool add_space(uintptr_t address, size_t size);
 
-// Where the default space begins, and how much it is. There begins a 64-bit realm placed freely, which has its table at
-// table_start().
+// Where the default space begins. There begins a 64-bit realm placed freely, which has its table at table_start().
 uintptr_t space_start();
 uintptr_t table_start();
-size_t space_size();
 
 // Makes a range of the space somebody else's.
 void occupy(uintptr_t address, size_t size);
@@ -65,7 +63,6 @@ void set_purge_uncommits(bool uncommits);
 void set_failed_moves_lose(bool lose);
 
 void set_places_freely(bool freely);
-void set_seed(uint64_t seed);
 void set_image_address(uintptr_t address);
 
 // ---- time and threads ---------------------------------------------------------------------------
