@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the style rules that a compiler cannot: ./dev tidy. Each rule is one function below."""
 
+import ast
 import dataclasses
 import pathlib
 import re
@@ -8,13 +9,17 @@ import sys
 from collections.abc import Iterator
 
 import project
+from cplusplus import CODE_SUFFIXES, SOURCE_SUFFIXES, comment_above, functions, includes, without_comments
 
-# Layers from the top down; a file includes its own and lower ones (docs/ARCHITECTURE.md).
+# From the top down: a folder knows itself and those after it (docs/ARCHITECTURE.md).
+FOLDERS = ["bench", "lab", "command", "redirect", "src"]
+# The same within src/.
 LAYERS = ["entry", "heap", "slabs", "arena", "platform", "base"]
 
-# Where the operating system's macros may stand, and where its headers may be included.
-OS_MACRO_FOLDERS = ("src/platform/", "src/entry/linux/", "src/entry/windows/")
+# Where headers of the operating system may be included, and where code may ask which one it is: elsewhere a folder
+# linux/ or windows/ holds what differs.
 OS_FOLDERS = ("src/platform/", "src/entry/", "command/", "redirect/", "lab/native/")
+OS_MACRO_FOLDERS = ("src/platform/", "src/entry/linux/", "src/entry/windows/", "tests/")
 OS_MACROS = re.compile(
     r"\b(_WIN32|_WIN64|__CYGWIN__|__MINGW\w+|__linux__|__linux|__gnu_linux__|__APPLE__|__MACH__|TARGET_OS_\w+|"
     r"__unix__|__unix|__FreeBSD__|__NetBSD__|__OpenBSD__|__DragonFly__|__sun|__HAIKU__|__Fuchsia__|__EMSCRIPTEN__|"
@@ -26,10 +31,14 @@ FREE_HEADERS = {"atomic", "bit", "compare", "concepts", "cstddef", "cstdint", "l
 CXX_HEADER = re.compile(r"[a-z_]+$")  # no suffix: a header of the C++ library
 
 MOST_LINES = 600
+MOST_COLUMNS = 120
+MOST_FUNCTION_LINES = 60
+# Above a function that is longer: a table, or assembly, and the reason.
+LONG_FUNCTION = re.compile(r"(//|#).*\blong: \w")
 
-SOURCE_SUFFIXES = {".c", ".cpp"}
-CODE_SUFFIXES = SOURCE_SUFFIXES | {".h", ".hpp"}
 BUILT_FOLDERS = ("src/", "command/", "redirect/", "tests/", "bench/", "lab/")
+OWN_FOLDERS = ("include/", *BUILT_FOLDERS)
+TEXT_SUFFIXES = CODE_SUFFIXES | {".py", ".sh", ".md", ".cmake", ".txt", ".j2", ".css"}
 
 # Spelt in pieces, so that this file and its test may be checked too.
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b|"
@@ -41,7 +50,8 @@ REGISTRY_HOST = re.compile(
     r"repo1?\.maven\.(org|apache\.org)|proxy\.golang\.org|ghcr\.io|docker\.io)\b")
 
 LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
-CODE_PATH = re.compile(r"`((?:src|include|command|redirect|tests|bench|lab|docs|tools|integrations|cmake|dev\.d)/[\w./+-]+)`")
+CODE_PATH = re.compile(
+    r"`((?:src|include|command|redirect|tests|bench|lab|docs|tools|integrations|cmake|dev\.d)/[\w./+-]+)`")
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -78,31 +88,16 @@ class Tree:
         return (self.root / path).exists()
 
 
-# ---- reading C and C++ ------------------------------------------------------------------------
+# ---- where things are -------------------------------------------------------------------------
 
-TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
-
-
-def without_comments(text: str) -> str:
-    """The text with comments blanked, lines kept."""
-    def blank(match: re.Match) -> str:
-        token = match.group()
-        return re.sub(r"[^\n]", " ", token) if token.startswith("/") else token
-    return TOKENS.sub(blank, text)
-
-
-def includes(text: str) -> Iterator[tuple[int, str, bool]]:
-    """(line, name, whether in angle brackets) of every #include."""
-    for number, line in enumerate(without_comments(text).splitlines(), 1):
-        match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
-        if match:
-            yield number, match.group(2), match.group(1) == "<"
+# Where a build looks for headers.
+INCLUDE_FOLDERS = [pathlib.PurePosixPath(folder) for folder in ("src", "include", ".", "command", "lab/native")]
 
 
 def resolve(tree: Tree, path: str, name: str) -> str | None:
     """The project's file that an #include means, or None."""
     here = pathlib.PurePosixPath(path).parent
-    for folder in (here, pathlib.PurePosixPath("src"), pathlib.PurePosixPath("include")):
+    for folder in (here, *INCLUDE_FOLDERS):
         candidate = normal(folder / name)
         if candidate in tree:
             return candidate
@@ -146,6 +141,70 @@ def layer_order(tree: Tree) -> Iterator[Violation]:
                                 f"the order is {' > '.join(LAYERS)}")
 
 
+def folder_order(tree: Tree) -> Iterator[Violation]:
+    """A top folder knows itself and lower ones: by what it includes, imports, builds and names."""
+    path_of = re.compile(r"(?:\.\./|\$\{\w+\}/|/ *[\"'])(" + "|".join(FOLDERS) + r")(?=[/\"'])")
+    for path, text in tree.texts.items():
+        top = path.split("/")[0]
+        if top not in FOLDERS:
+            continue
+        named = []
+        if pathlib.PurePosixPath(path).suffix in CODE_SUFFIXES:
+            targets = ((line, resolve(tree, path, name)) for line, name, _ in includes(text))
+            named = [(line, target.split("/")[0]) for line, target in targets if target]
+        elif is_build_file(path):
+            named = [(line_of(text, match), match.group(1)) for match in path_of.finditer(text)]
+        for line, other in named:
+            if other in FOLDERS and FOLDERS.index(other) < FOLDERS.index(top):
+                yield Violation(path, line, f"{top}/ knows {other}/, which stands above it; "
+                                f"the order is {' > '.join(FOLDERS)}")
+
+
+def circles(tree: Tree) -> Iterator[Violation]:
+    """No two files of one folder need each other; a header and its source are one."""
+    needs: dict[str, set[str]] = {}
+    for path, text in tree.code(*OWN_FOLDERS):
+        own = unit_of(path)
+        targets = [resolve(tree, path, name) for _, name, _ in includes(text)]
+        units = {unit_of(target) for target in targets if target and within(target) == within(path)}
+        needs.setdefault(own, set()).update(units - {own})
+    for members in sorted(map(sorted, knots(needs))):
+        yield Violation(first_file(tree, members[0]), 1, "need each other: " + " ".join(map(name_of, members)))
+
+
+def knots(needs: dict[str, set[str]]) -> set[frozenset[str]]:
+    """The largest sets of units each of which can be reached from each."""
+    reach = {unit: reached(needs, unit) for unit in needs}
+    return {frozenset(other for other in reach[unit] if unit in reach.get(other, ())) for unit in needs
+            if unit in reach[unit]}
+
+
+def reached(needs: dict[str, set[str]], begin: str) -> set[str]:
+    found: set[str] = set()
+    waiting = [begin]
+    while waiting:
+        new = needs.get(waiting.pop(), set()) - found
+        found |= new
+        waiting.extend(new)
+    return found
+
+
+def within(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def unit_of(path: str) -> str:
+    return path.rpartition(".")[0]
+
+
+def name_of(unit: str) -> str:
+    return unit.rpartition("/")[2]
+
+
+def first_file(tree: Tree, unit: str) -> str:
+    return min(path for path in tree.texts if unit_of(path) == unit)
+
+
 def known_headers(tree: Tree) -> Iterator[Violation]:
     """src/ includes its own files and a freestanding library; OS headers only where the OS may be named."""
     for path, text in tree.code("src/", "include/"):
@@ -163,8 +222,8 @@ def known_headers(tree: Tree) -> Iterator[Violation]:
 
 
 def os_macros(tree: Tree) -> Iterator[Violation]:
-    """OS macros only where the OS may be named. Public headers speak of compilers alone."""
-    for path, text in tree.code("src/", "include/"):
+    """OS macros only where code may ask for the OS. Public headers speak of compilers alone."""
+    for path, text in tree.code(*OWN_FOLDERS):
         if path.startswith(OS_MACRO_FOLDERS):
             continue
         for number, line in enumerate(without_comments(text).splitlines(), 1):
@@ -220,6 +279,81 @@ def long_files(tree: Tree) -> Iterator[Violation]:
         lines = text.count("\n")
         if lines > MOST_LINES:
             yield Violation(path, lines, f"{lines} lines; a file of src/ has at most {MOST_LINES}")
+
+
+def long_lines(tree: Tree) -> Iterator[Violation]:
+    """Tables in documents cannot be broken, nor what is quoted there."""
+    for path, text in tree.texts.items():
+        if pathlib.PurePosixPath(path).suffix not in TEXT_SUFFIXES or path.endswith("exports.expected"):
+            continue
+        quoted = False
+        for number, line in enumerate(text.splitlines(), 1):
+            quoted ^= path.endswith(".md") and line.startswith("```")
+            table = path.endswith(".md") and (line.startswith("|") or quoted)
+            if len(line) > MOST_COLUMNS and not table:
+                yield Violation(path, number, f"{len(line)} columns; a line has at most {MOST_COLUMNS}")
+
+
+def long_functions(tree: Tree) -> Iterator[Violation]:
+    """A function fits on a screen. One that is a table or assembly says so above: 'long: why'."""
+    for path, text in tree.texts.items():
+        lines = text.splitlines()
+        if path.endswith(".py"):
+            found = python_functions(text)
+        elif path.startswith(OWN_FOLDERS) and pathlib.PurePosixPath(path).suffix in CODE_SUFFIXES:
+            found = functions(text)
+        else:
+            continue
+        for begin, end in found:
+            above = comment_above(lines, begin)
+            if end - begin + 1 > MOST_FUNCTION_LINES and not LONG_FUNCTION.search(above):
+                yield Violation(path, begin, f"a function of {end - begin + 1} lines; it has at most "
+                                f"{MOST_FUNCTION_LINES}, unless a comment above says 'long: why'")
+
+
+def python_functions(text: str) -> Iterator[tuple[int, int]]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.lineno, node.end_lineno
+
+
+def unused_declarations(tree: Tree) -> Iterator[Violation]:
+    """What a header declares, somebody uses: a function is called or its address taken, a constant is read."""
+    used = used_names(tree)
+    for path, text in tree.code("src/", "command/", "redirect/", "lab/", "bench/"):
+        if not path.endswith(".h"):
+            continue
+        for number, line in enumerate(without_comments(text).splitlines(), 1):
+            match = DECLARATION.match(line)
+            if match and match.group(1) not in used and match.group(1) not in LANGUAGE_NAMES:
+                yield Violation(path, number, f"nobody uses {match.group(1)}")
+
+
+# A function's or a constant's, at the left or in a class. What runs of itself is not called by name.
+DECLARATION = re.compile(
+    r"(?:  )?(?!(?:return|else|case|using|namespace|#|typedef|friend|explicit|static_assert|alignas)\b)"
+    r"[\w:][\w:<>,*& ]*?[ *&]([a-z]\w+|k[A-Z]\w+)(?:\(.*[^{]|(?:\[\w*\])? = .*);?$")
+STATEMENTS = ("#", ":", "return", "if", "}", "while", "for")
+LANGUAGE_NAMES = {"operator", "main", "begin", "end"}
+
+
+def used_names(tree: Tree) -> set[str]:
+    """Every name that stands where it is used: within a body, behind '=' or '{', or in a macro."""
+    used: set[str] = set()
+    for path, text in tree.texts.items():
+        if pathlib.PurePosixPath(path).suffix not in CODE_SUFFIXES:
+            if is_build_file(path) or path.endswith((".def", ".map")):
+                used.update(re.findall(r"\w+", text))
+            continue
+        for line in without_comments(text).splitlines():
+            words = line
+            if re.match(r"(  )?\S", line) and not line.lstrip().startswith(STATEMENTS):
+                head = re.split(r"[={]", line, maxsplit=1)
+                own = DECLARATION.match(line)
+                if own or not line.startswith("  "):
+                    words = " ".join([*head[1:], *re.findall(r"\[(\w+)\]", head[0])])
+            used.update(re.findall(r"\w+", words))
+    return used
 
 
 def built_sources(tree: Tree) -> Iterator[Violation]:
@@ -288,8 +422,8 @@ def line_of(text: str, match: re.Match) -> int:
     return text.count("\n", 0, match.start()) + 1
 
 
-RULES = [layer_order, known_headers, os_macros, number_macros, unfinished, machine_traces, long_files,
-         built_sources, links]
+RULES = [folder_order, layer_order, circles, known_headers, os_macros, number_macros, unfinished, machine_traces,
+         long_files, long_lines, long_functions, unused_declarations, built_sources, links]
 
 
 def check(root: pathlib.Path) -> list[Violation]:

@@ -16,18 +16,24 @@ CLEAN = {
     "src/base/text.cpp": '#include "base/text.h"\n#include <string.h>\nconst char* s = "// #include <vector>";\n',
     "src/base/text.h": '#include "units.h"\n// _WIN32 is named in a comment only\n',
     "src/platform/platform.h": '#include "base/units.h"\n',
-    "src/platform/linux/memory.cpp": '#include "platform/platform.h"\n#include <sys/mman.h>\n#ifdef __linux__\n#endif\n',
+    "src/platform/linux/memory.cpp": '#include "platform/platform.h"\n#include <sys/mman.h>\n'
+                                     "#ifdef __linux__\n#endif\n",
     "src/arena/arena.h": '#include "platform/platform.h"\n#include "../base/units.h"\n#define RH_LIKELY(c) (c)\n',
     "src/slabs/slab.h": '#include "arena/arena.h"\n#define RH_SWITCH 1\n#if RH_SWITCH\n#endif\n',
     "src/heap/heap.h": '#include "slabs/slab.h"\n#include <atomic>\n',
     "src/entry/api.cpp": '#include "heap/heap.h"\n#include <reheap/reheap.h>\n#include <new>\n#include <unistd.h>\n',
-    "command/main.cpp": "#include <vector>\n#include <unistd.h>\n#ifdef _WIN32\n#endif\n",
+    "command/main.cpp": '#include "common/frame.h"\n#include <vector>\n#include <unistd.h>\n'
+                        "int main() { return frame(); }\n",
+    "command/common/frame.h": '#include "heap/heap.h"\nint frame();\n',
     "command/CMakeLists.txt": "file(GLOB C *.cpp)\n",
+    "lab/native/part.h": '#include "../../src/base/units.h"\n',
+    "lab/part.py": 'COMMAND = ROOT / "command" / "main.cpp"\n',
     "tests/src/CMakeLists.txt": "foreach(layer heap)\n  file(GLOB s ${layer}/*_test.cpp)\nendforeach()\n",
     "tests/src/heap/heap_test.cpp": "int main() {}\n",
     "tests/crimes/CMakeLists.txt": "foreach(name double_free)\n  add_executable(${name} ${name}.cpp)\nendforeach()\n",
     "tests/crimes/double_free.cpp": "int main() {}\n",
     "bench/bench.py": 'SOURCE = pathlib.Path(__file__).parent / "workloads" / "growing.c"\n',
+    "bench/workloads/work.h": "",
     "bench/workloads/growing.c": "int main(void) { return 0; }\n",
     "docs/a.md": "[one](b.md#part) [site](https://example.org) `src/base/units.h` `src/base/<file>.h`\n",
     "docs/b.md": "# Part\n```\n[not a link](nowhere.md)\n```\n",
@@ -52,8 +58,16 @@ class TidyTest(unittest.TestCase):
         for word in words:
             self.assertIn(word, found[0].message)
 
+    def caught_in(self, path: str, changes: dict[str, str], *words: str) -> None:
+        """The changes give one violation, told of `path`."""
+        found = self.check(changes)
+        self.assertEqual([violation.path for violation in found], [path])
+        for word in words:
+            self.assertIn(word, found[0].message)
+
     def passes(self, path: str, text: str) -> None:
         self.assertEqual(self.check({path: CLEAN.get(path, "") + text}), [])
+
 
 class CleanTree(TidyTest):
     def test_clean_tree_passes(self):
@@ -84,6 +98,92 @@ class LayerOrder(TidyTest):
     def test_include_of_tests(self):
         found = self.check({"src/base/units.h": '#include "../../tests/t.h"\n', "tests/t.h": ""})
         self.assertEqual([violation.path for violation in found], ["src/base/units.h"])
+
+
+class FolderOrder(TidyTest):
+    def test_include(self):
+        self.caught("command/common/frame.h", '#include "lab/native/part.h"\n', 1, "command/ knows lab/")
+
+    def test_include_by_relative_path(self):
+        self.caught("lab/native/part.h", '#include "../../bench/workloads/work.h"\n', 1, "lab/ knows bench/")
+
+    def test_build_file(self):
+        self.caught("command/CMakeLists.txt", "include(${PROJECT_SOURCE_DIR}/bench/x.cmake)\n", 1, "knows bench/")
+
+    def test_script(self):
+        self.caught("lab/part.py", 'sys.path.insert(0, str(ROOT / "bench"))\n', 1, "lab/ knows bench/")
+
+
+class Circles(TidyTest):
+    def test_two_headers(self):
+        self.caught_in("src/heap/heap.h", {"src/heap/heap.h": '#include "heap/other.h"\n',
+                                           "src/heap/other.h": '#include "heap.h"\n'}, "heap other")
+
+    def test_a_source_is_part_of_its_header(self):
+        self.caught_in("src/base/more.cpp", {"src/base/more.h": "", "src/base/text.cpp": '#include "base/more.h"\n',
+                                           "src/base/more.cpp": '#include "base/text.h"\n'}, "more text")
+
+    def test_three(self):
+        self.caught_in("src/heap/a.h", {f"src/heap/{one}.h": f'#include "heap/{other}.h"\n'
+                                        for one, other in ("ab", "bc", "ca")}, "a b c")
+
+    def test_a_line_is_no_circle(self):
+        self.assertEqual(self.check({"src/heap/a.h": '#include "heap/b.h"\n#include "heap/heap.h"\n',
+                                     "src/heap/b.h": '#include "heap/heap.h"\n'}), [])
+
+
+class Lines(TidyTest):
+    LONG = "x" * (tidy.MOST_COLUMNS + 1)
+
+    def test_code_and_prose(self):
+        for path in ("docs/b.md", "src/base/units.h", "bench/bench.py", "command/CMakeLists.txt"):
+            self.caught(path, f"# {self.LONG}\n" if not path.endswith(".h") else f"// {self.LONG}\n", 1, "columns")
+
+    def test_tables_and_quotations(self):
+        self.passes("docs/b.md", f"| {self.LONG} |\n```\n{self.LONG}\n```\n")
+
+
+class Functions(TidyTest):
+    BODY = "  step();\n" * tidy.MOST_FUNCTION_LINES
+
+    def test_long(self):
+        for head in ("int walk(int a) {", "static void walk(int a,\n                 int b) {", "Walk::~Walk() {"):
+            self.caught("tests/src/heap/heap_test.cpp", f"{head}\n{self.BODY}}}\n", 1, "lines")
+
+    def test_long_in_a_class(self):
+        text = f"struct Walk {{\n  int go() {{\n  {self.BODY}  }}\n}};\n"
+        self.caught("tests/src/heap/heap_test.cpp", text, 2, "lines")
+
+    def test_long_in_python(self):
+        self.caught("bench/bench.py", "def walk():\n" + "    step()\n" * tidy.MOST_FUNCTION_LINES, 1, "lines")
+
+    def test_why_it_is_long(self):
+        self.passes("tests/src/heap/heap_test.cpp", f"// Each register; long: a table.\nint walk() {{\n{self.BODY}}}\n")
+
+    def test_short_ones_one_after_another(self):
+        self.passes("tests/src/heap/heap_test.cpp", "void step() {\n  next();\n}\n" * tidy.MOST_FUNCTION_LINES)
+
+    def test_a_type_is_no_function(self):
+        self.passes("tests/src/heap/heap_test.cpp", "struct Table {\n" + "  int a;\n" * 70 + "};\n"
+                    "const int g_table[] = {\n" + "    1,\n" * 70 + "};\n")
+
+
+class Declarations(TidyTest):
+    def test_unused(self):
+        for line in ("int forgotten();", "inline constexpr int kForgotten = 1;", "extern int forgotten(int a);"):
+            self.caught("src/base/units.h", line + "\n", 1, "nobody uses")
+
+    def test_its_definition_is_no_use(self):
+        found = self.check({"src/base/text.h": CLEAN["src/base/text.h"] + "int forgotten(int a);\n",
+                            "src/base/text.cpp": "int forgotten(int a) {\n  return a;\n}\n"})
+        self.assertEqual([(violation.path, violation.message) for violation in found],
+                         [("src/base/text.h", "nobody uses forgotten")])
+
+    def test_used(self):
+        for use in ("int g() { return used(1); }", "int g() {\n  return used(1);\n}", "const auto g = &used;",
+                    "#define G used(1)"):
+            self.assertEqual(self.check({"src/base/units.h": CLEAN["src/base/units.h"] + "int used(int a);\n",
+                                         "src/base/text.cpp": use + "\n"}), [])
 
 
 class Headers(TidyTest):

@@ -33,10 +33,9 @@ size_t calls(Call kind);
 // Adds address space that may be reserved. False when the system has something there.
 bool add_space(uintptr_t address, size_t size);
 
-// Start and size of the default space. A freely placed 64-bit realm starts there, with its table at table_start().
+// Start of the default space. A freely placed 64-bit realm starts there, with its table at table_start().
 uintptr_t space_start();
 uintptr_t table_start();
-size_t space_size();
 
 // Makes a range of the space appear taken by others.
 void occupy(uintptr_t address, size_t size);
@@ -64,7 +63,6 @@ void set_purge_uncommits(bool uncommits);
 void set_failed_moves_lose(bool lose);
 
 void set_places_freely(bool freely);
-void set_seed(uint64_t seed);
 void set_image_address(uintptr_t address);
 
 // ---- time and threads ---------------------------------------------------------------------------

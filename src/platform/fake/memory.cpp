@@ -98,8 +98,6 @@ uintptr_t space_start() {
   return g_default.start;
 }
 
-size_t space_size() { return kSpace; }
-
 void occupy(uintptr_t address, size_t size) {
   Range range = checked_range("what is occupied is whole pages", address, size);
   Guard guard(g_mutex);

@@ -26,8 +26,6 @@ constinit pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit char g_errors[64 * 1024] = {};
 constinit size_t g_errors_length = 0;
 
-// With this seed the first choice among the places for a 64-bit realm is the default space; later ones lie elsewhere.
-constinit uint64_t g_seed = 1024;
 constinit uintptr_t g_image = 0;
 
 }  // namespace
@@ -52,7 +50,6 @@ void fail_all(Call kind, bool failing) { fail_from(kind, failing ? 1 : 0); }
 
 size_t calls(Call kind) { return switch_of(kind).calls.load(); }
 
-void set_seed(uint64_t seed) { g_seed = seed; }
 void set_image_address(uintptr_t address) { g_image = address; }
 
 const char* errors() { return g_errors; }
@@ -82,7 +79,8 @@ void write_all(int handle, const char* text, size_t length) {
 
 }  // namespace
 
-uint64_t random_seed() { return g_seed; }
+// The first choice among the places for a 64-bit realm is the default space then, the later ones lie elsewhere.
+uint64_t random_seed() { return 1024; }
 uintptr_t image_address() { return g_image; }
 uint64_t process_id() { return static_cast<uint64_t>(getpid()); }
 const char* environment(const char* name) { return getenv(name); }
