@@ -344,24 +344,28 @@ size_t in_bins(const Heap* heap) {
   return count;
 }
 
+// What a thread that vanishes in the middle of two frees leaves behind: one local, one into another's slab.
+static void begin_two_frees(void* own, void* remote) {
+  Span* slab = slab_of(own);
+  Block* block = static_cast<Block*>(own);
+  block->next = slab->free;
+  slab->free = block;
+  for (Outgoing& out : thread_heap()->outgoing) {
+    if (out.first == nullptr) continue;
+    static_cast<Block*>(remote)->next = out.first;
+    out.first = static_cast<Block*>(remote);
+  }
+}
+
 TEST(Orphans, AForkedChildInheritsWhatVanishedThreadsHeld) {
   if (!kForks) GTEST_SKIP() << "there is no fork here";
   Actor a, b;
   std::vector<void*> blocks = a([] { return blocks_of(64, 2000); });
   std::vector<void*> others = b([] { return blocks_of(64, 2000); });
   void* own = allocate(100);
-  // `a` vanishes in the middle of two frees: one local, one for `b`.
   a([&] {
-    Span* slab = slab_of(blocks[7]);
-    Block* block = static_cast<Block*>(blocks[7]);
-    block->next = slab->free;
-    slab->free = block;
     for (size_t index = 0; index < 5; ++index) deallocate(others[index]);
-    for (Outgoing& out : thread_heap()->outgoing) {
-      if (out.first == nullptr) continue;
-      static_cast<Block*>(others[5])->next = out.first;
-      out.first = static_cast<Block*>(others[5]);
-    }
+    begin_two_frees(blocks[7], others[5]);
   });
   // What they were working on is lost: the six blocks, and those in their bins.
   size_t lost = 6 * 64;

@@ -50,86 +50,87 @@ void tell(Line& line, const Found& found) {
   line.say(" end=%lu", found.end);
 }
 
+struct List {
+  const char* name;
+  size_t (*size)(size_t index);
+};
+
+void* g_blocks[kBlocks];
+size_t g_sizes[kBlocks];
+
+void free_every_second(HANDLE heap, size_t from) {
+  for (size_t i = from; i < kBlocks; i += 2) {
+    HeapFree(heap, 0, g_blocks[i]);
+    g_blocks[i] = nullptr;
+  }
+}
+
+void tell_walk(DWORD flags, const List& list, const char* when, HANDLE heap) {
+  Line line("walk%s %s: %s", name_of_flags(flags), list.name, when);
+  tell(line, walk(heap, g_blocks, g_sizes));
+}
+
+void check_list(const List& list, DWORD flags) {
+  Private heap(kernel32, flags);
+  for (void*& block : g_blocks) block = nullptr;
+  tell_walk(flags, list, "empty", heap);
+  for (size_t i = 0; i < kBlocks; ++i) {
+    g_sizes[i] = list.size(i);
+    g_blocks[i] = HeapAlloc(heap, 0, g_sizes[i]);
+  }
+  tell_walk(flags, list, "full", heap);
+  free_every_second(heap, 0);
+  tell_walk(flags, list, "half", heap);
+  for (size_t i = 1; i < kBlocks; i += 2) {
+    g_sizes[i] = g_sizes[i] / 2 + 3;
+    g_blocks[i] = HeapReAlloc(heap, 0, g_blocks[i], g_sizes[i]);
+  }
+  {
+    Line line("walk%s %s: resized, under lock", name_of_flags(flags), list.name);
+    BOOL locked = HeapLock(heap);
+    tell(line, walk(heap, g_blocks, g_sizes));
+    if (locked) HeapUnlock(heap);
+  }
+  free_every_second(heap, 1);
+  tell_walk(flags, list, "emptied", heap);
+}
+
 }  // namespace
 
 // Lists of blocks, made and freed in several ways, must be what a walk finds.
 void check_walk() {
-  static void* blocks[kBlocks];
-  static size_t sizes[kBlocks];
-  struct {
-    const char* name;
-    size_t (*size)(size_t index);
-  } const kLists[] = {{"small", [](size_t i) { return i; }},
-                      {"all alike", [](size_t) { return size_t{40}; }},
-                      {"mixed", [](size_t i) { return i * i + 1; }},
-                      {"large", [](size_t i) { return i < 12 ? (i + 1) * 100000 : 10; }}};
-  for (const auto& list : kLists) {
-    for (DWORD flags : {DWORD{0}, DWORD{HEAP_NO_SERIALIZE}}) {
-      Private heap(kernel32, flags);
-      for (void*& block : blocks) block = nullptr;
-      {
-        Line line("walk%s %s: empty", name_of_flags(flags), list.name);
-        tell(line, walk(heap, blocks, sizes));
-      }
-      for (size_t i = 0; i < kBlocks; ++i) {
-        sizes[i] = list.size(i);
-        blocks[i] = HeapAlloc(heap, 0, sizes[i]);
-      }
-      {
-        Line line("walk%s %s: full", name_of_flags(flags), list.name);
-        tell(line, walk(heap, blocks, sizes));
-      }
-      for (size_t i = 0; i < kBlocks; i += 2) {
-        HeapFree(heap, 0, blocks[i]);
-        blocks[i] = nullptr;
-      }
-      {
-        Line line("walk%s %s: half", name_of_flags(flags), list.name);
-        tell(line, walk(heap, blocks, sizes));
-      }
-      for (size_t i = 1; i < kBlocks; i += 2) {
-        sizes[i] = sizes[i] / 2 + 3;
-        blocks[i] = HeapReAlloc(heap, 0, blocks[i], sizes[i]);
-      }
-      {
-        Line line("walk%s %s: resized, under lock", name_of_flags(flags), list.name);
-        BOOL locked = HeapLock(heap);
-        tell(line, walk(heap, blocks, sizes));
-        if (locked) HeapUnlock(heap);
-      }
-      for (size_t i = 1; i < kBlocks; i += 2) {
-        HeapFree(heap, 0, blocks[i]);
-        blocks[i] = nullptr;
-      }
-      Line line("walk%s %s: emptied", name_of_flags(flags), list.name);
-      tell(line, walk(heap, blocks, sizes));
-    }
+  const List kLists[] = {{"small", [](size_t i) { return i; }},
+                         {"all alike", [](size_t) { return size_t{40}; }},
+                         {"mixed", [](size_t i) { return i * i + 1; }},
+                         {"large", [](size_t i) { return i < 12 ? (i + 1) * 100000 : 10; }}};
+  for (const List& list : kLists) {
+    for (DWORD flags : {DWORD{0}, DWORD{HEAP_NO_SERIALIZE}}) check_list(list, flags);
   }
   {
     Line line("walk the process heap");
     HANDLE heap = GetProcessHeap();
-    for (size_t i = 0; i < kBlocks; ++i) blocks[i] = HeapAlloc(heap, 0, sizes[i] = 100 + i);
-    Found found = walk(heap, blocks, sizes);
+    for (size_t i = 0; i < kBlocks; ++i) g_blocks[i] = HeapAlloc(heap, 0, g_sizes[i] = 100 + i);
+    Found found = walk(heap, g_blocks, g_sizes);
     found.others = 0;  // the system's, as many as there are
     tell(line, found);
-    for (void* block : blocks) HeapFree(heap, 0, block);
+    for (void* block : g_blocks) HeapFree(heap, 0, block);
   }
   {
     Line line("walk a heap that has a maximum");
     Private heap(kernel32, 0, 4 * kMiB);
-    for (size_t i = 0; i < kBlocks; ++i) blocks[i] = HeapAlloc(heap, 0, sizes[i] = 100 + i);
-    tell(line, walk(heap, blocks, sizes));
+    for (size_t i = 0; i < kBlocks; ++i) g_blocks[i] = HeapAlloc(heap, 0, g_sizes[i] = 100 + i);
+    tell(line, walk(heap, g_blocks, g_sizes));
   }
   {
     Line line("walk on from a freed block");
     Private heap(kernel32);
     PROCESS_HEAP_ENTRY entry = {};
-    for (size_t i = 0; i < 50; ++i) blocks[i] = HeapAlloc(heap, 0, 100);
+    for (size_t i = 0; i < 50; ++i) g_blocks[i] = HeapAlloc(heap, 0, 100);
     size_t steps = 0;
     SetLastError(kUntouched);
     for (; steps < 10000 && HeapWalk(heap, &entry); ++steps) {
       if ((entry.wFlags & PROCESS_HEAP_ENTRY_BUSY) == 0) continue;
-      if (entry.lpData == blocks[20]) break;
+      if (entry.lpData == g_blocks[20]) break;
     }
     line.say(steps < 10000 ? " reached" : " never ends");
   }
