@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/bits.h"
-#include "entry/crt.h"
+#include "entry/crt_host.h"
 #include "heap/heap.h"
 
 namespace rh::crt {
