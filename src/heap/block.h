@@ -11,7 +11,7 @@ struct BlockAt {
   Span* span;     // of the slab or large block that the pointer lies in; null: in no block
   bool is_large;  // asked once: it may be freed meanwhile, by whoever has no right to
 
-  size_t offset() const { return address_of(pointer) - g_realm.address(span); }
+  RH_INLINE size_t offset() const { return address_of(pointer) - g_realm.address(span); }
 
   // Of the block that the pointer lies in.
   void* start() const {
@@ -20,7 +20,7 @@ struct BlockAt {
   }
 
   // Whether a block that was made starts there.
-  bool is_start() const {
+  RH_INLINE bool is_start() const {
     if (span == nullptr) return false;
     return is_large ? offset() == 0 : slab::is_block(span, offset());
   }
@@ -43,7 +43,7 @@ struct BlockAt {
 // on it lies.
 Span* find_within_large(const void* pointer);
 
-inline BlockAt find_block(const void* pointer) {
+RH_INLINE BlockAt find_block(const void* pointer) {
   Span* span = g_realm.find(pointer);
   SpanKind kind = span != nullptr ? span->kind.load() : SpanKind::none;
   if (kind == SpanKind::slab) return {pointer, span, false};

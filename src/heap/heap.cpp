@@ -153,7 +153,7 @@ static bool free_large(Span* span) {
   return true;
 }
 
-static void free_block(const BlockAt& at, void* pointer) {
+RH_INLINE static void free_block(const BlockAt& at, void* pointer) {
   Block* block = static_cast<Block*>(pointer);
   if (at.is_large ? free_large(at.span) : free_small(at.span, block)) idle::note_free();
 }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/bits.h"
-#include "entry/windows/crt.h"
+#include "entry/windows/crt_host.h"
 #include "heap/heap.h"
 
 namespace rh::crt {
