@@ -28,8 +28,4 @@ def dynamic(path: str) -> list[tuple[str, str]]:
 
 
 def is_64_bit(path: str) -> bool:
-    with open(path, "rb") as file:
-        magic = file.read(5)
-    if magic[:4] != b"\x7fELF":
-        raise SystemExit(f"{path} is not an ELF file")
-    return magic[4] == 2
+    return "ELF64" in run("readelf", "--file-header", path)

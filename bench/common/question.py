@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reheap_lab import compare, export, terminal
+from reheap_lab.errors import LabError
 from reheap_lab.results import Comparison
 from reheap_lab.settings import Settings
 from rich.console import Console
@@ -28,6 +29,8 @@ class Question:
         wanted = Settings(**{"runs": self.rounds, "extras": False, "sample_ms": 0, "timeout": LONGEST_RUN_S, **settings})
         with terminal.ProgressLine(Console(stderr=True)) as watch:
             made = compare.compare([str(part) for part in command], allocators or self.allocators, wanted, watch, kind)
+        if any(text.endswith(compare.UNCHECKED) for text in made.warnings):
+            raise LabError(f"{title}: its outputs differ from run to run")
         self.missing |= {f"{one.name} in {title}": one.failed for one in made.subjects if one.failed}
         if self.export:
             self.export.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from reheap_lab.errors import UsageError
 from reheap_lab.launch import Launch
 
 SYSTEM = "system"
-OWN = {"reheap": "libreheap.so", "reheap-hardened": "libreheap-hardened.so"}
+OWN = {"reheap": "libreheap.so"}
 
 # How others are installed. The first that exists counts.
 KNOWN = {

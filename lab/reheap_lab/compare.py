@@ -22,6 +22,8 @@ from reheap_lab.server import ServerWorkload
 from reheap_lab.settings import Settings
 from reheap_lab.workload import CommandWorkload, Extra, Outcome, find_program, shell
 
+UNCHECKED = "its output could not be checked"
+
 WorkloadType = Callable[[list[str], Settings, pathlib.Path], CommandWorkload]
 
 
@@ -114,7 +116,7 @@ class Comparer:
         if restless:
             if self.settings.output == "check":
                 self.comparison.warnings.append("the command prints something else each time it runs (under "
-                                                f"{', '.join(restless)}): its output could not be checked")
+                                                f"{', '.join(restless)}): {UNCHECKED}")
             return
         for name, printed in steady.items():
             if printed != steady[base]:

@@ -138,6 +138,12 @@ def test_a_file_that_is_made_is_compared_whatever_is_printed(tmp_path):
         assert list(question.missing) == failed and not output.exists() and made.runs
 
 
+def test_a_program_that_makes_something_else_each_time_cannot_be_compared():
+    question = Question("x", 2, None, None, [allocators.system()])
+    with pytest.raises(LabError, match="title: its outputs differ from run to run"):
+        question.compare("title", ["sh", "-c", "echo $$"], output="check")
+
+
 def test_the_link_does_not_depend_on_the_machine():
     command = corpus.link_command([], corpus.CORPUS / "x.so")
     for flag in ("--threads=2", "--thinlto-jobs=2", "--build-id=none"):

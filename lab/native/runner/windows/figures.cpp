@@ -3,6 +3,7 @@
 #include <psapi.h>
 
 #include "handle.h"
+#include "wine.h"
 
 namespace runner {
 namespace {
@@ -40,12 +41,6 @@ void add(Sample& look, DWORD id) {
 }
 
 }  // namespace
-
-bool under_wine() {
-  static const bool found =
-      GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != nullptr;
-  return found;
-}
 
 std::vector<DWORD> processes_of(HANDLE job) {
   ProcessList list = {};

@@ -1,5 +1,5 @@
-// What Windows counts of processes. A figure that it does not count is absent: Wine answers all of these questions, but
-// says 0, or something else than was asked for.
+// What Windows counts of processes. A figure that it does not count is absent; what Wine does not count is left out by
+// knowing it is Wine, never by the look of a number.
 #pragma once
 
 #include <windows.h>
@@ -9,9 +9,6 @@
 #include "runner/lines.h"
 
 namespace runner {
-
-// What Wine 8 was seen to do is left out by this alone, never by the look of a number.
-bool under_wine();
 
 std::vector<DWORD> processes_of(HANDLE job);
 

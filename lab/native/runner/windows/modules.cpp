@@ -3,24 +3,15 @@
 #include <psapi.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "text.h"
+#include "wine.h"
 
 namespace runner {
 namespace {
 
 constexpr DWORD kMostModules = 1024;
 constexpr int kLooksWithoutNews = 25;
-
-// Wine's own DLLs say so where others say that they do not run in DOS mode.
-bool is_wines(HANDLE process, std::uintptr_t begin) {
-  constexpr char kMark[] = "Wine builtin DLL";
-  char there[sizeof kMark - 1] = {};
-  const auto* place = reinterpret_cast<const void*>(begin + sizeof(IMAGE_DOS_HEADER));
-  return ReadProcessMemory(process, place, there, sizeof there, nullptr) &&
-         std::memcmp(there, kMark, sizeof there) == 0;
-}
 
 }  // namespace
 

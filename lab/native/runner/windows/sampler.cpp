@@ -8,6 +8,7 @@
 
 #include "figures.h"
 #include "handle.h"
+#include "wine.h"
 
 namespace runner {
 namespace {
@@ -50,7 +51,6 @@ std::optional<std::uintptr_t> address_of(HANDLE thread) {
 // A thread in the kernel stands behind the instruction that called it: syscall, or what Wine has in its place.
 bool is_in_kernel(HANDLE process, std::uintptr_t address) {
   constexpr unsigned char kSystemCall[] = {0x0F, 0x05};
-  constexpr unsigned char kWinesCall[] = {0xFF, 0x14, 0x25, 0x00, 0x10, 0xFE, 0x7F};
   unsigned char before[sizeof kWinesCall];
   if (!ReadProcessMemory(process, reinterpret_cast<void*>(address - sizeof before), before,
                          sizeof before, nullptr))

@@ -1,0 +1,22 @@
+#include "wine.h"
+
+#include <cstring>
+
+namespace runner {
+
+bool under_wine() {
+  static const bool found =
+      GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != nullptr;
+  return found;
+}
+
+// Its DLLs say so where others say that they do not run in DOS mode.
+bool is_wines(HANDLE process, std::uintptr_t begin) {
+  constexpr char kMark[] = "Wine builtin DLL";
+  char there[sizeof kMark - 1] = {};
+  const auto* place = reinterpret_cast<const void*>(begin + sizeof(IMAGE_DOS_HEADER));
+  return ReadProcessMemory(process, place, there, sizeof there, nullptr) &&
+         std::memcmp(there, kMark, sizeof there) == 0;
+}
+
+}  // namespace runner
