@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/bits.h"
-#include "entry/crt_fast.h"
+#include "entry/windows/crt_fast.h"
 #include "entry/start.h"
 #include "entry/windows/copies.h"
 #include "heap/heap.h"

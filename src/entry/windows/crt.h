@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "entry/crt_host.h"
+#include "entry/windows/crt_host.h"
 
 namespace rh::crt {
 
