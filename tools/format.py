@@ -2,6 +2,9 @@
 """Formats the project's C and C++ files with clang-format 19, or with --check names those that differ."""
 
 import argparse
+import concurrent.futures
+import itertools
+import os
 import shutil
 import subprocess
 import sys
@@ -22,7 +25,9 @@ def main() -> int:
     sources = [str(path) for path in project.files() if path.suffix in SUFFIXES]
     if not arguments.check:
         return subprocess.run([tool, "-i", *sources], cwd=project.ROOT).returncode
-    differing = [name for name in sources if differs(tool, name)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        unlike = list(pool.map(lambda name: differs(tool, name), sources))
+    differing = list(itertools.compress(sources, unlike))
     for name in differing:
         print(f"fmt: {name} is not formatted; ./dev fmt formats it")
     print(f"fmt: {len(sources)} files looked at, {len(differing)} not formatted")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares the heap functions under reheap.dll with the same functions alone, check by check.
 
-The program (program/main.cpp) writes a line per check. Under reheap each must read as in a plain run. What may differ
-stands in differences.txt with its reason, and what stands there must be seen; so must be what it says of the plain run,
-where that is Wine's and not as Windows documents it."""
+The program (program/main.cpp) writes a line per check. Under reheap each must read as in a plain run, which --record makes
+once for all that compare with it. What may differ stands in differences.txt with its reason, and what stands there must be
+seen; so must be what it says of the plain run, where that is Wine's and not as Windows documents it."""
 
 import argparse
 import pathlib
@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "comparison"))
+sys.path.insert(0, str(HERE.parents[1] / "comparison"))
 from comparing import (Difference, Failure, checks_of, compare, never_seen, parser_of,  # noqa: E402
                        read_differences, run, see_control, tell)
 
@@ -64,8 +64,9 @@ def see_plain(plain: dict, differences: list[Difference]) -> None:
         each.seen += each.where == "plain" and any(each.covers(check, "plain", said) for check, said in plain.items())
 
 
-def judge(laboratory: Laboratory, processor: str, ways: list[str], differences: list[Difference]) -> list[str]:
-    plain = checks_of(laboratory.plain())
+def judge(laboratory: Laboratory, recorded: str, processor: str, ways: list[str],
+          differences: list[Difference]) -> list[str]:
+    plain = checks_of(recorded)
     if len(plain) < FEWEST_CHECKS:
         raise Failure(f"only {len(plain)} checks were made")
     see_plain(plain, differences)
@@ -91,12 +92,18 @@ def main() -> int:
     parser.add_argument("--layers", default="both", help="REHEAP_LAYERS")
     parser.add_argument("--processor", required=True)
     parser.add_argument("--launcher", required=True, help="reheap.exe")
+    parser.add_argument("--plain", type=pathlib.Path, required=True, help="the file for what a plain run writes")
+    parser.add_argument("--record", action="store_true", help="write it, and compare nothing")
     arguments = parser.parse_args()
     try:
         differences = [] if arguments.control else read_differences(arguments.differences)
         with tempfile.TemporaryDirectory() as folder:
             laboratory = Laboratory(arguments, pathlib.Path(folder))
-            wrong = judge(laboratory, arguments.processor, arguments.ways or list(WAYS), differences)
+            if arguments.record:
+                arguments.plain.write_text(laboratory.plain())
+                return 0
+            wrong = judge(laboratory, arguments.plain.read_text(), arguments.processor, arguments.ways or list(WAYS),
+                          differences)
     except Failure as failure:
         wrong = [str(failure)]
     if arguments.control:

@@ -2,7 +2,10 @@
 """./dev test: runs every check to its end, then says what failed and how many passed."""
 
 import argparse
+import concurrent.futures
 import dataclasses
+import functools
+import json
 import os
 import pathlib
 import re
@@ -13,19 +16,36 @@ import xml.etree.ElementTree as xml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "results"
-PRESETS = ["release", "debug", "clang", "ubsan", "tsan", "m32"]
-# Run under Wine; the last three are for processors that nothing here can run.
-WINDOWS_PRESETS = ["windows-x86_64", "windows-x86_64-msvcrt", "windows-x86_64-msvc", "windows-x86_64-abi",
-                   "windows-x86_64-zig", "windows-i686", "windows-arm64", "windows-arm64-msvc", "windows-arm64ec"]
-BUILT_ONLY = {"windows-arm64-msvc", "windows-arm64ec"}
-PRODUCTS_ONLY = {"windows-arm64", *BUILT_ONLY}  # whose test programs could not run
-
+LAB = ROOT / "build" / "lab-environment"
 # Whole programs, installed packages, the command and the tools are tried once a system, with what is installed.
 INSTALLED = {"release", "windows-x86_64"}
 INSTALLED_ONLY = "^(programs|integrations|command|tools)$"
 
+# Each of the two starts the other's programs, where they are there: never half of them.
+WITH_EACH_OTHER = {"windows-x86_64", "windows-i686"}
+
 FAILURE = re.compile(r"\s*(\d+/\d+ )?Test +#\d+: (?P<name>.+?) \.+\*\*\*(?!Skipped)")  # a line of ctest's
 TOLD_LINES = 60  # of what a failed test wrote, said again at the end: the log before it is long
+
+
+@dataclasses.dataclass
+class Preset:
+    """What CMakePresets.json says of one."""
+    name: str
+    windows: bool  # runs under Wine
+    runs: bool  # what was built runs here
+    tests: bool
+
+
+def presets() -> dict[str, Preset]:
+    shown = [preset for preset in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+             if not preset.get("hidden")]
+    found = {}
+    for preset in shown:
+        name, variables = preset["name"], preset.get("cacheVariables", {})
+        found[name] = Preset(name, windows=name.startswith("windows-"), tests=variables.get("REHEAP_TESTS") != "OFF",
+                             runs=not variables.get("REHEAP_PROCESSOR", "").startswith("arm64"))
+    return found
 
 
 @dataclasses.dataclass
@@ -38,26 +58,32 @@ class Outcome:
     seconds: float = 0.0
 
 
-def command_step(name: str, command: list[str]) -> Outcome:
-    """One command, one result."""
+def command_step(name: str, command: list, log: pathlib.Path | None = None) -> Outcome:
+    """One command, one result. With a log it runs beside other steps, in the time they leave."""
     started = time.monotonic()
-    succeeded = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL).returncode == 0
-    outcome = Outcome(name, passed=int(succeeded), failed={} if succeeded else {name: ""})
+    if log is None:
+        status, said = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL).returncode, ""
+    else:
+        with log.open("w") as output:
+            status = subprocess.run(["nice", "-n", "19", *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output,
+                                    stderr=subprocess.STDOUT).returncode
+        said = log.read_text(errors="replace")
+    outcome = Outcome(name, passed=int(status == 0), failed={name: said} if status else {})
     outcome.seconds = time.monotonic() - started
     return outcome
 
 
-def tests_step(preset: str) -> Outcome:
+def tests_step(preset: Preset) -> Outcome:
     """Every test of one build, from ctest's own record."""
-    name = f"test {preset}"
-    record = RESULTS / f"{preset}.xml"
+    name = f"test {preset.name}"
+    record = RESULTS / f"{preset.name}.xml"
     record.unlink(missing_ok=True)
-    command = ["ctest", "--preset", preset, "--parallel", str(jobs()), "--timeout", "600", "--progress",
-               "--output-junit", str(record)]
+    command = ["ctest", "--test-dir", f"build/{preset.name}", "--output-on-failure", "--no-tests=error",
+               "--parallel", str(jobs()), "--timeout", "600", "--progress", "--output-junit", str(record)]
     # Wine itself sometimes dies or hangs as a process begins or ends. What passed at the second try is told.
-    if preset in WINDOWS_PRESETS:
+    if preset.windows:
         command += ["--repeat", "until-pass:2"]
-    if preset not in INSTALLED:
+    if preset.name not in INSTALLED:
         command += ["--label-exclude", INSTALLED_ONLY]
     started = time.monotonic()
     status, failures = run_ctest(command)
@@ -102,63 +128,77 @@ def read_record(name: str, record: pathlib.Path) -> Outcome:
     return outcome
 
 
-def lab_steps():
-    """The lab as its user installs it, into an environment of its own, and the benchmarks that stand on it."""
-    environment = ROOT / "build" / "lab-environment"
-    python = environment / "bin" / "python3"
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "./lab[test]"]
-    made = command_step("install lab", [sys.executable, "-m", "venv", "--clear", environment])
-    if not made.failed:
-        installed = command_step("install lab", install)
-        installed.seconds += made.seconds
-        made = installed
-    yield made
-    if made.failed:
-        yield Outcome("test lab", failed={"test lab: not run, it could not be installed": ""})
-        return
-    record = RESULTS / "lab.xml"
-    record.unlink(missing_ok=True)
-    tested = command_step("test lab", [python, "-m", "pytest", "-q", "--rootdir", ROOT, "--junitxml", record, "tests/lab", "tests/bench"])
-    outcome = read_record("test lab", record)
-    if tested.failed and not outcome.failed:
-        outcome.failed["test lab: pytest itself"] = ""
-    outcome.seconds = tested.seconds
-    yield outcome
-
-
 def jobs() -> int:
     return int(os.environ.get("REHEAP_JOBS", os.cpu_count() or 1))
 
 
-def preset_steps(preset: str):
-    what = [] if preset in PRODUCTS_ONLY else ["--all"]
-    built = command_step(f"build {preset}", ["./dev", "build", *what, preset])
-    yield built
-    if preset in BUILT_ONLY:
-        return
-    if built.failed:
-        yield Outcome(f"test {preset}", failed={f"test {preset}: not run, its build failed": ""})
-    else:
-        yield tests_step(preset)
+# ---- steps: each is prepared beside the tests of others, in the order they stand in, and then run --------------------
+
+def prepare_preset(preset: Preset) -> Outcome:
+    what = ["--all"] if preset.runs else []  # else the test programs could not run
+    name = f"build {preset.name}"
+    return command_step(name, ["./dev", "build", *what, preset.name], RESULTS / f"build-{preset.name}.log")
+
+
+def prepare_lab() -> Outcome:
+    """The lab as its user installs it, into an environment of its own."""
+    made = command_step("install lab", [sys.executable, "-m", "venv", "--clear", LAB], RESULTS / "install-lab.log")
+    if made.failed:
+        return made
+    installed = command_step("install lab", [LAB / "bin" / "python3", "-m", "pip", "install", "--quiet",
+                                             "--disable-pip-version-check", "./lab[test]"], RESULTS / "install-lab.log")
+    installed.seconds += made.seconds
+    return installed
+
+
+def run_lab() -> Outcome:
+    """Its tests, and those of the benchmarks, which stand on it."""
+    record = RESULTS / "lab.xml"
+    record.unlink(missing_ok=True)
+    tested = command_step("test lab", [LAB / "bin" / "python3", "-m", "pytest", "-q", "--rootdir", ROOT,
+                                       "--junitxml", record, "tests/lab", "tests/bench"])
+    outcome = read_record("test lab", record)
+    if tested.failed and not outcome.failed:
+        outcome.failed["test lab: pytest itself"] = ""
+    outcome.seconds = tested.seconds
+    return outcome
 
 
 def steps() -> dict:
-    """Name of a step -> a function that gives its outcomes."""
+    """Name of a step -> what prepares it and what runs it, either of which may be None."""
     table = {
-        "fmt": lambda: [command_step("fmt", [sys.executable, "tools/format.py", "--check"])],
-        "tidy": lambda: [command_step("tidy", [sys.executable, "tools/tidy.py"])],
+        "fmt": (None, lambda: command_step("fmt", [sys.executable, "tools/format.py", "--check"])),
+        "tidy": (None, lambda: command_step("tidy", [sys.executable, "tools/tidy.py"])),
     }
-    for preset in PRESETS + WINDOWS_PRESETS:
-        table[preset] = lambda preset=preset: preset_steps(preset)
-    table["lab"] = lab_steps  # the last: under Wine it measures what was built before
+    for name, preset in presets().items():
+        table[name] = (functools.partial(prepare_preset, preset),
+                       functools.partial(tests_step, preset) if preset.tests else None)
+    table["lab"] = (prepare_lab, run_lab)  # the last: under Wine it measures what was built before
     return table
 
 
-def summary(outcomes: list[Outcome]) -> int:
+def run_steps(chosen: list[str], table: dict):
+    with concurrent.futures.ThreadPoolExecutor(max_workers=1) as builder:
+        prepared = {name: builder.submit(table[name][0]) for name in chosen if table[name][0]}
+        for number, name in enumerate(chosen, 1):
+            print(f"\n==== {number}/{len(chosen)} {name}", flush=True)
+            failed = False
+            if name in prepared:
+                yield (before := prepared[name].result())
+                failed = bool(before.failed)
+            if name in WITH_EACH_OTHER:
+                concurrent.futures.wait(prepared[other] for other in WITH_EACH_OTHER if other in prepared)
+            if run := table[name][1]:
+                title = f"test {name}"
+                yield Outcome(title, failed={f"{title}: not run, what it tests was not made": ""}) if failed else run()
+
+
+def summary(outcomes: list[Outcome], seconds: float) -> int:
     print(f"\n{'step':<28}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
     for outcome in outcomes:
         print(f"{outcome.step:<28}{outcome.passed:>8}{len(outcome.failed):>8}{len(outcome.skipped):>9}"
               f"{outcome.seconds:>9.1f}")
+    print(f"{'in all, many side by side':<28}{seconds:>35.1f}")
     for said, which in (("skipped", "skipped"), ("passed at the second try", "tried_again"), ("failed", "failed")):
         titles = [title for outcome in outcomes for title in getattr(outcome, which)]
         if titles:
@@ -181,7 +221,8 @@ def main() -> int:
                         help=f"only these: {' '.join(table)}, or windows for all that begin with it")
     parser.add_argument("--list", action="store_true", help="print the steps and stop")
     arguments = parser.parse_args()
-    named = [step for name in arguments.steps for step in (WINDOWS_PRESETS if name == "windows" else [name])]
+    windows = [name for name in table if name.startswith("windows-")]
+    named = [step for name in arguments.steps for step in (windows if name == "windows" else [name])]
     unknown = [name for name in named if name not in table]
     if unknown:
         parser.error(f"unknown step {' '.join(unknown)}; there are: {' '.join(table)}")
@@ -189,15 +230,13 @@ def main() -> int:
         print("\n".join(table))
         return 0
     RESULTS.mkdir(parents=True, exist_ok=True)
-    chosen = named or list(table)
+    started = time.monotonic()
     outcomes = []
-    for number, name in enumerate(chosen, 1):
-        print(f"\n==== {number}/{len(chosen)} {name}", flush=True)
-        for outcome in table[name]():
-            outcomes.append(outcome)
-            word = "FAILED" if outcome.failed else "ok"
-            print(f"---- {outcome.step}: {word}, {outcome.seconds:.1f} s", flush=True)
-    return summary(outcomes)
+    for outcome in run_steps(list(dict.fromkeys(named)) or list(table), table):
+        outcomes.append(outcome)
+        word = "FAILED" if outcome.failed else "ok"
+        print(f"---- {outcome.step}: {word}, {outcome.seconds:.1f} s", flush=True)
+    return summary(outcomes, time.monotonic() - started)
 
 
 if __name__ == "__main__":
