@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "comparison"))
+sys.path.insert(0, str(HERE.parents[1] / "comparison"))
 from comparing import (Difference, Failure, checks_of, compare, never_seen, parser_of,  # noqa: E402
                        read_differences, run, see_control, tell)
 

@@ -181,6 +181,25 @@ void check_executable(const Door& door) {
   }
 }
 
+static void check_many(const Door& door) {
+  Line line("%s 300 heaps at a time", door.name);
+  static HANDLE heaps[300];
+  static void* blocks[300];
+  DWORD before = heap_count();
+  for (int i = 0; i < 300; ++i) {
+    heaps[i] = door.create(0, 0, 0);
+    blocks[i] = door.alloc(heaps[i], 0, 100);
+    fill(blocks[i], 100, static_cast<unsigned>(i));
+  }
+  line.say(" %+d", static_cast<int>(heap_count() - before));
+  bool right = true;
+  for (int i = 299; i >= 0; --i) {
+    right = right && holds(blocks[i], 100, static_cast<unsigned>(i)) && door.destroy(heaps[i]);
+  }
+  line.say(right ? " each has its own" : " MIXED UP");
+  line.say(" %+d", static_cast<int>(heap_count() - before));
+}
+
 void check_destroy(const Door& door) {
   {
     Line line("%s destroy with blocks alive, many times", door.name);
@@ -219,24 +238,7 @@ void check_destroy(const Door& door) {
     }
     line.say(destroyed ? " destroyed" : " left");
   }
-  {
-    Line line("%s 300 heaps at a time", door.name);
-    static HANDLE heaps[300];
-    static void* blocks[300];
-    DWORD before = heap_count();
-    for (int i = 0; i < 300; ++i) {
-      heaps[i] = door.create(0, 0, 0);
-      blocks[i] = door.alloc(heaps[i], 0, 100);
-      fill(blocks[i], 100, static_cast<unsigned>(i));
-    }
-    line.say(" %+d", static_cast<int>(heap_count() - before));
-    bool right = true;
-    for (int i = 299; i >= 0; --i) {
-      right = right && holds(blocks[i], 100, static_cast<unsigned>(i)) && door.destroy(heaps[i]);
-    }
-    line.say(right ? " each has its own" : " MIXED UP");
-    line.say(" %+d", static_cast<int>(heap_count() - before));
-  }
+  check_many(door);
   Line line("%s destroy while locked", door.name);
   HANDLE heap = door.create(0, 0, 0);
   door.alloc(heap, 0, 100);
