@@ -106,7 +106,7 @@ void attach(HMODULE self) {
   replace_runtimes();
   describe::g_replaced = describe_replaced;
   if (launched) {
-    if (const char* problem = children::begin(self, settings)) say(problem);
+    if (const char* problem = inject::follow_children(self, settings)) say(problem);
     tell_left(settings.when_left);
   }
   begin();
@@ -114,7 +114,8 @@ void attach(HMODULE self) {
   inject::arrive();
 }
 
-// Only a DLL that replaced nothing is ever unloaded. Blocks of its own may live on with others: then their memory stays.
+// Only a DLL that replaced nothing is ever unloaded. Blocks of its own may live on with others: then their memory
+// stays.
 void leave() {
   stop_watching();
   copies::withdraw();

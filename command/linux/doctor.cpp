@@ -1,22 +1,19 @@
 #include "doctor.h"
 
-#include "carried.h"
-#include "common/frame.h"
+#include "common/findings.h"
 #include "common/message.h"
-#include "common/report_lines.h"
 #include "early/library.h"
 #include "early/program.h"
 #include "probe.h"
-#include "report_text.h"
+#include "symbols.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
 namespace rh::command {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = Findings::Json;
 
 std::string joined(const std::vector<std::string>& words, const char* between) {
   std::string text;
@@ -78,7 +75,7 @@ Json describe(const Subject& subject) {
   json["linkage"] = linkage(program);
   json["loader"] = program.elf.loader.empty() ? Json() : Json(to_string(program.elf.loader));
   json["ld_preload_honoured"] = program.obstacle == Obstacle::none;
-  json["carries"] = allocators_carried(to_string(program.image()));
+  json["carries"] = known_allocators_in(to_string(program.image()));
   return json;
 }
 
@@ -96,25 +93,26 @@ std::string other_server(const Subject& subject, const Json& report) {
   const bool itself = server == subject.words.front() || same_file(server, image);
   if (itself) server = image;
   std::string text = "malloc is served by " + server;
-  const std::vector<std::string> known = allocators_carried(server);
+  const std::vector<std::string> known = known_allocators_in(server);
   if (!known.empty()) text += " (" + joined(known, ", ") + ")";
   return text + (itself ? ": the program brings its own malloc" : ", not by libreheap");
+}
+
+std::string start_path(const Subject& subject) {
+  return to_string(subject.program.by_shell ? subject.program.image() : subject.program.path());
 }
 
 class Examination {
  public:
   Examination(const DoctorOptions& options, const Libraries& libraries)
       : options_(options), libraries_(libraries) {
-    json_["command"] = {{"path", to_string(command_path())}, {"version", command_version}};
-    json_["libraries"] = Json::array();
     for (std::size_t at = 0; at < libraries.count; ++at)
-      json_["libraries"].push_back(
-          {{"path", to_string(libraries.found[at].path)},
-           {"architecture", to_string(name_of(libraries.found[at].architecture))}});
+      findings_.add_library(to_string(libraries.found[at].path),
+                            to_string(name_of(libraries.found[at].architecture)));
   }
 
   void examine(Subject subject) {
-    json_["program"] = describe(subject);
+    findings_["program"] = describe(subject);
     const Program& program = subject.program;
     if (program.obstacle != Obstacle::none) return unreached(to_string(program.reason));
     if (!program.elf.valid)
@@ -124,43 +122,23 @@ class Examination {
     if (!library)
       return unreached("it is for " + to_string(name_of(program.elf.architecture)) +
                        ", and no libreheap.so for that was found");
-    ProbeResult result =
+    const ProbeResult result =
         probe(start_path(subject), subject.arguments().data(), library->path, options_.settings);
     if (!result.report) return unreached(result.failure);
-    judge(subject, *result.report);
+    const bool same_version = findings_.take_report(*result.report);
+    if (!result.report->value("overridden", false))
+      return unreached(other_server(subject, *result.report));
+    if (same_version) findings_.set_reached();
   }
 
-  void unreached(const std::string& reason) {
-    json_["reached"] = false;
-    json_["reason"] = reason;
-  }
+  void unreached(const std::string& reason) { findings_.set_unreached(reason); }
 
-  bool reached() const { return json_.value("reached", false); }
-
-  void print() const {
-    const std::string text = options_.json ? report_json(json_) : report_text(json_);
-    fwrite(text.data(), 1, text.size(), stdout);
-  }
+  int print() const { return findings_.print(options_.json); }
 
  private:
-  static std::string start_path(const Subject& subject) {
-    return to_string(subject.program.by_shell ? subject.program.image() : subject.program.path());
-  }
-
-  void judge(const Subject& subject, const Json& report) {
-    json_["report"] = report;
-    const bool serves = report.value("overridden", false);
-    const std::string version = report.value("version", std::string("unknown"));
-    if (!serves) return unreached(other_server(subject, report));
-    if (version != command_version)
-      return unreached("the library is version " + version + " and this command " +
-                       command_version + ": install both from one build");
-    json_["reached"] = true;
-  }
-
   const DoctorOptions& options_;
   const Libraries& libraries_;
-  Json json_;
+  Findings findings_{to_string(command_path())};
 };
 
 // Any dynamic program will do to show that the library loads and serves; these are everywhere.
@@ -195,8 +173,7 @@ int doctor(const DoctorOptions& options, char* const* arguments) {
     examination.examine(subject_of(arguments));
   else
     examine_installation(examination, libraries);
-  examination.print();
-  return examination.reached() ? exit_reached : exit_not_reached;
+  return examination.print();
 }
 
 }  // namespace rh::command

@@ -1,7 +1,7 @@
 #include "probe.h"
 
-#include "carried.h"
 #include "common/message.h"
+#include "symbols.h"
 
 #include <cerrno>
 #include <csignal>

@@ -1,6 +1,4 @@
-#include "report_text.h"
-
-#include "common/report_lines.h"
+#include "common/findings.h"
 
 #include <cstdint>
 #include <cstdio>
@@ -8,7 +6,7 @@
 namespace rh::command {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = Findings::Json;
 
 std::string plain(const Json& value) {
   if (!value.is_string()) return value.dump();
@@ -74,11 +72,11 @@ std::string process_text(const Json& report) {
 
 }  // namespace
 
-std::string report_text(const Json& findings) {
-  std::string text = report_head(findings);
+std::string report_details(const Json& findings) {
+  std::string text;
   if (findings.contains("program")) text += program_text(findings["program"]);
   if (findings.contains("report")) text += process_text(findings["report"]);
-  return text + report_end(findings);
+  return text;
 }
 
 }  // namespace rh::command

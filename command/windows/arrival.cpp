@@ -20,7 +20,7 @@ constexpr DWORD kGlance = 1;  // milliseconds from one look to the next
 bool is_failure(DWORD code) { return code >> 30 == 3 && code != DWORD{STATUS_CONTROL_C_EXIT}; }
 
 inject::Outcome not_loaded(DWORD error) {
-  return {inject::Way::none, inject::Obstacle::not_loaded, error};
+  return {inject::Entry::none, inject::Obstacle::not_loaded, error};
 }
 
 bool is_in(HANDLE process, const wchar_t* library) {
@@ -45,16 +45,16 @@ bool is_suspended(HANDLE thread) {
 }
 
 // A library that is loaded late leaves the program's thread suspended.
-inject::Outcome await_late(Suspended& program, const inject::Outcome& entered,
+inject::Outcome await_late(StartedProgram& program, const inject::Outcome& entered,
                            const std::wstring& library, DWORD patience) {
-  const HANDLE thread = program.newcomer().thread;
+  const HANDLE thread = program.handles().hThread;
   program.resume();
   bool stopped = false;
   for (DWORD waited = 0; !stopped && !program.wait(kGlance) && waited < patience; ++waited)
     stopped = is_suspended(thread);
   if (stopped) program.note_suspended();
   inject::Path path;
-  if (!inject::library_for(inject::own_machine, library.c_str(), path)) return entered;
+  if (!inject::library_for(pe::own_machine, library.c_str(), path)) return entered;
   return program.wait(0) || is_in(program.process(), path.text) ? entered : not_loaded(0);
 }
 
@@ -73,13 +73,13 @@ Arrival::~Arrival() {
   CloseHandle(section_);
 }
 
-inject::Outcome Arrival::await(Suspended& program, const inject::Outcome& entered,
+inject::Outcome Arrival::await(StartedProgram& program, const inject::Outcome& entered,
                                const std::wstring& library, DWORD patience) const {
-  return entered.way == inject::Way::late_load ? await_late(program, entered, library, patience)
-                                               : await_import(program, entered, patience);
+  return entered.entry == inject::Entry::late_load ? await_late(program, entered, library, patience)
+                                                   : await_import(program, entered, patience);
 }
 
-inject::Outcome Arrival::await_import(Suspended& program, const inject::Outcome& entered,
+inject::Outcome Arrival::await_import(StartedProgram& program, const inject::Outcome& entered,
                                       DWORD patience) const {
   program.resume();
   std::optional<DWORD> code;

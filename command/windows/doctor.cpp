@@ -1,24 +1,20 @@
 #include "doctor.h"
 
-#include "anatomy.h"
 #include "arrival.h"
-#include "common/frame.h"
+#include "common/findings.h"
 #include "common/message.h"
-#include "common/report_lines.h"
 #include "fresh_file.h"
 #include "program.h"
-#include "report_text.h"
+#include "program_description.h"
 #include "start.h"
 #include "text.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace rh::command {
-
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = Findings::Json;
 
 // Loading may wait for a slow disk; the program's own code does not run.
 constexpr DWORD kPatience = 60'000;
@@ -46,32 +42,37 @@ Json messages(const std::string& text) {
   return list;
 }
 
-Json describe(const CommandLine& line, const Anatomy& anatomy) {
+Json to_json(const CommandLine& line, const ProgramDescription& program) {
   Json json;
   json["path"] = narrow(line.program);
-  json["architecture"] = anatomy.architecture;
-  json["kind"] = anatomy.kind;
-  json["runtime"] = anatomy.runtime;
+  json["architecture"] = program.architecture;
+  json["kind"] = program.kind;
+  json["runtime"] = program.runtime;
   json["allocation"] = Json::object();
-  for (const Imports& imports : anatomy.allocation)
+  for (const Imports& imports : program.allocation)
     json["allocation"][imports.library] = imports.functions;
-  json["control_flow_guard"] = anatomy.control_flow_guard;
-  json["aslr"] = anatomy.movable;
-  json["patched"] = anatomy.patched;
+  json["control_flow_guard"] = program.control_flow_guard;
+  json["aslr"] = program.movable;
+  json["patched"] = program.patched;
   return json;
+}
+
+std::string launcher_path() {
+  inject::Path launcher;
+  inject::module_path(nullptr, launcher);
+  return narrow(launcher.text);
 }
 
 class Examination {
  public:
   explicit Examination(const DoctorOptions& options)
       : options_(options), library_(library_to_use(options.library)) {
-    inject::Path launcher;
-    inject::module_path(nullptr, launcher);
-    json_["command"] = {{"path", narrow(launcher.text)}, {"version", command_version}};
-    json_["libraries"] = Json::array();
     for (const WORD machine :
-         {WORD{IMAGE_FILE_MACHINE_AMD64}, WORD{IMAGE_FILE_MACHINE_I386}, inject::machine_arm64})
-      add_library(machine);
+         {WORD{IMAGE_FILE_MACHINE_AMD64}, WORD{IMAGE_FILE_MACHINE_I386}, pe::machine_arm64}) {
+      inject::Path path;
+      if (inject::library_for(machine, library_.c_str(), path))
+        findings_.add_library(narrow(path.text), architecture_name(machine));
+    }
   }
 
   void examine(const CommandLine& line) {
@@ -79,71 +80,51 @@ class Examination {
     const FreshFile report(folder, GENERIC_READ), errors(folder, GENERIC_READ);
     SetEnvironmentVariableW(L"REHEAP_DOCTOR", report.path().c_str());
     SetEnvironmentVariableW(L"REHEAP_VERBOSE", L"1");
-    Suspended program(create_suspended(line, errors.path().c_str()));
-    inject::Image image;
-    if (inject::main_image(program.process(), image))
-      json_["program"] = describe(line, command::examine(image, find_program(line.program)));
+    StartedProgram program(create_suspended(line, errors.path().c_str()));
+    pe::Image image;
+    if (pe::main_image(program.process(), image))
+      findings_["program"] = to_json(line, describe(image, find_program(line.program)));
     inject::Path library;
     // Only a library that would end the program before its first instruction may be let in.
     if (inject::library_for(image.machine, library_.c_str(), library) && !is_reheap(library.text))
       return unreached(narrow(library.text) + " is no reheap.dll");
     const Arrival arrival;
     auto outcome =
-        inject::enter(program.newcomer(), {library_.c_str(), start_helper, arrival.section()}, {});
+        inject::enter(program.handles(), {library_.c_str(), start_helper, arrival.section()}, {});
     if (outcome.entered()) outcome = arrival.await(program, outcome, library_, kPatience);
     if (!outcome.entered()) return unreached(reason_of(outcome));
-    json_["way"] = outcome.way == inject::Way::first_import ? "first import" : "loaded late";
+    findings_["way"] =
+        outcome.entry == inject::Entry::first_import ? "first import" : "loaded late";
     const auto code = program.wait(kPatience);
-    json_["found"] = messages(read_file(errors.path().c_str()));
+    findings_["found"] = messages(read_file(errors.path().c_str()));
     judge(code, Json::parse(read_file(report.path().c_str()), nullptr, false));
   }
 
-  bool reached() const { return json_.value("reached", false); }
-
-  void print() const {
-    const std::string text = options_.json ? report_json(json_) : report_text(json_);
-    fwrite(text.data(), 1, text.size(), stdout);
-  }
+  int print() const { return findings_.print(options_.json); }
 
  private:
-  void add_library(WORD machine) {
-    inject::Path path;
-    if (inject::library_for(machine, library_.c_str(), path))
-      json_["libraries"].push_back(
-          {{"path", narrow(path.text)}, {"architecture", architecture_name(machine)}});
-  }
-
-  void unreached(const std::string& reason) {
-    json_["reached"] = false;
-    json_["reason"] = reason;
-  }
+  void unreached(const std::string& reason) { findings_.set_unreached(reason); }
 
   void judge(std::optional<DWORD> code, const Json& report) {
     if (!code) return unreached("it had not answered after a minute, and was ended");
     if (!report.is_object())
       return unreached("the library did not answer; the process ended with exit code " +
                        std::to_string(*code));
-    json_["report"] = report;
-    const std::string version = report.value("version", std::string("unknown"));
-    if (version != command_version)
-      return unreached("the library is version " + version + " and this launcher " +
-                       command_version + ": install both from one build");
+    if (!findings_.take_report(report)) return;
     if (!report.value("overridden", true))
       return unreached("the library is there, but serves nothing");
-    json_["reached"] = true;
+    findings_.set_reached();
   }
 
   const DoctorOptions& options_;
   std::wstring library_;
-  Json json_;
+  Findings findings_{launcher_path()};
 };
 
 // To show that the library loads and serves, any program will do: the launcher is at hand.
 CommandLine bystander() {
-  inject::Path launcher;
-  inject::module_path(nullptr, launcher);
   CommandLine line;
-  line.program = launcher.text;
+  line.program = wide(launcher_path());
   line.program_line = L"\"" + line.program + L"\" --version";
   return line;
 }
@@ -153,8 +134,7 @@ CommandLine bystander() {
 int doctor(const DoctorOptions& options, const CommandLine& line) {
   Examination examination(options);
   examination.examine(line.has_program ? line : bystander());
-  examination.print();
-  return examination.reached() ? exit_reached : exit_not_reached;
+  return examination.print();
 }
 
 }  // namespace rh::command

@@ -6,12 +6,12 @@
 
 namespace rh::command {
 
-// Made anew in a folder, and gone with this object. As long as that is there the file is open, so that nobody else can put
-// another one, or a link, in its place.
+// Made anew in a folder, and gone with this object. As long as that is there the file is open, so that nobody else can
+// put another one, or a link, in its place.
 class FreshFile {
  public:
-  // `folder` ends with a separator; `access` is GENERIC_WRITE to write here, GENERIC_READ where others are to. Throws Failure
-  // when none can be made.
+  // `folder` ends with a separator; `access` is GENERIC_WRITE to write here, GENERIC_READ where others are to. Throws
+  // Failure when none can be made.
   FreshFile(const std::wstring& folder, DWORD access);
   FreshFile(const FreshFile&) = delete;
   FreshFile& operator=(const FreshFile&) = delete;

@@ -104,8 +104,8 @@ int act(const Command& command, const CommandLine& line) {
   return name == "patch" ? patch(command.patch) : unpatch(command.unpatch);
 }
 
-// `reheap enter PROCESS THREAD CHILDREN WHENLEFT REHEARSES ERRORMODE ASKER SECTION`: what the library of another architecture, or its launcher, cannot do itself.
-// Not for people: they could not have a process that waits for it.
+// `reheap enter PROCESS THREAD CHILDREN WHENLEFT REHEARSES ERRORMODE ASKER SECTION`: what the library of another
+// architecture, or its launcher, cannot do itself. Not for people: they could not have a process that waits for it.
 bool is_request(const CommandLine& line) {
   return line.words.size() == 9 && line.words[0] == L"enter";
 }
@@ -123,9 +123,9 @@ int answer(const CommandLine& line) {
   const auto number = [&line](std::size_t at) {
     return static_cast<DWORD>(wcstoul(line.words[at].c_str(), nullptr, 10));
   };
-  const inject::Newcomer newcomer = {OpenProcess(PROCESS_ALL_ACCESS, FALSE, number(1)),
-                                     OpenThread(THREAD_ALL_ACCESS, FALSE, number(2)), number(1),
-                                     number(2)};
+  const PROCESS_INFORMATION suspended = {OpenProcess(PROCESS_ALL_ACCESS, FALSE, number(1)),
+                                         OpenThread(THREAD_ALL_ACCESS, FALSE, number(2)), number(1),
+                                         number(2)};
   const std::wstring library = library_to_use("");
   const inject::Settings settings = {.follow_children = number(3),
                                      .when_left = static_cast<inject::WhenLeft>(number(4)),
@@ -135,7 +135,7 @@ int answer(const CommandLine& line) {
   if (number(8) != 0 && section == nullptr)
     return static_cast<int>(inject::pack({.obstacle = inject::Obstacle::helper_failed}));
   return static_cast<int>(
-      inject::pack(inject::enter(newcomer, {library.c_str(), start_helper, section}, settings)));
+      inject::pack(inject::enter(suspended, {library.c_str(), start_helper, section}, settings)));
 }
 
 std::vector<std::string> own_words(const CommandLine& line) {

@@ -1,7 +1,7 @@
 #include "patch.h"
 
-#include "anatomy.h"
 #include "common/message.h"
+#include "program_description.h"
 #include "redirect/process/imports.h"
 #include "redirect/process/kind.h"
 
@@ -14,9 +14,9 @@ namespace {
 constexpr char kSection[IMAGE_SIZEOF_SHORT_NAME + 1] = ".rhpatch";
 constexpr char kMagic[16] = "reheap patch1";
 constexpr size_t kLongestName = 256;
-constexpr uint64_t kLargestFile = uint64_t{1}
-                                  << 30;  // places in it have 32 bits, and it is held several times
-constexpr DWORD kLeastAlignment = 512;    // what the loader rounds places in a file to
+// Places in it have 32 bits, and it is held several times.
+constexpr uint64_t kLargestFile = uint64_t{1} << 30;
+constexpr DWORD kLeastAlignment = 512;  // what the loader rounds places in a file to
 
 // At the start of the section.
 struct PatchBlock {
@@ -75,7 +75,7 @@ bool is_for_people(const ProgramFile& file) {
 
 bool is_known_machine(WORD machine) {
   return machine == IMAGE_FILE_MACHINE_AMD64 || machine == IMAGE_FILE_MACHINE_I386 ||
-         machine == inject::machine_arm64;
+         machine == pe::machine_arm64;
 }
 
 // Behind the other section headers, before anything else. Bound imports may stand there: they are given up.
@@ -103,7 +103,7 @@ inject::Obstacle examine(const ProgramFile& file, DWORD& count) {
 
 bool imports_library(const ProgramFile& file, const std::string& library) {
   bool found = false;
-  inject::each_import(file.image(), [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
+  pe::each_import(file.image(), [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
     char name[kLongestName];
     found = file.image().read_text(descriptor.Name, name, sizeof name) &&
             _stricmp(name, library.c_str()) == 0;
@@ -210,7 +210,7 @@ class Patcher {
     ours.FirstThunk = address_ + DWORD{offsetof(PatchBlock, table)};
     ours.Name = address_ + DWORD{offsetof(PatchBlock, name)};
     std::vector<IMAGE_IMPORT_DESCRIPTOR> list = {ours};
-    inject::each_import(file_.image(), [&list](IMAGE_IMPORT_DESCRIPTOR descriptor) {
+    pe::each_import(file_.image(), [&list](IMAGE_IMPORT_DESCRIPTOR descriptor) {
       // Not bound any more: the loader is to look its functions up.
       if (descriptor.TimeDateStamp != 0) descriptor.TimeDateStamp = descriptor.ForwarderChain = 0;
       list.push_back(descriptor);
@@ -276,7 +276,7 @@ class Patcher {
   IMAGE_SECTION_HEADER section_ = {};
 };
 
-// ---- the way back ---------------------------------------------------------------------------------
+// ---- unpatching -----------------------------------------------------------------------------------
 
 [[noreturn]] void changed_since() {
   throw Failure(
@@ -284,25 +284,26 @@ class Patcher {
       "it was changed since it was patched, and that would be lost: take the file it came from");
 }
 
-struct Way {
+// What the file was before, as its section tells it.
+struct Original {
   PatchBlock block;
   std::string headers;
 };
 
-Way way_back(const ProgramFile& file) {
+Original original_of(const ProgramFile& file) {
   const IMAGE_SECTION_HEADER* section = file.section(kSection);
   if (section == nullptr) throw Failure(exit_failed, "it is not patched");
-  Way way;
+  Original original;
   const uint64_t begin = section->PointerToRawData, size = section->SizeOfRawData;
-  if (size < sizeof way.block) changed_since();
-  way.block = get<PatchBlock>(file.bytes(), begin);
-  const Extent headers = {way.block.headers_at, way.block.headers_size};
-  if (std::memcmp(way.block.magic, kMagic, sizeof kMagic) != 0 || headers.end() > size ||
-      way.block.file_size > begin || way.block.headers_size > way.block.file_size ||
-      way.block.name[kLongestName - 1] != 0)
+  if (size < sizeof original.block) changed_since();
+  original.block = get<PatchBlock>(file.bytes(), begin);
+  const Extent headers = {original.block.headers_at, original.block.headers_size};
+  if (std::memcmp(original.block.magic, kMagic, sizeof kMagic) != 0 || headers.end() > size ||
+      original.block.file_size > begin || original.block.headers_size > original.block.file_size ||
+      original.block.name[kLongestName - 1] != 0)
     changed_since();
-  way.headers = file.bytes().substr(begin + headers.begin, headers.size);
-  return way;
+  original.headers = file.bytes().substr(begin + headers.begin, headers.size);
+  return original;
 }
 
 // But for what a signature made later brings along: an entry, its data and another checksum.
@@ -335,7 +336,7 @@ bool leads_here(const ProgramFile& file, const std::string& before, const std::s
 
 }  // namespace
 
-bool is_patched(const inject::Image& image) { return has_section(image, kSection); }
+bool is_patched(const pe::Image& image) { return has_section(image, kSection); }
 
 Patched patched(std::string bytes, const PatchRequest& request) {
   check_name(request.library);
@@ -351,16 +352,16 @@ Patched patched(std::string bytes, const PatchRequest& request) {
 
 Unpatched unpatched(std::string bytes) {
   const ProgramFile file(std::move(bytes));
-  const Way way = way_back(file);
+  const Original original = original_of(file);
   Unpatched result;
-  result.bytes = file.bytes().substr(0, way.block.file_size);
-  result.bytes.replace(0, way.headers.size(), way.headers);
+  result.bytes = file.bytes().substr(0, original.block.file_size);
+  result.bytes.replace(0, original.headers.size(), original.headers);
   try {
-    if (!leads_here(file, result.bytes, way.block.name)) changed_since();
+    if (!leads_here(file, result.bytes, original.block.name)) changed_since();
   } catch (const Failure&) {  // such headers were never patched
     changed_since();
   }
-  result.exact = hash(result.bytes) == way.block.file_hash;
+  result.exact = hash(result.bytes) == original.block.file_hash;
   result.was_signed_since = file.certificates().size != 0;
   return result;
 }

@@ -1,4 +1,5 @@
-// A program's file that imports reheap.dll for good, and its way back. Bytes in, bytes out: nothing here touches a disk.
+// A program's file that imports reheap.dll for good, and how it becomes what it was. Bytes in, bytes out: nothing here
+// touches a disk.
 //
 // The file gets one section, `.rhpatch`, at its end. Nothing that is there moves:
 //
@@ -32,14 +33,14 @@ Patched patched(std::string bytes, const PatchRequest& request);
 
 struct Unpatched {
   std::string bytes;
-  bool exact =
-      true;  // what it was before; or something of the program's own was changed since, and stays so
+  // What it was before; or something of the program's own was changed since, and stays so.
+  bool exact = true;
   bool was_signed_since = false;
 };
 
 // Throws Failure when it was not patched, or was changed since in a way that would be lost.
 Unpatched unpatched(std::string bytes);
 
-bool is_patched(const inject::Image& image);
+bool is_patched(const pe::Image& image);
 
 }  // namespace rh::command

@@ -45,13 +45,10 @@ class File {
   HANDLE handle_;
 };
 
-std::wstring full_path(const std::string& name) {
-  inject::Path path;
-  const DWORD length =
-      GetFullPathNameW(wide(name).c_str(), inject::kLongestPath, path.text, nullptr);
-  if (length == 0 || length >= inject::kLongestPath)
-    throw Failure(exit_failed, name + ": its path is too long");
-  return path.text;
+std::wstring path_of(const std::string& name) {
+  std::wstring path = full_path(wide(name));
+  if (path.empty()) throw Failure(exit_failed, name + ": its path is too long");
+  return path;
 }
 
 std::wstring folder_of(const std::wstring& path) {
@@ -130,8 +127,8 @@ void copy_library(const std::string& program, const std::wstring& target) {
 }  // namespace
 
 int patch(const PatchOptions& options) {
-  const std::wstring file = full_path(options.file);
-  const std::wstring target = options.output.empty() ? file : full_path(options.output);
+  const std::wstring file = path_of(options.file);
+  const std::wstring target = options.output.empty() ? file : path_of(options.output);
   const Patched result = about(file, [&] {
     return patched(File(file, GENERIC_READ, OPEN_EXISTING).read(), options.request);
   });
@@ -149,8 +146,8 @@ int patch(const PatchOptions& options) {
 }
 
 int unpatch(const PatchOptions& options) {
-  const std::wstring file = full_path(options.file);
-  const std::wstring target = options.output.empty() ? file : full_path(options.output);
+  const std::wstring file = path_of(options.file);
+  const std::wstring target = options.output.empty() ? file : path_of(options.output);
   const Unpatched result =
       about(file, [&] { return unpatched(File(file, GENERIC_READ, OPEN_EXISTING).read()); });
   write_in_place(target, result.bytes);

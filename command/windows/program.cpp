@@ -1,7 +1,8 @@
 #include "program.h"
 
+#include "text.h"
+
 #include <vector>
-#include <windows.h>
 
 namespace rh::command {
 namespace {
@@ -13,11 +14,11 @@ bool is_file(const std::wstring& path) {
   return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) == 0;
 }
 
+constexpr DWORD kLongest = 32768;  // of paths and variables
+
 std::wstring full(const std::wstring& path) {
-  std::vector<wchar_t> text(32768);
-  const DWORD length =
-      GetFullPathNameW(path.c_str(), static_cast<DWORD>(text.size()), text.data(), nullptr);
-  return length != 0 && length < text.size() ? std::wstring(text.data(), length) : path;
+  const std::wstring found = full_path(path, kLongest);
+  return found.empty() ? path : found;
 }
 
 bool has_extension(const std::wstring& name) {
@@ -33,7 +34,7 @@ std::wstring with_extension(const std::wstring& path) {
 }
 
 std::wstring variable(const wchar_t* name) {
-  std::vector<wchar_t> text(32768);
+  std::vector<wchar_t> text(kLongest);
   const DWORD length = GetEnvironmentVariableW(name, text.data(), static_cast<DWORD>(text.size()));
   return length < text.size() ? std::wstring(text.data(), length) : std::wstring();
 }

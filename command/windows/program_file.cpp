@@ -36,7 +36,7 @@ DWORD size_in_memory(const IMAGE_SECTION_HEADER& section) {
 
 ProgramFile::ProgramFile(std::string bytes) : bytes_(std::move(bytes)) {
   const auto base = reinterpret_cast<uintptr_t>(bytes_.data());
-  if (!inject::image_within(base, base + bytes_.size(), image_))
+  if (!pe::image_within(base, base + bytes_.size(), image_))
     throw Failure(exit_not_executable, "it is no program for Windows");
   take_headers();
   take_sections();
@@ -44,12 +44,9 @@ ProgramFile::ProgramFile(std::string bytes) : bytes_(std::move(bytes)) {
 }
 
 void ProgramFile::take_headers() {
-  DWORD at = 0;
-  image_.read(offsetof(IMAGE_DOS_HEADER, e_lfanew), &at, sizeof at);
-  image_.read(at + DWORD{sizeof(DWORD)}, &file_header_, sizeof file_header_);
-  optional_header_at_ = uint64_t{at} + sizeof(DWORD) + sizeof file_header_;
+  image_.read_at(image_.optional_header - sizeof file_header_, &file_header_, sizeof file_header_);
   constexpr size_t common = offsetof(OptionalHeader, SizeOfStackReserve);
-  if (!image_.read(static_cast<DWORD>(optional_header_at_), &optional_header_, common))
+  if (!image_.read_at(image_.optional_header, &optional_header_, common))
     malformed("its headers end early");
   const OptionalHeader& header = optional_header_;
   if (image_.directory_count > IMAGE_NUMBEROF_DIRECTORY_ENTRIES ||
@@ -67,9 +64,7 @@ void ProgramFile::take_sections() {
   const DWORD alignment = std::max(optional_header_.SectionAlignment, kPage);
   uint64_t next = rounded_up(optional_header_.SizeOfHeaders, alignment);
   sections_end_ = optional_header_.SizeOfHeaders;
-  for (WORD number = 0; number < image_.section_count; ++number) {
-    IMAGE_SECTION_HEADER section;
-    image_.read_at(image_.sections + number * sizeof section, &section, sizeof section);
+  each_section(image_, [&](const IMAGE_SECTION_HEADER& section) {
     if (section.VirtualAddress != next) malformed("its sections do not follow each other");
     next = rounded_up(next + size_in_memory(section), alignment);
     const Extent data = {section.PointerToRawData, section.SizeOfRawData};
@@ -77,7 +72,8 @@ void ProgramFile::take_sections() {
       malformed("its section " + std::string(name_of(section)) + " is cut off");
     if (data.size != 0) sections_end_ = std::max(sections_end_, data.end());
     sections_.push_back(section);
-  }
+    return true;
+  });
   if (rounded_up(image_.size, alignment) != next || next > MAXLONG)
     malformed("its size in memory is not that of its sections");
 }
@@ -94,7 +90,7 @@ void ProgramFile::lay_out() {
       std::memcpy(to + section.VirtualAddress, bytes_.data() + section.PointerToRawData, length);
   }
   const auto base = reinterpret_cast<uintptr_t>(to);
-  inject::image_within(base, base + size, image_);
+  pe::image_within(base, base + size, image_);
 }
 
 uint64_t ProgramFile::section_headers_end() const {

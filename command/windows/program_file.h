@@ -1,7 +1,7 @@
 // The file of a program: its bytes, and what they become when they are loaded.
 #pragma once
 
-#include "redirect/process/image.h"
+#include "redirect/pe/image.h"
 
 #include <memory>
 #include <string>
@@ -29,7 +29,7 @@ class ProgramFile {
 
   const std::string& bytes() const { return bytes_; }
   // As the loader lays it out, before imports and relocations.
-  const inject::Image& image() const { return image_; }
+  const pe::Image& image() const { return image_; }
 
   const IMAGE_FILE_HEADER& file_header() const { return file_header_; }
   // Up to DllCharacteristics; what follows differs.
@@ -40,7 +40,7 @@ class ProgramFile {
   const IMAGE_SECTION_HEADER* section_at(DWORD offset) const;
 
   // Places in the file.
-  uint64_t optional_header_at() const { return optional_header_at_; }
+  uint64_t optional_header_at() const { return image_.optional_header - image_.base; }
   uint64_t directories_at() const { return image_.directories - image_.base; }
   uint64_t section_headers_at() const { return image_.sections - image_.base; }
   uint64_t section_headers_end() const;
@@ -64,11 +64,10 @@ class ProgramFile {
   std::string bytes_;
   IMAGE_FILE_HEADER file_header_ = {};
   OptionalHeader optional_header_ = {};
-  uint64_t optional_header_at_ = 0;
   std::vector<IMAGE_SECTION_HEADER> sections_;
   uint64_t sections_end_ = 0;
   std::unique_ptr<void, Release> memory_;
-  inject::Image image_;
+  pe::Image image_;
 };
 
 // As the linker and signing tools compute it: of all of the file but the checksum itself.

@@ -1,11 +1,9 @@
-#include "report_text.h"
-
-#include "common/report_lines.h"
+#include "common/findings.h"
 
 namespace rh::command {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = Findings::Json;
 
 std::string plain(const Json& value);
 
@@ -51,14 +49,14 @@ std::string process_text(const Json& report) {
 
 }  // namespace
 
-std::string report_text(const Json& findings) {
-  std::string text = report_head(findings);
+std::string report_details(const Json& findings) {
+  std::string text;
   if (findings.contains("program")) text += program_text(findings["program"]);
   if (findings.contains("way")) text += report_line("entered", plain(findings["way"]));
   if (findings.contains("found"))
     for (const Json& message : findings["found"]) text += report_line("inside", plain(message));
   if (findings.contains("report")) text += process_text(findings["report"]);
-  return text + report_end(findings);
+  return text;
 }
 
 }  // namespace rh::command

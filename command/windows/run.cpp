@@ -33,7 +33,7 @@ void tell(const RunOptions& options, const CommandLine& line, const inject::Outc
   if (!outcome.entered() && options.require)
     throw Failure(exit_failed, program + " cannot be reached: " + reason_of(outcome) +
                                    "; not started, because of --require");
-  if (options.quiet || outcome.way == inject::Way::first_import) return;
+  if (options.quiet || outcome.entry == inject::Entry::first_import) return;
   if (outcome.entered())
     say(program + " is reached late, with its first blocks left to its own heap: " +
         reason_of(outcome) + (options.children ? "; programs it starts are not reached" : ""));
@@ -55,17 +55,17 @@ inject::Settings settings(const RunOptions& options) {
 }
 
 // Gives the program, running or about to.
-std::unique_ptr<Suspended> start(const RunOptions& options, const CommandLine& line) {
+std::unique_ptr<StartedProgram> start(const RunOptions& options, const CommandLine& line) {
   const std::wstring library = library_to_use(options.library);
   const Arrival arrival;
-  auto program = std::make_unique<Suspended>(create_suspended(line));
+  auto program = std::make_unique<StartedProgram>(create_suspended(line));
   inject::Outcome outcome = inject::enter(
-      program->newcomer(), {library.c_str(), start_helper, arrival.section()}, settings(options));
+      program->handles(), {library.c_str(), start_helper, arrival.section()}, settings(options));
   if (outcome.entered()) outcome = arrival.await(*program, outcome, library, INFINITE);
   tell(options, line, outcome);
   // Without the library, once more from the beginning.
   if (!outcome.entered() && program->wait(0))
-    program = std::make_unique<Suspended>(create_suspended(line));
+    program = std::make_unique<StartedProgram>(create_suspended(line));
   return program;
 }
 
@@ -73,7 +73,7 @@ std::unique_ptr<Suspended> start(const RunOptions& options, const CommandLine& l
 
 void run(const RunOptions& options, const CommandLine& line) {
   SetConsoleCtrlHandler(leave_to_program, TRUE);
-  const std::unique_ptr<Suspended> program = start(options, line);
+  const std::unique_ptr<StartedProgram> program = start(options, line);
   program->let_go();
   let_go_of_streams();
   const auto code = program->wait(INFINITE);

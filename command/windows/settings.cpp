@@ -1,7 +1,6 @@
 #include "settings.h"
 
 #include "common/frame.h"
-#include "redirect/process/inject.h"
 #include "text.h"
 
 namespace rh::command {
@@ -10,10 +9,8 @@ namespace {
 // The program may change its folder before it ends, and a file may be called "1".
 std::string statistics_target(const std::string& file) {
   if (file.empty()) return "1";
-  inject::Path path;
-  const DWORD length =
-      GetFullPathNameW(wide(file).c_str(), inject::kLongestPath, path.text, nullptr);
-  return length != 0 && length < inject::kLongestPath ? narrow(path.text) : file;
+  const std::wstring path = full_path(wide(file));
+  return path.empty() ? file : narrow(path);
 }
 
 void set(const LibraryOption& option, const std::string& value) {

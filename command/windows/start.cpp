@@ -44,23 +44,23 @@ STARTUPINFOW startup(const wchar_t* only_errors) {
 
 }  // namespace
 
-Suspended::~Suspended() {
+StartedProgram::~StartedProgram() {
   if (!let_go_) TerminateProcess(made_.hProcess, exit_failed);
   CloseHandle(made_.hThread);
   CloseHandle(made_.hProcess);
 }
 
-void Suspended::resume() {
+void StartedProgram::resume() {
   runs_ = true;
   ResumeThread(made_.hThread);
 }
 
-void Suspended::let_go() {
+void StartedProgram::let_go() {
   let_go_ = true;
   if (!runs_) resume();
 }
 
-std::optional<DWORD> Suspended::wait(DWORD milliseconds) const {
+std::optional<DWORD> StartedProgram::wait(DWORD milliseconds) const {
   DWORD code = 0;
   if (WaitForSingleObject(made_.hProcess, milliseconds) != WAIT_OBJECT_0 ||
       !GetExitCodeProcess(made_.hProcess, &code))
@@ -90,21 +90,18 @@ bool start_helper(const wchar_t* program, wchar_t* command_line, PROCESS_INFORMA
 }
 
 std::wstring library_to_use(const std::string& given) {
-  inject::Path path;
   if (given.empty()) {
-    inject::Path launcher;
+    inject::Path launcher, path;
     inject::module_path(nullptr, launcher);
     // Of whichever architecture: the other one's is found beside it.
-    if (!inject::find_part(launcher.text, inject::FileKind::library, inject::own_machine, path))
+    if (!inject::find_part(launcher.text, pe::FileKind::library, pe::own_machine, path))
       path.set(launcher.text);
     return path.text;
   }
-  const DWORD length =
-      GetFullPathNameW(wide(given).c_str(), inject::kLongestPath, path.text, nullptr);
-  if (length == 0 || length >= inject::kLongestPath ||
-      inject::file_machine(path.text, inject::FileKind::library) == 0)
+  const std::wstring path = full_path(wide(given));
+  if (path.empty() || pe::file_machine(path.c_str(), pe::FileKind::library) == 0)
     throw Failure(exit_failed, given + " is no library that can be loaded");
-  return path.text;
+  return path;
 }
 
 bool is_reheap(const wchar_t* library) {

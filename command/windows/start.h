@@ -9,16 +9,14 @@
 namespace rh::command {
 
 // A process that has not run yet. Ends with this object unless it was let go.
-class Suspended {
+class StartedProgram {
  public:
-  explicit Suspended(const PROCESS_INFORMATION& made) : made_(made) {}
-  Suspended(const Suspended&) = delete;
-  Suspended& operator=(const Suspended&) = delete;
-  ~Suspended();
+  explicit StartedProgram(const PROCESS_INFORMATION& made) : made_(made) {}
+  StartedProgram(const StartedProgram&) = delete;
+  StartedProgram& operator=(const StartedProgram&) = delete;
+  ~StartedProgram();
 
-  inject::Newcomer newcomer() const {
-    return {made_.hProcess, made_.hThread, made_.dwProcessId, made_.dwThreadId};
-  }
+  const PROCESS_INFORMATION& handles() const { return made_; }
   HANDLE process() const { return made_.hProcess; }
   // Lets it run.
   void resume();
@@ -42,7 +40,8 @@ PROCESS_INFORMATION create_suspended(const CommandLine& line, const wchar_t* onl
 // For inject::Means.
 bool start_helper(const wchar_t* program, wchar_t* command_line, PROCESS_INFORMATION* made);
 
-// The reheap.dll to use: --dll, or the one beside the launcher. Throws when --dll names no library; empty when there is none.
+// The reheap.dll to use: --dll, or the one beside the launcher. Throws when --dll names no library; empty when there is
+// none.
 std::wstring library_to_use(const std::string& given);
 
 // Whether a library is reheap's: by the function that answers REHEAP_DOCTOR. Read as data: it may be of another

@@ -19,6 +19,13 @@ std::wstring wide(std::string_view text) {
   return result;
 }
 
+std::wstring full_path(const std::wstring& name, DWORD longest) {
+  std::wstring path(longest, L'\0');
+  const DWORD length = GetFullPathNameW(name.c_str(), longest, path.data(), nullptr);
+  path.resize(length < longest ? length : 0);
+  return path;
+}
+
 std::string error_text(DWORD error) {
   wchar_t text[512];
   DWORD length = FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS |

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "redirect/process/outcome.h"
+#include "redirect/process/places.h"
 
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@ namespace rh::command {
 
 std::string narrow(std::wstring_view text);
 std::wstring wide(std::string_view text);
+
+// The full path of what a name stands for; empty when it is longer than that.
+std::wstring full_path(const std::wstring& name, DWORD longest = inject::kLongestPath);
 
 // What the OS says about an error, on one line.
 std::string error_text(DWORD error);

@@ -179,48 +179,35 @@ struct Functions {
   }
 
   static const void* of(Role role) {
-    switch (role) {
-    case Role::aligned_msize_dbg:
-      return address_of(aligned_msize);
-    case Role::malloc_dbg:
-      return address_of(malloc_dbg);
-    case Role::calloc_dbg:
-      return address_of(calloc_dbg);
-    case Role::realloc_dbg:
-      return address_of(realloc_dbg);
-    case Role::free_dbg:
-      return address_of(free_dbg);
-    case Role::recalloc_dbg:
-      return address_of(recalloc_dbg);
-    case Role::msize_dbg:
-      return address_of(msize_dbg);
-    case Role::expand_dbg:
-      return address_of(expand_dbg);
-    case Role::aligned_malloc_dbg:
-      return address_of(aligned_malloc_dbg);
-    case Role::aligned_free_dbg:
-      return address_of(aligned_free_dbg);
-    case Role::aligned_realloc_dbg:
-      return address_of(aligned_realloc_dbg);
-    case Role::aligned_recalloc_dbg:
-      return address_of(aligned_recalloc_dbg);
-    case Role::aligned_offset_malloc_dbg:
-      return address_of(aligned_offset_malloc_dbg);
-    case Role::aligned_offset_realloc_dbg:
-      return address_of(aligned_offset_realloc_dbg);
-    case Role::aligned_offset_recalloc_dbg:
-      return address_of(aligned_offset_recalloc_dbg);
-    case Role::is_valid_heap_pointer:
-      return address_of(is_valid_heap_pointer);
-    case Role::operator_new_debug:
-      return address_of(operator_new_debug);
-    default:
-      return plain_replacement<Functions>(role);
-    }
+    // In the order of the roles.
+    const void* const debug[] = {
+        address_of(malloc_dbg),
+        address_of(calloc_dbg),
+        address_of(realloc_dbg),
+        address_of(free_dbg),
+        address_of(recalloc_dbg),
+        address_of(msize_dbg),
+        address_of(expand_dbg),
+        address_of(aligned_malloc_dbg),
+        address_of(aligned_free_dbg),
+        address_of(aligned_realloc_dbg),
+        address_of(aligned_recalloc_dbg),
+        address_of(aligned_msize),
+        address_of(aligned_offset_malloc_dbg),
+        address_of(aligned_offset_realloc_dbg),
+        address_of(aligned_offset_recalloc_dbg),
+        address_of(is_valid_heap_pointer),
+    };
+    constexpr auto kFirst = static_cast<size_t>(Role::malloc_dbg);
+    static_assert(sizeof(debug) / sizeof(debug[0]) == static_cast<size_t>(Role::heapmin) - kFirst);
+    if (role >= Role::malloc_dbg && role < Role::heapmin)
+      return debug[static_cast<size_t>(role) - kFirst];
+    if (role == Role::operator_new_debug) return address_of(operator_new_debug);
+    return plain_replacement<Functions>(role);
   }
 
-  // The plain functions of such a runtime call its debug ones, which are ours now: only these can be the end of the way.
-  // Where both are one function, or there is no debug one, the plain one is.
+  // The plain functions of such a runtime call its debug ones, which are ours now: only these can be the end of the
+  // way. Where both are one function, or there is no debug one, the plain one is.
   static void use_debug_heap(crt::Host& host) {
     auto has = [](Role role) { return g_slots[kSlot].originals[role] != nullptr; };
     if (has(Role::free_dbg)) host.free = theirs_free;

@@ -55,8 +55,8 @@ void CALLBACK notify(ULONG reason, const Notification* data, void*) {
 
 void for_each_module(void (*came)(const Module& module)) {
   auto process = function_of_ntdll<PEB*(NTAPI*)()>("RtlGetCurrentPeb");
-  LIST_ENTRY* head =
-      &process()->Ldr->InMemoryOrderModuleList;  // the one list that winternl.h knows
+  // The one list that winternl.h knows.
+  LIST_ENTRY* head = &process()->Ldr->InMemoryOrderModuleList;
   for (LIST_ENTRY* link = head->Flink; link != head; link = link->Flink) {
     const auto* entry = CONTAINING_RECORD(link, LoaderEntry, memory_order);
     if (entry->base != nullptr) came(module_of(entry->base, entry->base_name));

@@ -6,8 +6,8 @@
 namespace rh::redirect {
 
 struct ModuleEvents {
-  void (*came)(
-      const Module& module);  // mapped, and nobody has called it through an import of its own yet
+  // Mapped, and nobody has called it through an import of its own yet.
+  void (*came)(const Module& module);
   void (*went)(const void* base);
 };
 

@@ -1,16 +1,17 @@
-// What can be replaced, as data: the DLLs that are a C runtime, their exports that allocate, and which of these belong
+// What can be replaced in a C runtime (runtimes.h), as data: its exports that allocate, and which of these belong
 // together.
 //
 // All names of one role do the same; `_x_base` is what newer runtimes call x by inside. Roles of the families
-// base, aligned and debug are replaced together or not at all: the runtime's own `_aligned_free` reads the block's maker
-// from before it and calls free, `_aligned_realloc` asks the heap about it directly, and a debug runtime expects its own
-// header before every block.
+// base, aligned and debug are replaced together or not at all: the runtime's own `_aligned_free` reads the block's
+// maker from before it and calls free, `_aligned_realloc` asks the heap about it directly, and a debug runtime expects
+// its own header before every block.
 //
 // Left as they are, on purpose:
-// - `_o_malloc` and the other `_o_` twins, which the system's own DLLs call: they set the state of the system's part of the
-//   runtime (an errno and handlers of its own), and then call the plain functions, which are ours.
-// - `_heapchk`, `_heapwalk`, `_get_heap_handle`, `_heapset`, `_heapadd`: they speak of the runtime's own heap, which still
-//   holds the blocks made before we came, and they stay right about it. reheap's blocks are not listed by `_heapwalk`.
+// - `_o_malloc` and the other `_o_` twins, which the system's own DLLs call: they set the state of the system's part of
+//   the runtime (an errno and handlers of its own), and then call the plain functions, which are ours.
+// - `_heapchk`, `_heapwalk`, `_get_heap_handle`, `_heapset`, `_heapadd`: they speak of the runtime's own heap, which
+//   still holds the blocks made before we came, and they stay right about it. reheap's blocks are not listed by
+//   `_heapwalk`.
 // - `_strdup`, `_wcsdup`, `_fullpath`, `_getcwd`, `_dupenv_s`, `_tempnam` and all others whose result is to be freed:
 //   they call malloc at its entry. One that would not hands out a foreign block, which goes back to the runtime.
 // - placement new, and new-handler and new-mode functions: reheap asks them.
@@ -85,8 +86,5 @@ struct Export {
 
 const Export* exports_begin();
 const Export* exports_end();
-
-// Whether a DLL of this name, without its folder and in any case, is a C runtime.
-bool is_runtime(const wchar_t* name, size_t length);
 
 }  // namespace rh::redirect

@@ -7,6 +7,7 @@
 #include "redirect/heap/layer.h"
 #include "redirect/patcher/image.h"
 #include "redirect/patcher/patch.h"
+#include "runtimes.h"
 
 namespace rh::redirect {
 
@@ -136,7 +137,8 @@ void drop_leading_on(Candidates& candidates, const Image& image) {
   candidates.count = kept;
 }
 
-// Makes the patches ready, in the order of the candidates. Families with a function that cannot be patched get a reason.
+// Makes the patches ready, in the order of the candidates. Families with a function that cannot be patched get a
+// reason.
 void prepare_all(Runtime& runtime, const Image& image, unsigned slot) {
   for (size_t i = 0; i < g_candidates.count; ++i) {
     const Candidate& candidate = g_candidates.all[i];
@@ -174,8 +176,8 @@ size_t keep_whole_families(Runtime& runtime, Originals* originals) {
 }
 
 // Whether sizes are told by an inner part of msize, which other functions then call by a convention of their own, as in
-// Microsoft's 32-bit runtime: for blocks of ours too they ask the system's heap. (A debug heap's is `_msize_dbg`, which is
-// replaced.)
+// Microsoft's 32-bit runtime: for blocks of ours too they ask the system's heap. (A debug heap's is `_msize_dbg`, which
+// is replaced.)
 bool asks_for_sizes_inside(const Image& image) {
   const uint8_t* msize = entry_of(image, "_msize");
   return msize != nullptr && hands_on(image.extent(msize), image.whole());

@@ -27,8 +27,8 @@ bool replace(const Module& module);
 // The module goes, and its blocks with it. Blocks of ours that it handed out live on.
 void forget(const void* base);
 
-// The runtime that most of the process uses: the universal one, or else the first that was replaced. Without any, one that
-// has no functions. May be called at any time.
+// The runtime that most of the process uses: the universal one, or else the first that was replaced. Without any, one
+// that has no functions. May be called at any time.
 const crt::Host& main_host();
 
 // One line for each C runtime: what was replaced, what was left and why.

@@ -98,28 +98,28 @@ RH_COLD void* out_of_memory(ULONG flags, SIZE_T size) {
 
 using LockFunction = ULONG NTAPI(HANDLE);
 
-// At the end of the process Windows stops the other threads wherever they are. What they held of the original's locks is
-// never released, so these are left alone from then on.
+// At the end of the process Windows stops the other threads wherever they are. What they held of the original's locks
+// is never released, so these are left alone from then on.
 bool is_last_thread() { return platform::others_are_gone(); }
 
 bool take_lock(HANDLE handle) {
   return static_cast<BOOLEAN>(original<LockFunction>(Role::lock)(handle)) != 0;
 }
 
-// A call's turn: waits while another thread holds the heap's lock. (A call that is just under way when the lock is taken
-// is not waited for.)
-class Turn {
+// Held for a call: waits while another thread holds the heap's lock. (A call that is just under way when the lock is
+// taken is not waited for.)
+class CallLock {
  public:
-  Turn(HANDLE handle, const Served* of, ULONG flags) {
+  CallLock(HANDLE handle, const Served* of, ULONG flags) {
     if (of == nullptr || of->locked.load(std::memory_order_acquire) == 0) return;
     bool waits = ((flags | of->flags) & HEAP_NO_SERIALIZE) == 0;
     if (waits && !is_last_thread() && take_lock(handle)) locked_ = handle;
   }
-  ~Turn() {
+  ~CallLock() {
     if (locked_ != nullptr) original<LockFunction>(Role::unlock)(locked_);
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  CallLock(const CallLock&) = delete;
+  CallLock& operator=(const CallLock&) = delete;
 
  private:
   HANDLE locked_ = nullptr;
@@ -173,7 +173,7 @@ RH_COLD void* allocate_cold(HANDLE handle, ULONG flags, SIZE_T size) {
   if (of == nullptr) return original<Allocate>(Role::allocate)(handle, flags, size);
   void* block = nullptr;
   {
-    Turn turn(handle, of, flags);
+    CallLock lock(handle, of, flags);
     block = take_from(of->heap, size, (flags & HEAP_ZERO_MEMORY) != 0);
   }
   return block != nullptr ? block : out_of_memory(flags | of->flags, size);
@@ -190,7 +190,7 @@ void* NTAPI allocate(HANDLE handle, ULONG flags, SIZE_T size) {
 RH_COLD ULONG free_cold(HANDLE handle, ULONG flags, void* block) {
   if (in_realm(block)) {
     const Served* of = served(handle);
-    Turn turn(handle, of, flags);
+    CallLock lock(handle, of, flags);
     return is_block_of(of, block) && deallocate_live(block) ? TRUE : invalid();
   }
   if (copies::free(block)) return TRUE;
@@ -260,7 +260,7 @@ void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
   const Served* of = served(handle);
   void* resized = nullptr;
   {
-    Turn turn(handle, of, flags);
+    CallLock lock(handle, of, flags);
     if (ours && !is_block_of(of, block)) {
       invalid();
       return nullptr;
@@ -307,8 +307,8 @@ HANDLE NTAPI create(ULONG flags, void* base, SIZE_T reserve, SIZE_T commit, void
   return handle;
 }
 
-// The original goes last: as long as it is there, no new heap can have the same handle. At the end of the process it goes
-// with that.
+// The original goes last: as long as it is there, no new heap can have the same handle. At the end of the process it
+// goes with that.
 HANDLE NTAPI destroy(HANDLE handle) {
   if (Heap* heap = g_handles.remove(handle)) {
     destroy_heap(heap);
@@ -319,7 +319,7 @@ HANDLE NTAPI destroy(HANDLE handle) {
 
 SIZE_T NTAPI compact(HANDLE handle, ULONG flags) {
   if (const Served* of = served(handle)) {
-    Turn turn(handle, of, flags);
+    CallLock lock(handle, of, flags);
     if (of->heap != nullptr) shared::trim(of->heap);
     idle::trim();
   }

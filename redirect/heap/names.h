@@ -1,8 +1,8 @@
-// What is replaced in ntdll, as data. All of them or none: each may be given any block, and a block of ours means nothing
-// to the heap that was there before.
+// What is replaced in ntdll, as data. All of them or none: each may be given any block, and a block of ours means
+// nothing to the heap that was there before.
 //
-// Left as they are, on purpose: RtlQueryHeapInformation, RtlSetHeapInformation, RtlZeroHeap, RtlGetProcessHeaps and what
-// counts or summarises heaps. They speak of the heap that every handle still has, and stay right about it.
+// Left as they are, on purpose: RtlQueryHeapInformation, RtlSetHeapInformation, RtlZeroHeap, RtlGetProcessHeaps and
+// what counts or summarises heaps. They speak of the heap that every handle still has, and stay right about it.
 #pragma once
 
 #include <cstddef>

@@ -22,8 +22,8 @@ struct Instruction {
   bool padding = false;   // what compilers put between functions
   uint8_t condition = 0;  // of a branch, as the machine numbers them
   uintptr_t target = 0;   // of branch, jump and call
-  uint8_t field =
-      0;  // offset of 4 bytes that hold the distance from the instruction's end to `data`, or 0
+  // Offset of 4 bytes that hold the distance from the instruction's end to `data`, or 0.
+  uint8_t field = 0;
   uintptr_t data = 0;
 };
 

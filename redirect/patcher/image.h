@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "range.h"
+#include "redirect/pe/image.h"
 
 namespace rh::redirect {
 
@@ -19,23 +20,19 @@ class Image {
   // The code exported by this name. NULL when there is none, when it is data, or when another DLL has it.
   uint8_t* function(const char* name) const;
 
-  // From `entry` to where its function has surely ended: where the unwinder's table has the next begin, or with the section.
+  // From `entry` to where its function has surely ended: where the unwinder's table has the next begin, or with the
+  // section.
   Range extent(const uint8_t* entry) const;
 
  private:
-  struct Directory {
-    uint32_t address;
-    uint32_t size;
-  };
-
   template <typename T>
   const T* at(uint32_t address) const {
     return reinterpret_cast<const T*>(whole_.begin + address);
   }
-  Directory directory(unsigned index) const;
   Range code_section(uintptr_t address) const;
   uint32_t export_address(const char* name) const;
 
+  pe::Image headers_;
   Range whole_;
 };
 

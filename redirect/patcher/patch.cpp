@@ -14,8 +14,8 @@ constexpr size_t kMostMoved = 96;  // bytes of a trampoline
 uintptr_t address_of(const uint8_t* code) { return reinterpret_cast<uintptr_t>(code); }
 uint8_t* code_at(uintptr_t address) { return reinterpret_cast<uint8_t*>(address); }
 
-// Whether compilers end a function here: with what traps, which none puts behind a return within one. What branches lead
-// to beyond it was moved out of the function's way, among other functions.
+// Whether compilers end a function here: with what traps, which none puts behind a return within one. What branches
+// lead to beyond it was moved out of the function's way, among other functions.
 bool is_gap(uintptr_t here, uintptr_t end) {
   Instruction instruction;
   return here < end && decode(code_at(here), end - here, &instruction) && instruction.padding &&
@@ -184,8 +184,8 @@ bool lead_away(StoppedThreads& threads, const Patch* patches, size_t count, bool
   return true;
 }
 
-// In one store, unless the jump lies across two words: a thread that came when the others were stopped already runs either
-// what was there or the jump.
+// In one store, unless the jump lies across two words: a thread that came when the others were stopped already runs
+// either what was there or the jump.
 void write(const Patch& patch) {
   using Word = uint64_t;
   uintptr_t offset = address_of(patch.entry) % sizeof(Word);

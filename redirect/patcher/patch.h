@@ -10,11 +10,11 @@
 //
 // Why other threads are stopped while the patches are written: a single aligned store of the jump would be seen whole
 // by every processor, but a thread may stand behind the first of the instructions that the jump covers, and would go on
-// in the middle of it. Stopped, such a thread is seen: it is given time to go on, and one that does not is set to the same
-// instruction in the trampoline (only then: to change where a thread runs is the part that emulators and security
+// in the middle of it. Stopped, such a thread is seen: it is given time to go on, and one that does not is set to the
+// same instruction in the trampoline (only then: to change where a thread runs is the part that emulators and security
 // software get wrong). A return address cannot point into the covered bytes: calls there are refused. Threads made by
-// other processes may come at any time, and begin in ntdll: so the pages stay executable while they are written to, each jump
-// is one store where that can be, and who makes threads without end is not waited for.
+// other processes may come at any time, and begin in ntdll: so the pages stay executable while they are written to,
+// each jump is one store where that can be, and who makes threads without end is not waited for.
 #pragma once
 
 #include <cstddef>

@@ -55,9 +55,9 @@ BasicInformation information_on(HANDLE thread) {
   return information;
 }
 
-// Under Wine a thread has no environment block until it runs for the first time (in a 32-bit process the block's address
-// is then an offset from nothing). If the thread that makes it is stopped before that, it never comes to where its
-// context could be read, and reading would wait for ever.
+// Under Wine a thread has no environment block until it runs for the first time (in a 32-bit process the block's
+// address is then an offset from nothing). If the thread that makes it is stopped before that, it never comes to where
+// its context could be read, and reading would wait for ever.
 bool has_begun(HANDLE thread) {
   constexpr uintptr_t kLowestAddress = 65536;
   return reinterpret_cast<uintptr_t>(information_on(thread).environment) >= kLowestAddress;

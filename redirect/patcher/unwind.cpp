@@ -46,8 +46,8 @@ uint8_t moved_to(const Patch& patch, size_t offset) {
   return 0;
 }
 
-// What `from` says of the first `moved` bytes of its function, which end at `end` in the trampoline. False when it cannot
-// be told.
+// What `from` says of the first `moved` bytes of its function, which end at `end` in the trampoline. False when it
+// cannot be told.
 bool translate(const UnwindInfo& from, const Patch& patch, size_t moved, uint8_t end,
                UnwindInfo* to) {
   bool known = from.version() == 1 || from.version() == 2;

@@ -4,7 +4,7 @@
 #include "proof.h"
 #include "redirect/patcher/system_function.h"
 
-namespace rh::children {
+namespace rh::inject {
 namespace {
 
 // What every form of CreateProcess ends in, but those that another process carries out (…WithLogon, …WithToken).
@@ -16,8 +16,8 @@ using CreateProcessInternal = BOOL(WINAPI*)(HANDLE token, const wchar_t* program
                                             HANDLE* restricted_token);
 
 constinit const void* g_original = nullptr;
-constinit inject::Settings g_settings = {};
-constinit inject::Path g_library = {};
+constinit Settings g_settings = {};
+constinit Path g_library = {};
 
 CreateProcessInternal original() {
   return reinterpret_cast<CreateProcessInternal>(reinterpret_cast<uintptr_t>(g_original));
@@ -31,10 +31,8 @@ bool start_helper(const wchar_t* program, wchar_t* command_line, PROCESS_INFORMA
                     nullptr, nullptr, &startup, made, nullptr);
 }
 
-inject::Outcome enter(const PROCESS_INFORMATION& made, const inject::Settings& settings,
-                      bool shown) {
-  return inject::enter({made.hProcess, made.hThread, made.dwProcessId, made.dwThreadId},
-                       {g_library.text, start_helper, nullptr, shown}, settings);
+Outcome enter_child(const PROCESS_INFORMATION& made, const Settings& settings, bool shown) {
+  return enter(made, {g_library.text, start_helper, nullptr, shown}, settings);
 }
 
 // Loading may wait for a slow disk.
@@ -42,10 +40,10 @@ constexpr DWORD kPatience = 60'000;
 
 // The process is ended in any case: before its program's first instruction, for the library does not go on.
 bool rehearse(const PROCESS_INFORMATION& twin) {
-  inject::Settings settings = g_settings;
+  Settings settings = g_settings;
   settings.rehearses = 1;
   DWORD code = 0;
-  if (enter(twin, settings, false).entered()) {
+  if (enter_child(twin, settings, false).entered()) {
     ResumeThread(twin.hThread);
     WaitForSingleObject(twin.hProcess, kPatience);
     GetExitCodeProcess(twin.hProcess, &code);
@@ -53,7 +51,7 @@ bool rehearse(const PROCESS_INFORMATION& twin) {
   TerminateProcess(twin.hProcess, 0);
   CloseHandle(twin.hThread);
   CloseHandle(twin.hProcess);
-  return code == inject::kRehearsed;
+  return code == kRehearsed;
 }
 
 // A twin of the process is not seen, and is no debugger's.
@@ -84,7 +82,7 @@ BOOL WINAPI create_process(HANDLE token, const wchar_t* program, wchar_t* comman
     loads = rehearse(twin);
     if (loads) show(kind);
   }
-  if (loads) enter(*made, g_settings, true);
+  if (loads) enter_child(*made, g_settings, true);
   SetLastError(error);
   if ((flags & CREATE_SUSPENDED) == 0) ResumeThread(made->hThread);
   return done;
@@ -92,14 +90,14 @@ BOOL WINAPI create_process(HANDLE token, const wchar_t* program, wchar_t* comman
 
 }  // namespace
 
-const char* begin(HMODULE library, const inject::Settings& settings) {
+const char* follow_children(HMODULE library, const Settings& settings) {
   if (settings.follow_children == 0) return nullptr;
   g_settings = settings;
-  g_settings.when_left = inject::WhenLeft::nothing;
-  if (!inject::module_path(library, g_library)) return "the library's path is too long";
+  g_settings.when_left = WhenLeft::nothing;
+  if (!module_path(library, g_library)) return "the library's path is too long";
   show(kind_of(GetCurrentProcess(), g_library.text));
   const auto* replacement = reinterpret_cast<const void*>(create_process);
   return redirect::replace_system_function("CreateProcessInternalW", replacement, &g_original);
 }
 
-}  // namespace rh::children
+}  // namespace rh::inject

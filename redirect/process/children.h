@@ -3,10 +3,10 @@
 
 #include "imports.h"
 
-namespace rh::children {
+namespace rh::inject {
 
-// For DllMain, when the process begins: follows the processes it makes, if that was asked for. Those are told of nothing
-// that is left. NULL, or why they cannot be followed.
-const char* begin(HMODULE library, const inject::Settings& settings);
+// For DllMain, when the process begins: follows the processes it makes, if that was asked for. Those are told of
+// nothing that is left. NULL, or why they cannot be followed.
+const char* follow_children(HMODULE library, const Settings& settings);
 
-}  // namespace rh::children
+}  // namespace rh::inject

@@ -18,7 +18,7 @@ namespace {
 constexpr uintptr_t kGranule = 64 << 10;  // what address space is given out in
 
 // How far above the image the block may end: offsets have 32 bits, and a 32-bit process 2 GiB for sure.
-uint64_t reach_of(const Image& image) {
+uint64_t reach_of(const pe::Image& image) {
   const uint64_t two_gib = uint64_t{2} << 30;
   return image.wide ? 2 * two_gib : two_gib - image.base;
 }
@@ -61,7 +61,7 @@ struct Writer {
   }
 };
 
-bool is_writable(const Image& image, DWORD offset) {
+bool is_writable(const pe::Image& image, DWORD offset) {
   MEMORY_BASIC_INFORMATION region;
   constexpr DWORD writable =
       PAGE_READWRITE | PAGE_WRITECOPY | PAGE_EXECUTE_READWRITE | PAGE_EXECUTE_WRITECOPY;
@@ -90,7 +90,7 @@ void release(HANDLE process, uintptr_t at, HANDLE section) {
 }
 
 // The first free place above the image: offsets within it are unsigned and of 32 bits.
-uintptr_t allocate_above(const Image& image, size_t length, HANDLE section) {
+uintptr_t allocate_above(const pe::Image& image, size_t length, HANDLE section) {
   const uint64_t reach = reach_of(image);
   uintptr_t at = (image.base + image.size + kGranule - 1) & ~(kGranule - 1);
   MEMORY_BASIC_INFORMATION region;
@@ -113,7 +113,7 @@ bool put_name(Block& block, const char* library) {
   return false;
 }
 
-Block make_block(const Image& image, DWORD offset, const Settings& settings, DWORD count) {
+Block make_block(const pe::Image& image, DWORD offset, const Settings& settings, DWORD count) {
   Block block = {};
   for (size_t at = 0; at < sizeof kMark; ++at) block.mark[at] = kMark[at];
   block.settings = settings;
@@ -128,7 +128,7 @@ Block make_block(const Image& image, DWORD offset, const Settings& settings, DWO
 }
 
 // The image's own descriptors behind ours. The end is there already: fresh memory is zero.
-bool copy_descriptors(const Image& image, const Writer& writer, uintptr_t block) {
+bool copy_descriptors(const pe::Image& image, const Writer& writer, uintptr_t block) {
   uintptr_t to = block + offsetof(Block, descriptors);
   return each_import(image, [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
     to += sizeof descriptor;
@@ -136,7 +136,7 @@ bool copy_descriptors(const Image& image, const Writer& writer, uintptr_t block)
   });
 }
 
-bool lead_to(const Image& image, const Writer& writer, DWORD offset, const Block& block) {
+bool lead_to(const pe::Image& image, const Writer& writer, DWORD offset, const Block& block) {
   IMAGE_DATA_DIRECTORY directories[IMAGE_NUMBEROF_DIRECTORY_ENTRIES];
   const DWORD count = image.directory_count < IMAGE_NUMBEROF_DIRECTORY_ENTRIES
                           ? image.directory_count
@@ -149,7 +149,7 @@ bool lead_to(const Image& image, const Writer& writer, DWORD offset, const Block
   return writer.overwrite(image.directories, directories, length);
 }
 
-Obstacle fill(const Image& image, uintptr_t address, DWORD count, const char* library,
+Obstacle fill(const pe::Image& image, uintptr_t address, DWORD count, const char* library,
               const Settings& settings) {
   const Writer writer = {image.process};
   const DWORD offset = static_cast<DWORD>(address - image.base);
@@ -162,7 +162,7 @@ Obstacle fill(const Image& image, uintptr_t address, DWORD count, const char* li
 }
 
 // Where the image's headers lead to a block of ours; 0 when they do not.
-uintptr_t find_block(const Image& image) {
+uintptr_t find_block(const pe::Image& image) {
   const DWORD offset = image.directory(IMAGE_DIRECTORY_ENTRY_IMPORT).VirtualAddress;
   if (offset < image.size) return 0;  // the image's own list, or none
   const uintptr_t list = image.base + offset;
@@ -179,7 +179,7 @@ uintptr_t find_block(const Image& image) {
   return block;
 }
 
-void restore_directories(const Image& image, uintptr_t block) {
+void restore_directories(const pe::Image& image, uintptr_t block) {
   const Writer writer = {image.process};
   decltype(Block::before) before;
   if (!image.read_at(block + offsetof(Block, before), before, sizeof before)) return;
@@ -189,7 +189,7 @@ void restore_directories(const Image& image, uintptr_t block) {
                        sizeof before[at]);
 }
 
-bool own_image(Image& image) {
+bool own_image(pe::Image& image) {
   return image_at(GetCurrentProcess(), reinterpret_cast<uintptr_t>(GetModuleHandleW(nullptr)),
                   image);
 }
@@ -212,7 +212,7 @@ void lead_directories(IMAGE_DATA_DIRECTORY* directories, DWORD count, const Impo
     directories[IMAGE_DIRECTORY_ENTRY_IAT] = {list.table, sizeof(ImportTable)};
 }
 
-Obstacle add_import(const Image& image, const char* library, const Settings& settings,
+Obstacle add_import(const pe::Image& image, const char* library, const Settings& settings,
                     HANDLE section) {
   DWORD count = 0;
   const auto writable = [&image](DWORD offset) { return is_writable(image, offset); };
@@ -227,12 +227,12 @@ Obstacle add_import(const Image& image, const char* library, const Settings& set
   return result;
 }
 
-void take_import_back(const Image& image) {
+void take_import_back(const pe::Image& image) {
   if (const uintptr_t block = find_block(image); block != 0) restore_directories(image, block);
 }
 
 bool receive(Settings& settings) {
-  Image image;
+  pe::Image image;
   if (!own_image(image)) return false;
   const uintptr_t block = find_block(image);
   if (block == 0) return false;

@@ -1,8 +1,8 @@
 // Making a DLL the first import of a process that has not run yet.
 #pragma once
 
-#include "image.h"
 #include "outcome.h"
+#include "redirect/pe/image.h"
 
 namespace rh::inject {
 
@@ -11,7 +11,7 @@ namespace rh::inject {
 // Whether the image's imports can all be followed by way of another list, and how many there are.
 // is_writable(offset): whether the loader finds that place writable.
 template <class IsWritable>
-Obstacle examine_imports(const Image& image, IsWritable is_writable, DWORD& count) {
+Obstacle examine_imports(const pe::Image& image, IsWritable is_writable, DWORD& count) {
   if (image.directory_count <= IMAGE_DIRECTORY_ENTRY_IMPORT) return Obstacle::no_import_directory;
   const bool has_tables = image.has_directory(IMAGE_DIRECTORY_ENTRY_IAT);
   Obstacle found = Obstacle::none;
@@ -45,7 +45,8 @@ struct ImportList {
 };
 void lead_directories(IMAGE_DATA_DIRECTORY* directories, DWORD count, const ImportList& list);
 
-// What the DLL is told. It stands in the block that is written for it, so that no variable of the environment is needed.
+// What the DLL is told. It stands in the block that is written for it, so that no variable of the environment is
+// needed.
 enum class WhenLeft : uint32_t { nothing, tell, refuse };
 struct Settings {
   uint32_t follow_children = 0;
@@ -64,12 +65,12 @@ constexpr DWORD kRehearsed = 0x5248'6f6b;
 // Writes a block into the process, within 4 GiB above the image, with a list of imports in which `library` (its ordinal
 // 1) comes before all others, and leads the image's headers to it. `library`: a full path in ASCII. The block lies in
 // `section`, of kSectionSize bytes, if there is one.
-Obstacle add_import(const Image& image, const char* library, const Settings& settings,
+Obstacle add_import(const pe::Image& image, const char* library, const Settings& settings,
                     HANDLE section);
 
 // Puts the headers back as they were when somebody else has made an import of a library: of two that start a process
 // together, the later one's wishes hold.
-void take_import_back(const Image& image);
+void take_import_back(const pe::Image& image);
 
 // In the process itself, once the loader has followed the imports: takes what came with the import and puts the headers
 // back as they were. The block stays. False when the DLL was brought in by other means. Does not return in a rehearsal.
@@ -78,11 +79,12 @@ bool receive(Settings& settings);
 // Tells whoever waits for it that the library is in, and has nothing left to do that could fail.
 void arrive();
 
-// What add_import writes can lie in a section that the launcher has mapped too, so that it sees how far things came also
-// when the process has ended.
+// What add_import writes can lie in a section that the launcher has mapped too, so that it sees how far things came
+// also when the process has ended.
 constexpr size_t kSectionSize = 64 << 10;
 
-// Whether the library has arrived; or, of one that does not call arrive(), whether the loader has found what it exports.
+// Whether the library has arrived; or, of one that does not call arrive(), whether the loader has found what it
+// exports.
 bool has_arrived(const void* section);
 
 // Stands in the file of every library that calls receive() and arrive().

@@ -10,7 +10,7 @@ extern "C" __declspec(dllimport) LONG NTAPI NtSetInformationProcess(HANDLE proce
 namespace rh::inject {
 namespace {
 
-Outcome failed(Obstacle obstacle) { return {Way::none, obstacle, GetLastError()}; }
+Outcome failed(Obstacle obstacle) { return {Entry::none, obstacle, GetLastError()}; }
 
 // A path as import names may have it on every system: they are read by the code page of whoever reads them.
 bool ascii_path(const wchar_t* path, char* text, size_t room) {
@@ -42,24 +42,24 @@ bool admits_only_signed(HANDLE process) {
          (flags & microsoft_or_store_only) != 0;
 }
 
-Obstacle judge(HANDLE process, const Image& image) {
+Obstacle judge(HANDLE process, const pe::Image& image) {
   if (is_managed(image)) return Obstacle::managed;
   if (is_go(image) && !imports_allocation(image)) return Obstacle::go;
   return admits_only_signed(process) ? Obstacle::signed_only : Obstacle::none;
 }
 
-// A loader that fails would ask the user to confirm it, in a window, and whoever waits would wait for that. Wine sets the
-// caller's own mode, whatever the process.
+// A loader that fails would ask the user to confirm it, in a window, and whoever waits would wait for that. Wine sets
+// the caller's own mode, whatever the process.
 void show_no_errors(HANDLE process) {
   constexpr ULONG default_hard_error_mode = 12;
-  ULONG mode =
-      SEM_NOGPFAULTERRORBOX;  // the system's bit for the loader's windows is the other way round
+  // The system's bit for the loader's windows is the other way round.
+  ULONG mode = SEM_NOGPFAULTERRORBOX;
   const UINT own = GetErrorMode();
   NtSetInformationProcess(process, default_hard_error_mode, &mode, sizeof mode);
   if (GetErrorMode() != own) SetErrorMode(own);
 }
 
-Obstacle import_library(const Image& image, const wchar_t* library, const Settings& settings,
+Obstacle import_library(const pe::Image& image, const wchar_t* library, const Settings& settings,
                         HANDLE section) {
   char name[kLongestPath];
   if (!import_name(library, name, sizeof name)) return Obstacle::path_not_ascii;
@@ -83,28 +83,28 @@ bool queue(HANDLE thread, const char* function, ULONG_PTR argument) {
 // Where import tables cannot be led elsewhere, but code can still run before the program's first instruction: kernel32
 // lies at one address in all processes of an architecture. Not in a 32-bit process on a 64-bit system: a call queued
 // before its 32-bit side is there was seen to crash it.
-bool load_later(const Newcomer& newcomer, const wchar_t* library, bool stop) {
+bool load_later(const PROCESS_INFORMATION& suspended, const wchar_t* library, bool stop) {
   size_t length = 0;
   while (library[length] != 0) ++length;
   const size_t bytes = (length + 1) * sizeof *library;
   void* const name =
-      VirtualAllocEx(newcomer.process, nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+      VirtualAllocEx(suspended.hProcess, nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
   if (name == nullptr) return false;
-  return WriteProcessMemory(newcomer.process, name, library, bytes, nullptr) &&
-         queue(newcomer.thread, "LoadLibraryW", reinterpret_cast<ULONG_PTR>(name)) &&
-         (!stop ||
-          queue(newcomer.thread, "SuspendThread", reinterpret_cast<ULONG_PTR>(GetCurrentThread())));
+  return WriteProcessMemory(suspended.hProcess, name, library, bytes, nullptr) &&
+         queue(suspended.hThread, "LoadLibraryW", reinterpret_cast<ULONG_PTR>(name)) &&
+         (!stop || queue(suspended.hThread, "SuspendThread",
+                         reinterpret_cast<ULONG_PTR>(GetCurrentThread())));
 }
 
-Outcome enter_image(const Newcomer& newcomer, const Image& image, const wchar_t* library,
-                    const Settings& settings, HANDLE section) {
+Outcome enter_image(const PROCESS_INFORMATION& suspended, const pe::Image& image,
+                    const wchar_t* library, const Settings& settings, HANDLE section) {
   const Obstacle obstacle = import_library(image, library, settings, section);
-  if (obstacle == Obstacle::none) return {Way::first_import, obstacle, 0};
+  if (obstacle == Obstacle::none) return {Entry::first_import, obstacle, 0};
   const Outcome outcome = failed(obstacle);
-  if (image.machine != own_machine || is_wow64(newcomer.process) || settings.rehearses != 0 ||
-      !load_later(newcomer, library, section != nullptr))
+  if (image.machine != pe::own_machine || is_wow64(suspended.hProcess) || settings.rehearses != 0 ||
+      !load_later(suspended, library, section != nullptr))
     return outcome;
-  return {Way::late_load, obstacle, 0};
+  return {Entry::late_load, obstacle, 0};
 }
 
 void append_number(Path& line, DWORD number) {
@@ -127,14 +127,15 @@ Outcome wait_for_helper(const PROCESS_INFORMATION& helper) {
   return told ? unpack(answer) : failed(Obstacle::helper_failed);
 }
 
-Outcome enter_by_helper(const Newcomer& newcomer, const Means& means, const Settings& settings) {
+Outcome enter_by_helper(const PROCESS_INFORMATION& suspended, const Means& means,
+                        const Settings& settings) {
   Path launcher, line;
-  if (!find_part(means.library, FileKind::program, IMAGE_FILE_MACHINE_AMD64, launcher) &&
-      !find_part(means.library, FileKind::program, machine_arm64, launcher))
+  if (!find_part(means.library, pe::FileKind::program, IMAGE_FILE_MACHINE_AMD64, launcher) &&
+      !find_part(means.library, pe::FileKind::program, pe::machine_arm64, launcher))
     return failed(Obstacle::no_launcher);
   line.set(L"reheap enter");
-  append_number(line, newcomer.process_id);
-  append_number(line, newcomer.thread_id);
+  append_number(line, suspended.dwProcessId);
+  append_number(line, suspended.dwThreadId);
   append_number(line, settings.follow_children);
   append_number(line, static_cast<DWORD>(settings.when_left));
   append_number(line, settings.rehearses);
@@ -156,27 +157,27 @@ bool out_of_reach(HANDLE process) {
 
 bool library_for(WORD machine, const wchar_t* library, Path& found) {
   if (machine == 0) return false;
-  if (file_machine(library, FileKind::library) == machine) return found.set(library);
-  return find_part(library, FileKind::library, machine, found);
+  if (file_machine(library, pe::FileKind::library) == machine) return found.set(library);
+  return find_part(library, pe::FileKind::library, machine, found);
 }
 
-Outcome enter(const Newcomer& newcomer, const Means& means, const Settings& settings) {
-  if (out_of_reach(newcomer.process)) return enter_by_helper(newcomer, means, settings);
-  Image image;
-  if (!main_image(newcomer.process, image)) return failed(Obstacle::unreadable);
+Outcome enter(const PROCESS_INFORMATION& suspended, const Means& means, const Settings& settings) {
+  if (out_of_reach(suspended.hProcess)) return enter_by_helper(suspended, means, settings);
+  pe::Image image;
+  if (!main_image(suspended.hProcess, image)) return failed(Obstacle::unreadable);
   take_import_back(image);
-  if (const Obstacle found = judge(newcomer.process, image); found != Obstacle::none)
-    return {Way::none, found, 0};
+  if (const Obstacle found = judge(suspended.hProcess, image); found != Obstacle::none)
+    return {Entry::none, found, 0};
   Path library;
   if (!library_for(image.machine, means.library, library))
-    return {Way::none, Obstacle::no_library, 0};
+    return {Entry::none, Obstacle::no_library, 0};
   const LibraryFile file = means.shown ? LibraryFile{true, true} : look_at_library(library.text);
   // One that does not know of rehearsals would run the program.
   if (!file.whole || (settings.rehearses != 0 && !file.answers))
-    return {Way::none, Obstacle::damaged, 0};
+    return {Entry::none, Obstacle::damaged, 0};
   Settings passed = settings;
   passed.awaited = means.section != nullptr && file.answers ? 1 : 0;
-  return enter_image(newcomer, image, library.text, passed, means.section);
+  return enter_image(suspended, image, library.text, passed, means.section);
 }
 
 }  // namespace rh::inject

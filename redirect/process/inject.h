@@ -7,29 +7,22 @@
 
 namespace rh::inject {
 
-struct Newcomer {
-  HANDLE process;
-  HANDLE thread;  // its first, which has not run
-  DWORD process_id;
-  DWORD thread_id;
-};
-
 // How a process is started to help; by whoever links this, for in reheap.dll CreateProcess itself is followed.
 using StartHelper = bool (*)(const wchar_t* program, wchar_t* command_line,
                              PROCESS_INFORMATION* made);
 
 struct Means {
-  const wchar_t* library;  // the reheap.dll to use: of this architecture, or of the newcomer's
+  const wchar_t* library;  // the reheap.dll to use: of this architecture, or of the process's
   StartHelper start_helper;
-  // Through which the newcomer says that the library has arrived (imports.h), or nullptr when nobody waits for that.
+  // Through which the process says that the library has arrived (imports.h), or nullptr when nobody waits for that.
   HANDLE section = nullptr;
   bool shown = false;  // the library is known to load there: its file need not be looked at
 };
 
-// Makes the library the newcomer's first import, or has it loaded later when that cannot be. The newcomer stays
-// suspended; where nothing could be done it is as it was made. Where somebody waits, and the library comes late, the
-// newcomer's thread suspends itself once more when the library was to be there.
-Outcome enter(const Newcomer& newcomer, const Means& means, const Settings& settings);
+// Makes the library the first import of a process that was created suspended, or has it loaded later when that cannot
+// be. The process stays suspended, and as it was created where nothing could be done. Where somebody waits and the
+// library comes late, the first thread suspends itself once more when the library should be there.
+Outcome enter(const PROCESS_INFORMATION& suspended, const Means& means, const Settings& settings);
 
 // Whether this process cannot write to that one, and a helper of the other architecture has to.
 bool out_of_reach(HANDLE process);

@@ -36,7 +36,7 @@ bool holds(const char* bytes, size_t length, const char* mark) {
   return false;
 }
 
-bool names_go_allocator(const Image& image, const IMAGE_SECTION_HEADER& section) {
+bool names_go_allocator(const pe::Image& image, const IMAGE_SECTION_HEADER& section) {
   constexpr DWORD others = IMAGE_SCN_MEM_WRITE | IMAGE_SCN_MEM_EXECUTE | IMAGE_SCN_MEM_DISCARDABLE;
   if ((section.Characteristics & others) != 0) return false;
   // Pieces overlap by a mark's length, and end with zero.
@@ -53,25 +53,24 @@ bool names_go_allocator(const Image& image, const IMAGE_SECTION_HEADER& section)
 }
 
 // Go's linker writes its symbol table into a section of its own, empty when stripped.
-bool is_go_symbols(const Image&, const IMAGE_SECTION_HEADER& section) {
+bool is_go_symbols(const pe::Image&, const IMAGE_SECTION_HEADER& section) {
   return begins(reinterpret_cast<const char*>(section.Name), ".symtab");
 }
 
-using Judge = bool (*)(const Image&, const IMAGE_SECTION_HEADER&);
+using Judge = bool (*)(const pe::Image&, const IMAGE_SECTION_HEADER&);
 
-bool any_section(const Image& image, Judge judge) {
-  for (WORD number = 0; number < image.section_count; ++number) {
-    IMAGE_SECTION_HEADER section;
-    if (!image.read_at(image.sections + number * sizeof section, &section, sizeof section))
-      return false;
-    if (judge(image, section)) return true;
-  }
-  return false;
+bool any_section(const pe::Image& image, Judge judge) {
+  bool found = false;
+  each_section(image, [&](const IMAGE_SECTION_HEADER& section) {
+    found = judge(image, section);
+    return !found;
+  });
+  return found;
 }
 
 }  // namespace
 
-bool is_managed(const Image& image) {
+bool is_managed(const pe::Image& image) {
   const IMAGE_DATA_DIRECTORY where = image.directory(IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR);
   constexpr DWORD flags_at = offsetof(IMAGE_COR20_HEADER, Flags);
   DWORD flags = 0;
@@ -80,7 +79,7 @@ bool is_managed(const Image& image) {
          (flags & COMIMAGE_FLAGS_ILONLY) != 0;
 }
 
-bool is_go(const Image& image) {
+bool is_go(const pe::Image& image) {
   // The cheap question first: no other linker is known to name a section so.
   return any_section(image, is_go_symbols) && any_section(image, names_go_allocator);
 }
@@ -93,7 +92,7 @@ bool is_allocation(const char* name) {
   return false;
 }
 
-bool imports_allocation(const Image& image) {
+bool imports_allocation(const pe::Image& image) {
   bool found = false;
   each_import(image, [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
     each_function(image, descriptor,

@@ -1,18 +1,18 @@
 // What kind of program an image is, as far as a heap is concerned.
 #pragma once
 
-#include "image.h"
+#include "redirect/pe/image.h"
 
 namespace rh::inject {
 
 // Only .NET code: the runtime makes its own heap, and the loader does not look at such an image's imports.
-bool is_managed(const Image& image);
+bool is_managed(const pe::Image& image);
 
 // Made by Go's linker, whose runtime takes its memory from the OS.
-bool is_go(const Image& image);
+bool is_go(const pe::Image& image);
 
 // Whether an imported name is a function of a heap that reheap can serve.
 bool is_allocation(const char* name);
-bool imports_allocation(const Image& image);
+bool imports_allocation(const pe::Image& image);
 
 }  // namespace rh::inject

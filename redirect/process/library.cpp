@@ -1,7 +1,7 @@
 #include "library.h"
 
-#include "image.h"
 #include "imports.h"
+#include "redirect/pe/image.h"
 
 namespace rh::inject {
 namespace {
@@ -55,29 +55,25 @@ bool holds_mark(const Bytes& bytes) {
   return false;
 }
 
-// The end of what the headers say there is.
-uint64_t end_of_sections(const Image& file) {
-  uint64_t end = 0;
-  for (WORD number = 0; number < file.section_count; ++number) {
-    IMAGE_SECTION_HEADER section;
-    if (!file.read_at(file.sections + number * sizeof section, &section, sizeof section))
-      return ~0u;
-    const uint64_t here = uint64_t{section.PointerToRawData} + section.SizeOfRawData;
-    if (section.SizeOfRawData != 0 && here > end) end = here;
-  }
-  return end;
+// Whether there is all that the section headers tell of.
+bool has_all_sections(const pe::Image& file, DWORD size) {
+  bool whole = true;
+  const bool read = each_section(file, [&](const IMAGE_SECTION_HEADER& section) {
+    const uint64_t end = uint64_t{section.PointerToRawData} + section.SizeOfRawData;
+    whole = section.SizeOfRawData == 0 || end <= size;
+    return whole;
+  });
+  return read && whole;
 }
 
 bool is_whole(const Bytes& bytes) {
-  Image file;
+  pe::Image file;
   const auto base = reinterpret_cast<uintptr_t>(bytes.begin());
-  if (!image_within(base, base + bytes.size(), file) || end_of_sections(file) > bytes.size())
+  if (!image_within(base, base + bytes.size(), file) || !has_all_sections(file, bytes.size()))
     return false;
-  const size_t optional = file.wide ? offsetof(IMAGE_OPTIONAL_HEADER64, DataDirectory)
-                                    : offsetof(IMAGE_OPTIONAL_HEADER32, DataDirectory);
   static_assert(offsetof(IMAGE_OPTIONAL_HEADER64, CheckSum) ==
                 offsetof(IMAGE_OPTIONAL_HEADER32, CheckSum));
-  const uintptr_t at = file.directories - optional + offsetof(IMAGE_OPTIONAL_HEADER64, CheckSum);
+  const uintptr_t at = file.optional_header + offsetof(IMAGE_OPTIONAL_HEADER64, CheckSum);
   DWORD expected = 0;
   if (!file.read_at(at, &expected, sizeof expected)) return false;
   return expected == 0 || expected == checksum(bytes.begin(), bytes.size(), at - base);

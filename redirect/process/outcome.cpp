@@ -4,7 +4,7 @@ namespace rh::inject {
 namespace {
 
 constexpr const char* kTexts[] = {
-    "nothing is in the way",
+    "nothing is in the entry",
     "its memory cannot be read",
     "its memory cannot be written",
     "there is no free address space above its image",
@@ -31,19 +31,19 @@ constexpr DWORD kPackedMask = 0xffff'0000;
 const char* text_of(Obstacle obstacle) { return kTexts[static_cast<size_t>(obstacle)]; }
 
 DWORD pack(const Outcome& outcome) {
-  return kPacked | static_cast<DWORD>(outcome.way) << 8 | static_cast<DWORD>(outcome.obstacle);
+  return kPacked | static_cast<DWORD>(outcome.entry) << 8 | static_cast<DWORD>(outcome.obstacle);
 }
 
 Outcome unpack(DWORD packed) {
   Outcome outcome;
-  const DWORD way = packed >> 8 & 0xff, obstacle = packed & 0xff;
-  if ((packed & kPackedMask) != kPacked || way >= static_cast<DWORD>(Way::count) ||
+  const DWORD entry = packed >> 8 & 0xff, obstacle = packed & 0xff;
+  if ((packed & kPackedMask) != kPacked || entry >= static_cast<DWORD>(Entry::count) ||
       obstacle >= static_cast<DWORD>(Obstacle::count)) {
     outcome.obstacle = Obstacle::helper_failed;
     outcome.error = packed;
     return outcome;
   }
-  outcome.way = static_cast<Way>(way);
+  outcome.entry = static_cast<Entry>(entry);
   outcome.obstacle = static_cast<Obstacle>(obstacle);
   return outcome;
 }

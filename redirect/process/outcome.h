@@ -5,7 +5,7 @@
 
 namespace rh::inject {
 
-enum class Way : unsigned char {
+enum class Entry : unsigned char {
   none,
   first_import,  // before any C runtime is there
   late_load,     // after the imports' initialisation, before the program's first instruction
@@ -33,11 +33,11 @@ enum class Obstacle : unsigned char {
 };
 
 struct Outcome {
-  Way way = Way::none;
+  Entry entry = Entry::none;
   Obstacle obstacle = Obstacle::none;
   DWORD error = 0;  // GetLastError, where there was one
 
-  bool entered() const { return way != Way::none; }
+  bool entered() const { return entry != Entry::none; }
 };
 
 // A half sentence that tells an obstacle.

@@ -44,12 +44,13 @@ bool module_path(HMODULE module, Path& path) {
   return false;
 }
 
-bool find_part(const wchar_t* beside, FileKind part, WORD machine, Path& found) {
+bool find_part(const wchar_t* beside, pe::FileKind part, WORD machine, Path& found) {
   for (const wchar_t* stem : kStems) {
     Path candidate;
     if (!candidate.set(beside)) return false;
     candidate.to_folder();
-    if (!candidate.append(stem) || !candidate.append(part == FileKind::library ? L".dll" : L".exe"))
+    if (!candidate.append(stem) ||
+        !candidate.append(part == pe::FileKind::library ? L".dll" : L".exe"))
       continue;
     if (file_machine(candidate.text, part) == machine) return found.set(candidate.text);
   }

@@ -1,7 +1,7 @@
 // Where the library and the launcher for another architecture lie, and paths as they are needed for that.
 #pragma once
 
-#include "image.h"
+#include "redirect/pe/image.h"
 
 namespace rh::inject {
 
@@ -27,6 +27,6 @@ bool module_path(HMODULE module, Path& path);
 //   reheap32.dll reheap32.exe, reheap64.dll …        another one
 //
 // The first that is made for that machine. In that one folder alone: who can write there can replace what runs already.
-bool find_part(const wchar_t* beside, FileKind part, WORD machine, Path& found);
+bool find_part(const wchar_t* beside, pe::FileKind part, WORD machine, Path& found);
 
 }  // namespace rh::inject

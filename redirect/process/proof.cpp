@@ -10,7 +10,7 @@ __declspec(dllimport) LONG NTAPI NtQueryInformationToken(HANDLE token, TOKEN_INF
                                                          void* to, ULONG length, ULONG* needed);
 }
 
-namespace rh::children {
+namespace rh::inject {
 namespace {
 
 constexpr size_t kMachines = 3;
@@ -78,27 +78,27 @@ bool has_own_rights(HANDLE process) {
 }
 
 // The library that a process would get, and its machine; 0 when there is none.
-WORD library_of(HANDLE process, const wchar_t* library, inject::Path& path) {
-  if (inject::out_of_reach(process)) {
-    constexpr WORD wide[] = {IMAGE_FILE_MACHINE_AMD64, inject::machine_arm64};
+WORD library_of(HANDLE process, const wchar_t* library, Path& path) {
+  if (out_of_reach(process)) {
+    constexpr WORD wide[] = {IMAGE_FILE_MACHINE_AMD64, pe::machine_arm64};
     for (const WORD machine : wide)
-      if (inject::library_for(machine, library, path)) return machine;
+      if (library_for(machine, library, path)) return machine;
     return 0;
   }
-  inject::Image image;
-  if (!inject::main_image(process, image)) return 0;
-  return inject::library_for(image.machine, library, path) ? image.machine : WORD{0};
+  pe::Image image;
+  if (!pe::main_image(process, image)) return 0;
+  return library_for(image.machine, library, path) ? image.machine : WORD{0};
 }
 
 }  // namespace
 
 Kind kind_of(HANDLE process, const wchar_t* library) {
   Kind kind;
-  inject::Path path;
+  Path path;
   kind.machine = library_of(process, library, path);
   if (kind.machine == 0) return kind;
   kind.own_rights = has_own_rights(process);
-  kind.library = inject::identity_of(path.text);
+  kind.library = identity_of(path.text);
   return kind;
 }
 
@@ -123,4 +123,4 @@ void show(const Kind& kind) {
   ReleaseSRWLockExclusive(&g_lock);
 }
 
-}  // namespace rh::children
+}  // namespace rh::inject

@@ -1,4 +1,5 @@
-// A program that ends itself by TerminateProcess tells no DLL of it. Where statistics are wanted, they are written there.
+// A program that ends itself by TerminateProcess tells no DLL of it. Where statistics are wanted, they are written
+// there.
 #pragma once
 
 namespace rh::redirect {

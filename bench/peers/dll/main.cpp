@@ -59,7 +59,7 @@ void attach(HINSTANCE self) {
   peer_start();
   if (wants("heap")) say_replaced("ntdll.dll", replace_heaps());
   if (wants("crt")) replace_runtimes();
-  if (launched) children::begin(self, settings);
+  if (launched) inject::follow_children(self, settings);
   inject::arrive();
 }
 

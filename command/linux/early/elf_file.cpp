@@ -13,11 +13,13 @@ constexpr std::size_t most_segments = 64;     // programs have about a dozen
 struct Elf32 {
   using Header = Elf32_Ehdr;
   using Segment = Elf32_Phdr;
+  using Section = Elf32_Shdr;
 };
 
 struct Elf64 {
   using Header = Elf64_Ehdr;
   using Segment = Elf64_Phdr;
+  using Section = Elf64_Shdr;
 };
 
 std::uint16_t swapped(std::uint16_t value) {
@@ -60,7 +62,11 @@ void read_as(long file, ElfFile& elf) {
   elf.shared_object = type == ET_DYN;
   elf.valid = type == ET_DYN || type == ET_EXEC;
   // The other byte order is a foreign machine: nothing more of it is asked.
-  if (native && elf.valid) read_segments<Elf>(file, header, elf);
+  if (!native || !elf.valid) return;
+  read_segments<Elf>(file, header, elf);
+  if (header.e_shentsize != sizeof(typename Elf::Section)) return;
+  elf.section_headers = header.e_shoff;
+  elf.section_count = header.e_shnum;
 }
 
 Str machine_name(std::uint16_t machine) {
@@ -105,6 +111,14 @@ ElfFile read_elf(long file) {
     read_as<Elf32>(file, elf);
   else
     read_as<Elf64>(file, elf);
+  return elf;
+}
+
+ElfFile read_elf(Str path) {
+  const long file = kernel::open(path.data);
+  if (file < 0) return {};
+  const ElfFile elf = read_elf(file);
+  kernel::close(file);
   return elf;
 }
 

@@ -24,12 +24,17 @@ Str name_of(const Architecture& architecture);  // "x86-64, 64-bit"
 struct ElfFile {
   bool valid = false;  // one that a kernel would start or a loader load; else the rest says nothing
   Architecture architecture;
-  bool shared_object = false;  // ET_DYN: a library or a position-independent program
-  bool dynamic = false;        // has a dynamic section
-  Str loader;                  // the one it asks for; empty when it is started without one
+  bool shared_object = false;         // ET_DYN: a library or a position-independent program
+  bool dynamic = false;               // has a dynamic section
+  Str loader;                         // the one it asks for; empty when it is started without one
+  std::uint64_t section_headers = 0;  // where they begin in the file
+  std::size_t section_count = 0;
 };
 
 // Of a file opened by kernel::open.
 ElfFile read_elf(long file);
+
+// Not valid when it cannot be opened.
+ElfFile read_elf(Str path);
 
 }  // namespace rh::command

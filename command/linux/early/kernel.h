@@ -18,8 +18,8 @@ struct Status {
 // Paths end in a zero.
 long status(const char* path, Status& status);
 long may_execute(const char* path);  // 0, for the effective ids
-long open(const char*
-              path);  // for reading; closed on exec, so that the program gets no descriptor of ours
+// For reading; closed on exec, so that the program gets no descriptor of ours.
+long open(const char* path);
 void close(long file);
 long size(long file, std::uint64_t& bytes);
 // Reads until `size` bytes, the end or an error; gives how many.

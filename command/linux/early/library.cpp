@@ -20,14 +20,6 @@ constexpr const char* places[] = {
 // 32-bit in a build tree: build/m32 beside build/release.
 constexpr const char* neighbour = "/m32/lib/";
 
-ElfFile elf_at(Str path) {
-  const long file = kernel::open(path.data);
-  if (file < 0) return {};
-  const ElfFile elf = read_elf(file);
-  kernel::close(file);
-  return elf;
-}
-
 // LD_PRELOAD separates its entries by these and has no way to quote them.
 Refusal check_spelling(Str path) {
   if (path.find_any(" :") == path.size) return {};
@@ -39,7 +31,7 @@ Refusal check_spelling(Str path) {
 Refusal add_named(Str name, Str origin, Libraries& libraries) {
   // A link is kept as it was named: it may be the way around a path that cannot be preloaded.
   const Str path = name.front() == '/' ? name : join({kernel::working_directory(), "/", name});
-  const ElfFile elf = elf_at(path);
+  const ElfFile elf = read_elf(path);
   if (!elf.valid || !elf.shared_object || !elf.dynamic)
     return {exit_failed,
             join({origin, " names ", name, ", which is not there, or not a shared library"})};
@@ -48,7 +40,7 @@ Refusal add_named(Str name, Str origin, Libraries& libraries) {
 }
 
 Refusal add_if_there(Str path, Libraries& libraries) {
-  const ElfFile elf = elf_at(path);
+  const ElfFile elf = read_elf(path);
   const bool wanted = elf.valid && elf.dynamic && !libraries.for_architecture(elf.architecture);
   if (!wanted || libraries.count == Libraries::most) return {};
   libraries.found[libraries.count++] = {path, elf.architecture};

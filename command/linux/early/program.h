@@ -19,8 +19,8 @@ enum class Obstacle : std::uint8_t {
 inline constexpr std::size_t deepest_chain = 6;
 
 struct Program {
-  Str chain
-      [deepest_chain];  // the file that is started, the interpreter its #! names, the interpreter's, …
+  // The file that is started, the interpreter its #! names, the interpreter's, …
+  Str chain[deepest_chain];
   std::size_t chain_length = 0;
   Str script_argument;    // what the last #! line gives its interpreter
   ElfFile elf;            // of the last of the chain; not valid when that is none or cannot be read

@@ -1,5 +1,5 @@
-// Libraries that the program's loader does not take: the program runs as if it had been started plainly, once, or not at all
-// where the library is required.
+// Libraries that the program's loader does not take: the program runs as if it had been started plainly, once, or not
+// at all where the library is required.
 
 #include "images.h"
 #include "support.h"

@@ -60,7 +60,7 @@ void expect_way_back(const std::string& file, const PatchRequest& request = {}) 
 std::vector<std::string> imports(const std::string& file) {
   const ProgramFile program(file);
   std::vector<std::string> names;
-  rh::inject::each_import(program.image(), [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
+  rh::pe::each_import(program.image(), [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
     char name[256];
     EXPECT_TRUE(program.image().read_text(descriptor.Name, name, sizeof name));
     names.emplace_back(name);
@@ -119,7 +119,7 @@ TEST(Patch, GivesUpBoundImports) {
   std::string after = patched(file, {}).bytes;
   EXPECT_EQ(directory(after, IMAGE_DIRECTORY_ENTRY_BOUND_IMPORT).Size, 0u);
   const ProgramFile program(after);
-  rh::inject::each_import(program.image(), [](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
+  rh::pe::each_import(program.image(), [](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
     EXPECT_EQ(descriptor.TimeDateStamp, 0u);
     return true;
   });

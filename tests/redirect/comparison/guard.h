@@ -6,8 +6,8 @@
 //
 //   Raised raised = guarded([&] { … });
 //
-// There is no C++ runtime here to catch one: the first handler in line jumps out, or, when asked, lets a continuable one
-// go on.
+// There is no C++ runtime here to catch one: the first handler in line jumps out, or, when asked, lets a continuable
+// one go on.
 struct Raised {
   DWORD code = 0;  // 0 when the call returned and nothing was raised
   bool continuable = false;

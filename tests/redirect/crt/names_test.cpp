@@ -1,5 +1,6 @@
 // The tables of runtimes, functions and families.
 #include "redirect/crt/names.h"
+#include "redirect/crt/runtimes.h"
 
 #include <gtest/gtest.h>
 

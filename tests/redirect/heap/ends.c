@@ -1,4 +1,5 @@
-// ends REHEAP-DLL LATE-DLL: ends while threads allocate, free, and make and destroy heaps; what runs after main goes on using them.
+// ends REHEAP-DLL LATE-DLL: ends while threads allocate, free, and make and destroy heaps; what runs after main goes on
+// using them.
 #include <windows.h>
 
 #include <stdlib.h>

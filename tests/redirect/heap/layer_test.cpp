@@ -1,4 +1,5 @@
-// A process into which reheap.dll has come: that every function of the layer serves, and what it leaves to the original.
+// A process into which reheap.dll has come: that every function of the layer serves, and what it leaves to the
+// original.
 #include <windows.h>
 
 #include <gtest/gtest.h>

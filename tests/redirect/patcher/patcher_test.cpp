@@ -1,4 +1,5 @@
-// The patcher on functions written by hand: what it replaces still works as its original, what it refuses is not touched.
+// The patcher on functions written by hand: what it replaces still works as its original, what it refuses is not
+// touched.
 #include "redirect/patcher/patch.h"
 
 #include <gtest/gtest.h>
@@ -224,7 +225,8 @@ TEST(patcher, sees_a_branch_behind_an_early_return) {
 }
 
 TEST(patcher, takes_a_function_with_a_part_among_others) {
-  // Five bytes of nothing; xor eax, eax; je to 64; ret   and at 32 another function, which jumps into this one's first bytes
+  // Five bytes of nothing; xor eax, eax; je to 64; ret   and at 32 another function, which jumps into this one's first
+  // bytes
   Bytes body = no_operations(5) + Bytes{0x31, 0xC0, 0x0F, 0x84, 0x33, 0, 0, 0, 0xC3};
   body = body + Bytes(32 - body.size(), 0xCC) + Bytes{0xE9, 0xDE, 0xFF, 0xFF, 0xFF};
   expect_replaced(Code(body + Bytes(64 - body.size(), 0xCC) + returning(8)), {0});

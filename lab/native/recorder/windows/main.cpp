@@ -38,7 +38,7 @@ void attach(HINSTANCE self) {
   }
   if (!launched) return;
   if (!recorder::settings().children) given.follow_children = 0;
-  rh::children::begin(self, given);
+  rh::inject::follow_children(self, given);
   rh::inject::arrive();
 }
 

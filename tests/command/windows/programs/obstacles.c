@@ -1,5 +1,5 @@
-/* Comes into the launcher by a launcher, and there stands before the functions that OBSTACLE names, in the launcher's own
-   import table: the system then answers as Windows does where Wine cannot.
+/* Comes into the launcher by a launcher, and there stands before the functions that OBSTACLE names, in the launcher's
+   own import table: the system then answers as Windows does where Wine cannot.
 
      protected    another process's memory cannot be read
      signed       its policy admits only Microsoft's libraries

@@ -1,4 +1,5 @@
-/* Waits in a console for Ctrl-C, and ends with 77 when it comes, with 78 for another signal, with 79 when none comes. */
+/* Waits in a console for Ctrl-C, and ends with 77 when it comes, with 78 for another signal, with 79 when none comes.
+   */
 
 #include <windows.h>
 

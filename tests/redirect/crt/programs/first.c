@@ -1,4 +1,5 @@
-/* reheap.dll stands first in the import table: it is attached before the C runtime is initialised, which gets its memory
+/* reheap.dll stands first in the import table: it is attached before the C runtime is initialised, which gets its
+   memory
  * from reheap from then on. */
 #include <windows.h>
 

@@ -385,8 +385,8 @@ void left_by_option(const char* name) {
   }
 }
 
-// What a process has few of: the next slot of thread-local storage, and the highest of a few new handles (places are used
-// again, so that it tells how many are in use).
+// What a process has few of: the next slot of thread-local storage, and the highest of a few new handles (places are
+// used again, so that it tells how many are in use).
 struct Scarce {
   DWORD slot = TlsAlloc();
   uintptr_t handle = 0;

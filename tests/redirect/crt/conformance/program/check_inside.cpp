@@ -1,5 +1,5 @@
-// What a CRT allocates for itself and frees again: with blocks of both kinds about, each has to find its maker. The spy on
-// the heap sees when one does not.
+// What a CRT allocates for itself and frees again: with blocks of both kinds about, each has to find its maker. The spy
+// on the heap sees when one does not.
 #include "checks.h"
 #include "comparison/line.h"
 

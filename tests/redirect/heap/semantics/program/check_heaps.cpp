@@ -181,7 +181,7 @@ void check_executable(const Door& door) {
   }
 }
 
-void check_many_at_a_time(const Door& door) {
+static void check_many(const Door& door) {
   Line line("%s 300 heaps at a time", door.name);
   static HANDLE heaps[300];
   static void* blocks[300];
@@ -238,7 +238,7 @@ void check_destroy(const Door& door) {
     }
     line.say(destroyed ? " destroyed" : " left");
   }
-  check_many_at_a_time(door);
+  check_many(door);
   Line line("%s destroy while locked", door.name);
   HANDLE heap = door.create(0, 0, 0);
   door.alloc(heap, 0, 100);

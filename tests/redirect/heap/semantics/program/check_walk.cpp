@@ -50,90 +50,94 @@ void tell(Line& line, const Found& found) {
   line.say(" end=%lu", found.end);
 }
 
+void* blocks[kBlocks];
+size_t sizes[kBlocks];
+
 struct List {
   const char* name;
   size_t (*size)(size_t index);
 };
 
-void* g_blocks[kBlocks];
-size_t g_sizes[kBlocks];
-
-void free_every_second(HANDLE heap, size_t from) {
-  for (size_t i = from; i < kBlocks; i += 2) {
-    HeapFree(heap, 0, g_blocks[i]);
-    g_blocks[i] = nullptr;
-  }
+void fill_heap(HANDLE heap, size_t (*size)(size_t index)) {
+  for (size_t i = 0; i < kBlocks; ++i) blocks[i] = HeapAlloc(heap, 0, sizes[i] = size(i));
 }
 
-void tell_walk(DWORD flags, const List& list, const char* when, HANDLE heap) {
-  Line line("walk%s %s: %s", name_of_flags(flags), list.name, when);
-  tell(line, walk(heap, g_blocks, g_sizes));
+// Every second one.
+void free_blocks(HANDLE heap, size_t first) {
+  for (size_t i = first; i < kBlocks; i += 2) {
+    HeapFree(heap, 0, blocks[i]);
+    blocks[i] = nullptr;
+  }
 }
 
 void check_list(const List& list, DWORD flags) {
   Private heap(kernel32, flags);
-  for (void*& block : g_blocks) block = nullptr;
-  tell_walk(flags, list, "empty", heap);
-  for (size_t i = 0; i < kBlocks; ++i) {
-    g_sizes[i] = list.size(i);
-    g_blocks[i] = HeapAlloc(heap, 0, g_sizes[i]);
-  }
-  tell_walk(flags, list, "full", heap);
-  free_every_second(heap, 0);
-  tell_walk(flags, list, "half", heap);
+  const auto tell_step = [&](const char* step) {
+    Line line("walk%s %s: %s", name_of_flags(flags), list.name, step);
+    tell(line, walk(heap, blocks, sizes));
+  };
+  for (void*& block : blocks) block = nullptr;
+  tell_step("empty");
+  fill_heap(heap, list.size);
+  tell_step("full");
+  free_blocks(heap, 0);
+  tell_step("half");
   for (size_t i = 1; i < kBlocks; i += 2) {
-    g_sizes[i] = g_sizes[i] / 2 + 3;
-    g_blocks[i] = HeapReAlloc(heap, 0, g_blocks[i], g_sizes[i]);
+    sizes[i] = sizes[i] / 2 + 3;
+    blocks[i] = HeapReAlloc(heap, 0, blocks[i], sizes[i]);
   }
-  {
-    Line line("walk%s %s: resized, under lock", name_of_flags(flags), list.name);
-    BOOL locked = HeapLock(heap);
-    tell(line, walk(heap, g_blocks, g_sizes));
-    if (locked) HeapUnlock(heap);
+  BOOL locked = HeapLock(heap);
+  tell_step("resized, under lock");
+  if (locked) HeapUnlock(heap);
+  free_blocks(heap, 1);
+  tell_step("emptied");
+}
+
+size_t hundred_and_more(size_t index) { return 100 + index; }
+
+void check_process_heap() {
+  Line line("walk the process heap");
+  HANDLE heap = GetProcessHeap();
+  fill_heap(heap, hundred_and_more);
+  Found found = walk(heap, blocks, sizes);
+  found.others = 0;  // the system's, as many as there are
+  tell(line, found);
+  for (void* block : blocks) HeapFree(heap, 0, block);
+}
+
+void check_freed_block() {
+  Line line("walk on from a freed block");
+  Private heap(kernel32);
+  PROCESS_HEAP_ENTRY entry = {};
+  for (size_t i = 0; i < 50; ++i) blocks[i] = HeapAlloc(heap, 0, 100);
+  size_t steps = 0;
+  SetLastError(kUntouched);
+  for (; steps < 10000 && HeapWalk(heap, &entry); ++steps) {
+    if ((entry.wFlags & PROCESS_HEAP_ENTRY_BUSY) == 0) continue;
+    if (entry.lpData == blocks[20]) break;
   }
-  free_every_second(heap, 1);
-  tell_walk(flags, list, "emptied", heap);
+  line.say(steps < 10000 ? " reached" : " never ends");
 }
 
 }  // namespace
 
 // Lists of blocks, made and freed in several ways, must be what a walk finds.
 void check_walk() {
-  const List kLists[] = {{"small", [](size_t i) { return i; }},
-                         {"all alike", [](size_t) { return size_t{40}; }},
-                         {"mixed", [](size_t i) { return i * i + 1; }},
-                         {"large", [](size_t i) { return i < 12 ? (i + 1) * 100000 : 10; }}};
+  constexpr List kLists[] = {{"small", [](size_t i) { return i; }},
+                             {"all alike", [](size_t) { return size_t{40}; }},
+                             {"mixed", [](size_t i) { return i * i + 1; }},
+                             {"large", [](size_t i) { return i < 12 ? (i + 1) * 100000 : 10; }}};
   for (const List& list : kLists) {
     for (DWORD flags : {DWORD{0}, DWORD{HEAP_NO_SERIALIZE}}) check_list(list, flags);
   }
-  {
-    Line line("walk the process heap");
-    HANDLE heap = GetProcessHeap();
-    for (size_t i = 0; i < kBlocks; ++i) g_blocks[i] = HeapAlloc(heap, 0, g_sizes[i] = 100 + i);
-    Found found = walk(heap, g_blocks, g_sizes);
-    found.others = 0;  // the system's, as many as there are
-    tell(line, found);
-    for (void* block : g_blocks) HeapFree(heap, 0, block);
-  }
+  check_process_heap();
   {
     Line line("walk a heap that has a maximum");
     Private heap(kernel32, 0, 4 * kMiB);
-    for (size_t i = 0; i < kBlocks; ++i) g_blocks[i] = HeapAlloc(heap, 0, g_sizes[i] = 100 + i);
-    tell(line, walk(heap, g_blocks, g_sizes));
+    fill_heap(heap, hundred_and_more);
+    tell(line, walk(heap, blocks, sizes));
   }
-  {
-    Line line("walk on from a freed block");
-    Private heap(kernel32);
-    PROCESS_HEAP_ENTRY entry = {};
-    for (size_t i = 0; i < 50; ++i) g_blocks[i] = HeapAlloc(heap, 0, 100);
-    size_t steps = 0;
-    SetLastError(kUntouched);
-    for (; steps < 10000 && HeapWalk(heap, &entry); ++steps) {
-      if ((entry.wFlags & PROCESS_HEAP_ENTRY_BUSY) == 0) continue;
-      if (entry.lpData == g_blocks[20]) break;
-    }
-    line.say(steps < 10000 ? " reached" : " never ends");
-  }
+  check_freed_block();
   Line line("walk no heap");
   PROCESS_HEAP_ENTRY entry = {};
   line.say(" %d", observed(line, [&] { return HeapWalk(nullptr, &entry); }));

@@ -1,8 +1,9 @@
-#include "carried.h"
+#include "symbols.h"
+
+#include "early/elf_file.h"
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <elf.h>
@@ -66,12 +67,9 @@ void each_name(std::string_view symbols, std::string_view names, const Take& tak
   }
 }
 
-template <class Header, class Section, class Symbol>
-void each_symbol(std::string_view file, const Take& take) {
-  const auto header = structure_at<Header>(file, 0);
-  if (!header || header->e_shentsize != sizeof(Section)) return;
-  const auto table =
-      bytes_at(file, header->e_shoff, std::uint64_t{header->e_shnum} * sizeof(Section));
+template <class Section, class Symbol>
+void each_symbol(std::string_view file, const ElfFile& elf, const Take& take) {
+  const auto table = bytes_at(file, elf.section_headers, elf.section_count * sizeof(Section));
   for (std::uint64_t at = 0; auto section = structure_at<Section>(table, at);
        at += sizeof(Section)) {
     if (section->sh_type != SHT_SYMTAB && section->sh_type != SHT_DYNSYM) continue;
@@ -85,13 +83,12 @@ void each_symbol(std::string_view file, const Take& take) {
 
 // Every symbol the file at `path` defines.
 void each_defined(const std::string& path, const Take& take) {
-  constexpr char native = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
-  const std::string file = read_file(path);
-  if (file.size() < EI_NIDENT || !file.starts_with(ELFMAG) || file[EI_DATA] != native) return;
-  if (file[EI_CLASS] == ELFCLASS32)
-    each_symbol<Elf32_Ehdr, Elf32_Shdr, Elf32_Sym>(file, take);
+  const ElfFile elf = read_elf(Str(path.c_str()));
+  const std::string file = elf.section_count != 0 ? read_file(path) : std::string();
+  if (elf.architecture.bits == 32)
+    each_symbol<Elf32_Shdr, Elf32_Sym>(file, elf, take);
   else
-    each_symbol<Elf64_Ehdr, Elf64_Shdr, Elf64_Sym>(file, take);
+    each_symbol<Elf64_Shdr, Elf64_Sym>(file, elf, take);
 }
 
 }  // namespace
@@ -101,7 +98,7 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-std::vector<std::string> allocators_carried(const std::string& path) {
+std::vector<std::string> known_allocators_in(const std::string& path) {
   std::vector<std::string> found;
   each_defined(path, [&found](std::string_view name) {
     for (const KnownAllocator& known : known_allocators)

@@ -1,7 +1,7 @@
 // What can be told of a program before it has run.
 #pragma once
 
-#include "redirect/process/image.h"
+#include "redirect/pe/image.h"
 
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@ struct Imports {
   std::vector<std::string> functions;  // those of a heap
 };
 
-struct Anatomy {
+struct ProgramDescription {
   std::string architecture;
   std::string runtime;  // the C runtime, with its version
   std::vector<Imports> allocation;
@@ -25,12 +25,12 @@ struct Anatomy {
 };
 
 // `program`: its file, beside which C runtimes of its own may lie.
-Anatomy examine(const rh::inject::Image& image, const std::wstring& program);
+ProgramDescription describe(const rh::pe::Image& image, const std::wstring& program);
 
 // What a program was packed by, or "".
-std::string packer_of(const rh::inject::Image& image);
+std::string packer_of(const rh::pe::Image& image);
 
-bool has_section(const rh::inject::Image& image, std::string_view start);
+bool has_section(const rh::pe::Image& image, std::string_view start);
 
 std::string architecture_name(WORD machine);
 

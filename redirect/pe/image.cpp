@@ -2,7 +2,7 @@
 
 #include <winternl.h>
 
-namespace rh::inject {
+namespace rh::pe {
 namespace {
 
 // PEB.ImageBaseAddress: behind four bytes of flags, padded to a pointer, and one pointer.
@@ -21,8 +21,15 @@ uintptr_t main_base(HANDLE process) {
   return base;
 }
 
+// What stands before the optional header.
+struct NtHeaders {
+  DWORD signature;
+  IMAGE_FILE_HEADER file;
+};
+
 // What the two kinds of optional header have at the same place, and what they do not.
-bool take_optional_header(Image& image, uintptr_t at) {
+bool take_optional_header(Image& image) {
+  const uintptr_t at = image.optional_header;
   WORD magic = 0;
   if (!image.read_at(at, &magic, sizeof magic)) return false;
   image.wide = magic == IMAGE_NT_OPTIONAL_HDR64_MAGIC;
@@ -51,17 +58,14 @@ bool copy_within(const Image& image, uintptr_t address, void* to, size_t length)
 bool take_headers(Image& image) {
   IMAGE_DOS_HEADER dos;
   if (!image.read(0, &dos, sizeof dos) || dos.e_magic != IMAGE_DOS_SIGNATURE) return false;
-  struct {
-    DWORD signature;
-    IMAGE_FILE_HEADER file;
-  } start;
+  NtHeaders start;
   const DWORD at = static_cast<DWORD>(dos.e_lfanew);
   if (!image.read(at, &start, sizeof start) || start.signature != IMAGE_NT_SIGNATURE) return false;
   image.machine = start.file.Machine;
   image.section_count = start.file.NumberOfSections;
-  const uintptr_t optional = image.base + at + sizeof start;
-  image.sections = optional + start.file.SizeOfOptionalHeader;
-  return take_optional_header(image, optional);
+  image.optional_header = image.base + at + sizeof start;
+  image.sections = image.optional_header + start.file.SizeOfOptionalHeader;
+  return take_optional_header(image);
 }
 
 }  // namespace
@@ -115,10 +119,7 @@ WORD file_machine(const wchar_t* path, FileKind kind) {
                   nullptr, OPEN_EXISTING, 0, nullptr);
   if (file == INVALID_HANDLE_VALUE) return 0;
   IMAGE_DOS_HEADER dos;
-  struct {
-    DWORD signature;
-    IMAGE_FILE_HEADER file;
-  } start;
+  NtHeaders start;
   DWORD done = 0;
   const bool is_image =
       ReadFile(file, &dos, sizeof dos, &done, nullptr) && done == sizeof dos &&
@@ -131,4 +132,4 @@ WORD file_machine(const wchar_t* path, FileKind kind) {
   return is_image && is_library == (kind == FileKind::library) ? start.file.Machine : WORD{0};
 }
 
-}  // namespace rh::inject
+}  // namespace rh::pe

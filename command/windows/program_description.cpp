@@ -1,6 +1,7 @@
-#include "anatomy.h"
+#include "program_description.h"
 
 #include "patch.h"
+#include "redirect/crt/runtimes.h"
 #include "redirect/process/kind.h"
 #include "text.h"
 
@@ -20,27 +21,17 @@ std::string lower(std::string text) {
 
 // The C runtime that a DLL belongs to, or "".
 std::string runtime_of(const std::string& library) {
-  const std::string name = lower(library);
-  for (const char* debug : {"ucrtbased", "msvcrtd"})
-    if (name.starts_with(debug)) return std::string(debug) + " (debug)";
-  if (name.starts_with("ucrtbase") || name.starts_with("api-ms-win-crt-")) return "ucrtbase";
-  if (name.starts_with("msvcr") || name.starts_with("crtdll"))
-    return name.substr(0, name.find(".dll"));
-  return {};
+  const std::string name = lower(library).substr(0, library.find_last_of('.'));
+  if (name.starts_with("api-ms-win-crt-")) return "ucrtbase";
+  const std::wstring file = wide(name + ".dll");
+  if (!redirect::is_runtime(file.data(), file.size())) return {};
+  if (name == "ucrtbased" || name == "msvcrtd") return name + " (debug)";
+  return name.starts_with("ucrtbase") ? "ucrtbase" : name;
 }
 
 void add_once(std::vector<std::string>& list, const std::string& word) {
   if (!word.empty() && std::find(list.begin(), list.end(), word) == list.end())
     list.push_back(word);
-}
-
-template <class Take>
-void each_section(const inject::Image& image, Take take) {
-  for (WORD number = 0; number < image.section_count; ++number) {
-    IMAGE_SECTION_HEADER section;
-    if (image.read_at(image.sections + number * sizeof section, &section, sizeof section))
-      take(section);
-  }
 }
 
 // ---- packers --------------------------------------------------------------------------------------
@@ -68,7 +59,7 @@ double entropy(const size_t (&counts)[256], size_t total) {
 
 // Machine code has about 6 bits of information a byte, what was compressed or encrypted 8. Pieces all over the section
 // tell.
-bool reads_like_noise(const inject::Image& image, const IMAGE_SECTION_HEADER& section) {
+bool reads_like_noise(const pe::Image& image, const IMAGE_SECTION_HEADER& section) {
   constexpr DWORD kPiece = 4096, kPieces = 64;
   constexpr double kNoise = 7.5;
   const DWORD size = section.Misc.VirtualSize;
@@ -100,17 +91,16 @@ std::string version_of(const std::wstring& file) {
          part(info.dwFileVersionLS, 0) + "." + part(info.dwFileVersionLS, 1);
 }
 
-std::wstring system_folder(const inject::Image& image) {
+std::wstring system_folder(const pe::Image& image) {
   wchar_t folder[MAX_PATH];
-  const bool other =
-      image.machine == IMAGE_FILE_MACHINE_I386 && inject::own_machine != image.machine;
+  const bool other = image.machine == IMAGE_FILE_MACHINE_I386 && pe::own_machine != image.machine;
   const UINT length =
       other ? GetSystemWow64DirectoryW(folder, MAX_PATH) : GetSystemDirectoryW(folder, MAX_PATH);
   return length != 0 && length < MAX_PATH ? folder : L"";
 }
 
 // The runtime with the version of the DLL that will be found: beside the program, but for the system's own.
-std::string with_version(const std::string& runtime, const inject::Image& image,
+std::string with_version(const std::string& runtime, const pe::Image& image,
                          const std::wstring& program) {
   const std::wstring file = L"\\" + wide(runtime.substr(0, runtime.find(' '))) + L".dll";
   std::string version;
@@ -121,13 +111,12 @@ std::string with_version(const std::string& runtime, const inject::Image& image,
 }
 
 // Microsoft's linker, whose version is that of the runtime it links, leaves a mark before the headers.
-std::string linker_of(const inject::Image& image) {
+std::string linker_of(const pe::Image& image) {
   constexpr DWORD kFirst = 0x80;
-  DWORD headers = 0;
+  const uintptr_t headers =
+      image.optional_header - image.base - sizeof(DWORD) - sizeof(IMAGE_FILE_HEADER);
   BYTE version[2] = {};
-  image.read(offsetof(IMAGE_DOS_HEADER, e_lfanew), &headers, sizeof headers);
-  image.read(headers + DWORD{sizeof(DWORD) + sizeof(IMAGE_FILE_HEADER) + sizeof(WORD)}, version,
-             sizeof version);
+  image.read_at(image.optional_header + sizeof(WORD), version, sizeof version);
   for (DWORD at = kFirst; at + sizeof(DWORD) <= headers; at += sizeof(DWORD)) {
     char mark[4];
     if (image.read(at, mark, sizeof mark) && std::string_view(mark, 4) == "Rich")
@@ -137,17 +126,18 @@ std::string linker_of(const inject::Image& image) {
   return {};
 }
 
-std::string runtime_text(const std::vector<std::string>& runtimes, const Anatomy& anatomy,
-                         const inject::Image& image, const std::wstring& program) {
+std::string runtime_text(const std::vector<std::string>& runtimes,
+                         const ProgramDescription& described, const pe::Image& image,
+                         const std::wstring& program) {
   std::string text;
   for (const std::string& runtime : runtimes)
     text += (text.empty() ? "" : ", ") + with_version(runtime, image, program);
   if (!text.empty()) return text;
-  if (anatomy.allocation.empty()) return "none of its own";
+  if (described.allocation.empty()) return "none of its own";
   return "linked in, on the OS's heap" + linker_of(image);
 }
 
-std::string kind_of(const inject::Image& image) {
+std::string kind_of(const pe::Image& image) {
   if (inject::is_managed(image)) return ".NET";
   if (inject::is_go(image)) return "Go";
   const std::string packer = packer_of(image);
@@ -155,20 +145,21 @@ std::string kind_of(const inject::Image& image) {
                         : "native, packed by " + packer + ": what it imports shows when it runs";
 }
 
-void add_imports(const inject::Image& image, const std::wstring& program, Anatomy& anatomy) {
+void add_imports(const pe::Image& image, const std::wstring& program,
+                 ProgramDescription& described) {
   std::vector<std::string> runtimes;
-  inject::each_import(image, [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
+  pe::each_import(image, [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
     char name[256];
     if (!image.read_text(descriptor.Name, name, sizeof name)) return true;
     Imports imports = {name, {}};
-    inject::each_function(image, descriptor, [&imports](const char* function) {
+    pe::each_function(image, descriptor, [&imports](const char* function) {
       if (inject::is_allocation(function)) imports.functions.emplace_back(function);
     });
     add_once(runtimes, runtime_of(name));
-    if (!imports.functions.empty()) anatomy.allocation.push_back(std::move(imports));
+    if (!imports.functions.empty()) described.allocation.push_back(std::move(imports));
     return true;
   });
-  anatomy.runtime = runtime_text(runtimes, anatomy, image, program);
+  described.runtime = runtime_text(runtimes, described, image, program);
 }
 
 }  // namespace
@@ -176,39 +167,41 @@ void add_imports(const inject::Image& image, const std::wstring& program, Anatom
 std::string architecture_name(WORD machine) {
   if (machine == IMAGE_FILE_MACHINE_AMD64) return "x86-64";
   if (machine == IMAGE_FILE_MACHINE_I386) return "x86, 32-bit";
-  if (machine == inject::machine_arm64) return "arm64";
+  if (machine == pe::machine_arm64) return "arm64";
   return "machine " + std::to_string(machine);
 }
 
-bool has_section(const inject::Image& image, std::string_view start) {
+bool has_section(const pe::Image& image, std::string_view start) {
   bool found = false;
   each_section(image, [&](const IMAGE_SECTION_HEADER& section) {
     const auto* name = reinterpret_cast<const char*>(section.Name);
-    found = found || std::string_view(name, sizeof section.Name).starts_with(start);
+    found = std::string_view(name, sizeof section.Name).starts_with(start);
+    return !found;
   });
   return found;
 }
 
-std::string packer_of(const inject::Image& image) {
+std::string packer_of(const pe::Image& image) {
   for (const Packer& packer : kPackers)
     if (has_section(image, packer.section)) return packer.name;
   bool noise = false;
   each_section(image, [&](const IMAGE_SECTION_HEADER& section) {
-    noise = noise || ((section.Characteristics & IMAGE_SCN_MEM_EXECUTE) != 0 &&
-                      reads_like_noise(image, section));
+    noise =
+        (section.Characteristics & IMAGE_SCN_MEM_EXECUTE) != 0 && reads_like_noise(image, section);
+    return !noise;
   });
   return noise ? "something unknown" : "";
 }
 
-Anatomy examine(const inject::Image& image, const std::wstring& program) {
-  Anatomy anatomy;
-  anatomy.architecture = architecture_name(image.machine);
-  anatomy.kind = kind_of(image);
-  anatomy.control_flow_guard = (image.characteristics & IMAGE_DLLCHARACTERISTICS_GUARD_CF) != 0;
-  anatomy.movable = (image.characteristics & IMAGE_DLLCHARACTERISTICS_DYNAMIC_BASE) != 0;
-  anatomy.patched = is_patched(image);
-  add_imports(image, program, anatomy);
-  return anatomy;
+ProgramDescription describe(const pe::Image& image, const std::wstring& program) {
+  ProgramDescription described;
+  described.architecture = architecture_name(image.machine);
+  described.kind = kind_of(image);
+  described.control_flow_guard = (image.characteristics & IMAGE_DLLCHARACTERISTICS_GUARD_CF) != 0;
+  described.movable = (image.characteristics & IMAGE_DLLCHARACTERISTICS_DYNAMIC_BASE) != 0;
+  described.patched = is_patched(image);
+  add_imports(image, program, described);
+  return described;
 }
 
 }  // namespace rh::command

@@ -1,6 +1,5 @@
-// The executable image in the memory of another process, or of this one; or a file's, laid out as the loader would.
-//
-// No C library is called in this folder's files: they are part of reheap.dll too.
+// The headers of an executable image: in the memory of another process, or of this one; or a file's, laid out as the
+// loader would. No C library is called: this is part of reheap.dll too.
 #pragma once
 
 #include <windows.h>
@@ -8,20 +7,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-namespace rh::inject {
+namespace rh::pe {
 
 struct Image {
-  HANDLE process =
-      nullptr;  // nullptr: laid out in this process's memory, where nothing is read from `limit` on
+  HANDLE process = nullptr;  // nullptr: this process, where nothing is read from `limit` on
   uintptr_t base = 0;
   uintptr_t limit = 0;
   DWORD size = 0;
-  WORD machine = 0;           // IMAGE_FILE_MACHINE_…
-  bool wide = false;          // PE32+
-  WORD characteristics = 0;   // DLL characteristics: ASLR, control-flow guard, …
-  uintptr_t directories = 0;  // address of the data directories
+  WORD machine = 0;          // IMAGE_FILE_MACHINE_…
+  bool wide = false;         // PE32+
+  WORD characteristics = 0;  // DLL characteristics: ASLR, control-flow guard, …
+  // Addresses of the optional header, of the data directories and of the section headers.
+  uintptr_t optional_header = 0;
+  uintptr_t directories = 0;
+  uintptr_t sections = 0;
   DWORD directory_count = 0;
-  uintptr_t sections = 0;  // address of the section headers
   WORD section_count = 0;
 
   bool read_at(uintptr_t address, void* to, size_t length) const;
@@ -44,6 +44,18 @@ bool image_at(HANDLE process, uintptr_t base, Image& image);
 
 // The image that was laid out at an address; its headers are looked at.
 bool image_within(uintptr_t base, uintptr_t limit, Image& image);
+
+// Calls take(section) for each section header until it gives false. False when they cannot be read.
+template <class Take>
+bool each_section(const Image& image, Take take) {
+  for (WORD number = 0; number < image.section_count; ++number) {
+    IMAGE_SECTION_HEADER section;
+    if (!image.read_at(image.sections + number * sizeof section, &section, sizeof section))
+      return false;
+    if (!take(section)) return true;
+  }
+  return true;
+}
 
 // Calls take(descriptor) for each import descriptor until it gives false. False when they cannot be read.
 template <class Take>
@@ -90,4 +102,4 @@ constexpr WORD own_machine = IMAGE_FILE_MACHINE_I386;
 constexpr WORD own_machine = machine_arm64;
 #endif
 
-}  // namespace rh::inject
+}  // namespace rh::pe

@@ -6,8 +6,8 @@
 
 namespace rh::command {
 
-// Well-known allocators that the file at `path` carries. Empty for what is no ELF file or cannot be read.
-std::vector<std::string> allocators_carried(const std::string& path);
+// Well-known allocators that the file at `path` has linked in. Empty for what is no ELF file or cannot be read.
+std::vector<std::string> known_allocators_in(const std::string& path);
 
 // Whether the library at `path` is one of reheap's.
 bool is_reheap(const std::string& path);
