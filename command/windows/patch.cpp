@@ -11,7 +11,6 @@
 namespace rh::command {
 namespace {
 
-constexpr char kSection[IMAGE_SIZEOF_SHORT_NAME + 1] = ".rhpatch";
 constexpr char kMagic[16] = "reheap patch1";
 constexpr size_t kLongestName = 256;
 // Places in it have 32 bits, and it is held several times.
@@ -187,7 +186,7 @@ class Patcher {
     section_.PointerToRawData = static_cast<DWORD>(begin_);
     section_.Characteristics =
         IMAGE_SCN_CNT_INITIALIZED_DATA | IMAGE_SCN_MEM_READ | IMAGE_SCN_MEM_WRITE;
-    std::memcpy(section_.Name, kSection, sizeof section_.Name);
+    std::memcpy(section_.Name, kPatchSection, sizeof section_.Name);
   }
 
   Patched result() const {
@@ -291,7 +290,7 @@ struct Original {
 };
 
 Original original_of(const ProgramFile& file) {
-  const IMAGE_SECTION_HEADER* section = file.section(kSection);
+  const IMAGE_SECTION_HEADER* section = file.section(kPatchSection);
   if (section == nullptr) throw Failure(exit_failed, "it is not patched");
   Original original;
   const uint64_t begin = section->PointerToRawData, size = section->SizeOfRawData;
@@ -328,7 +327,7 @@ bool leads_here(const ProgramFile& file, const std::string& before, const std::s
   put(here, checksum_at, DWORD{0});
   // What the program's own bytes were is told by their hash alone.
   const uint64_t hash_at =
-      file.section(kSection)->PointerToRawData + offsetof(PatchBlock, file_hash);
+      file.section(kPatchSection)->PointerToRawData + offsetof(PatchBlock, file_hash);
   put(again, hash_at, uint64_t{0});
   put(here, hash_at, uint64_t{0});
   return again == here;
@@ -336,13 +335,11 @@ bool leads_here(const ProgramFile& file, const std::string& before, const std::s
 
 }  // namespace
 
-bool is_patched(const pe::Image& image) { return has_section(image, kSection); }
-
 Patched patched(std::string bytes, const PatchRequest& request) {
   check_name(request.library);
   if (bytes.size() > kLargestFile) throw Failure(exit_failed, "it is larger than 1 GiB");
   const ProgramFile file(std::move(bytes));
-  if (file.section(kSection) != nullptr)
+  if (file.section(kPatchSection) != nullptr)
     throw Failure(exit_failed, "it is patched already; reheap unpatch takes that back");
   std::string reason = unfit(file, request);
   if (reason.empty()) reason = unsafe(file, request);

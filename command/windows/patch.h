@@ -41,6 +41,4 @@ struct Unpatched {
 // Throws Failure when it was not patched, or was changed since in a way that would be lost.
 Unpatched unpatched(std::string bytes);
 
-bool is_patched(const pe::Image& image);
-
 }  // namespace rh::command

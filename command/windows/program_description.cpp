@@ -1,6 +1,5 @@
 #include "program_description.h"
 
-#include "patch.h"
 #include "redirect/crt/runtimes.h"
 #include "redirect/process/kind.h"
 #include "text.h"
@@ -199,7 +198,7 @@ ProgramDescription describe(const pe::Image& image, const std::wstring& program)
   described.kind = kind_of(image);
   described.control_flow_guard = (image.characteristics & IMAGE_DLLCHARACTERISTICS_GUARD_CF) != 0;
   described.movable = (image.characteristics & IMAGE_DLLCHARACTERISTICS_DYNAMIC_BASE) != 0;
-  described.patched = is_patched(image);
+  described.patched = has_section(image, kPatchSection);
   add_imports(image, program, described);
   return described;
 }

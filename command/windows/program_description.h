@@ -9,6 +9,9 @@
 
 namespace rh::command {
 
+// The section that a patched file has and no other (patch.h).
+inline constexpr char kPatchSection[IMAGE_SIZEOF_SHORT_NAME + 1] = ".rhpatch";
+
 struct Imports {
   std::string library;                 // as it is named there
   std::vector<std::string> functions;  // those of a heap

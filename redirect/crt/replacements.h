@@ -1,4 +1,4 @@
-// How a class of functions becomes the replacements: reheap.dll's own (hosts.cpp), and those of others who give the
+// How a class of functions becomes the replacements: reheap.dll's own (own_functions.cpp), and those of others who give the
 // runtimes' functions another body.
 #pragma once
 

@@ -21,22 +21,10 @@
 #include <cstdint>
 
 #include "code_memory.h"
-#include "emit.h"
+#include "prepared.h"
 #include "range.h"
 
 namespace rh::redirect {
-
-struct Patch {
-  uint8_t* entry = nullptr;
-  uint8_t jump[kJumpSize] = {};
-  const uint8_t* original = nullptr;  // the trampoline
-  // Where the moved instructions begin, counted from the entry and from the trampoline.
-  struct Move {
-    uint8_t from, to;
-  };
-  Move moves[kJumpSize] = {};
-  uint8_t move_count = 0;
-};
 
 inline constexpr size_t kMostPatches = 96;  // written together
 

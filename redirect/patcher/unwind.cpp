@@ -2,8 +2,6 @@
 
 #include <windows.h>
 
-#include "patch.h"
-
 namespace rh::redirect {
 
 #if defined(__x86_64__) && !defined(__arm64ec__)

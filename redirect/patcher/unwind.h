@@ -8,10 +8,9 @@
 #include <cstdint>
 
 #include "code_memory.h"
+#include "prepared.h"
 
 namespace rh::redirect {
-
-struct Patch;
 
 // The trampoline of `patch` is `size` bytes long. Those moved are the first `moved` of its function; `whole` when they
 // are all of it. Where memory for it lacks, the trampoline stays unknown to unwinders.

@@ -1,4 +1,4 @@
-// A C runtime's allocation functions on a peer: in the place of hosts.cpp of reheap.dll. The rules that programs rely on
+// A C runtime's allocation functions on a peer: in the place of own_functions.cpp of reheap.dll. The rules that programs rely on
 // are kept (realloc to nothing frees, errno, foreign blocks go back to their runtime); new handler and new mode are not
 // asked.
 #include <errno.h>

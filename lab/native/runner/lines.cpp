@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runner/failure.h"
+#include "runner/system.h"
 
 namespace runner {
 
@@ -59,17 +60,9 @@ std::string time_now() {
   return all;
 }
 
-#ifdef _WIN32
-constexpr char kSystem[] = "windows";
-constexpr char kWriting[] = "wbN";  // N, e: not inherited by the command
-#else
-constexpr char kSystem[] = "linux";
-constexpr char kWriting[] = "wbe";
-#endif
-
 }  // namespace
 
-Lines::Lines(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), kWriting)) {
+Lines::Lines(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), kWritingMode)) {
   if (!file_) throw Failure(kOwnFault, "cannot write " + path + ": " + std::strerror(errno));
 }
 
@@ -87,7 +80,7 @@ void Lines::put(const std::string& line) {
 void Lines::start(std::int64_t process) {
   Object line("start");
   line.text("runner", REHEAP_LAB_VERSION);
-  line.text("system", kSystem);
+  line.text("system", kSystemName);
   line.figure("pid", process);
   line.text("time", time_now());
   line.figure("cores", std::thread::hardware_concurrency());

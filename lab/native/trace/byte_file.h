@@ -21,11 +21,7 @@ class ByteFile {
 
   uint64_t size() {
     if (!seek(0, SEEK_END)) return 0;
-#ifdef _WIN32
-    return static_cast<uint64_t>(_ftelli64(file_));
-#else
     return static_cast<uint64_t>(ftello(file_));
-#endif
   }
 
   // Returns how many bytes there were.
@@ -46,11 +42,7 @@ class ByteFile {
 
  private:
   bool seek(uint64_t offset, int whence) {
-#ifdef _WIN32
-    return _fseeki64(file_, static_cast<int64_t>(offset), whence) == 0;
-#else
     return fseeko(file_, static_cast<off_t>(offset), whence) == 0;
-#endif
   }
 
   std::FILE* file_;

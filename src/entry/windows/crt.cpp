@@ -3,9 +3,9 @@
 #include <errno.h>
 
 #include "base/bits.h"
-#include "entry/windows/crt_fast.h"
 #include "entry/start.h"
 #include "entry/windows/copies.h"
+#include "entry/windows/crt_fast.h"
 #include "heap/heap.h"
 
 namespace rh::crt {
