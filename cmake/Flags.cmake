@@ -18,8 +18,8 @@ if(NOT MSVC)
   set(CMAKE_C_FLAGS_DEBUG "-Og -g")
 endif()
 
-# Where _msize and HeapSize are served, the sizes asked for are kept; Debug builds keep them everywhere, so that this
-# is tested on every system. What debug builds check (base/check.h) are members too. For the tests of inner layers as well.
+# Where _msize and HeapSize are served, the sizes asked for are kept; Debug builds keep them everywhere, so that this is
+# tested on every system. What debug builds check (base/check.h) are members too. For the tests of inner layers as well.
 add_compile_definitions($<$<CONFIG:Debug>:RH_DEBUG_CHECKS>)
 if(WIN32)
   add_compile_definitions(RH_EXACT_SIZES)

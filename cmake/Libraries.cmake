@@ -58,8 +58,8 @@ function(reheap_public target output)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 endfunction()
 
-# The helper thread is kept out of the way of what changes a process's rights (entry/linux/alone.h): of programs that call
-# such a function, where only the core is linked.
+# The helper thread is kept out of the way of what changes a process's rights (entry/linux/alone.h): of programs that
+# call such a function, where only the core is linked.
 if(NOT WIN32)
   foreach(name sandbox privileges credentials initgroups)
     list(APPEND REHEAP_ALONE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
@@ -118,8 +118,8 @@ if(NOT WIN32)
     -Wl,-z,defs -Wl,-z,now -Wl,-z,relro
     -Wl,-z,nodelete # blocks outlive a dlclose
     -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL -Wl,--as-needed)
-  # A program that leaves malloc to its libraries names no symbol of ours: link us all the same. In one word, which CMake
-  # leaves whole and at its place: the parent's other libraries are linked as the parent says.
+  # A program that leaves malloc to its libraries names no symbol of ours: link us all the same. In one word, which
+  # CMake leaves whole and at its place: the parent's other libraries are linked as the parent says.
   target_link_libraries(reheap INTERFACE
     "-Wl,--push-state,--no-as-needed,$<TARGET_FILE:$<TARGET_NAME:reheap>>,--pop-state")
   add_library(reheap::reheap ALIAS reheap)

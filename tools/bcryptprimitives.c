@@ -1,5 +1,5 @@
-// Wine 8 lacks this DLL of Windows', which Go's and Rust's programs take their random numbers from. tools/wine.py builds
-// it and puts it into the prefix that it owns.
+// Wine 8 lacks this DLL of Windows', which Go's and Rust's programs take their random numbers from. tools/wine.py
+// builds it and puts it into the prefix that it owns.
 #include <stdint.h>
 
 __declspec(dllimport) uint8_t __stdcall SystemFunction036(void* buffer, uint32_t size);

@@ -1,5 +1,5 @@
-// How a class of functions becomes the replacements: reheap.dll's own (own_functions.cpp), and those of others who give the
-// runtimes' functions another body.
+// How a class of functions becomes the replacements: reheap.dll's own (own_functions.cpp), and those of others who give
+// the runtimes' functions another body.
 #pragma once
 
 #include <utility>

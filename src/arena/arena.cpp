@@ -164,8 +164,8 @@ Span* Arena::find_fit(Units units, Prefer prefer) {
   return nullptr;
 }
 
-// Commits the beginning of a bare span, at least `least` of it, and gives a clean one of at least that; null, and nothing
-// changed, when the OS refuses.
+// Commits the beginning of a bare span, at least `least` of it, and gives a clean one of at least that; null, and
+// nothing changed, when the OS refuses.
 Span* Arena::commit(Span* bare, Units least) {
   Units length{bare->units};
   Units part = commit_step(committed_.value());

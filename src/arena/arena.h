@@ -46,8 +46,8 @@ class Arena {
   size_t purge(uint64_t age_ms, Units most = kAll, ThreadToken token = platform::thread_token());
   static constexpr Units kAll{SIZE_MAX >> kUnitShift};
 
-  // On 32-bit, where address space is short: returns the pieces of it that are free from end to end and purged. Not in the
-  // middle of work: what follows them is shorter then.
+  // On 32-bit, where address space is short: returns the pieces of it that are free from end to end and purged. Not in
+  // the middle of work: what follows them is shorter then.
   void return_address_space(ThreadToken token = platform::thread_token());
 
   size_t dirty_bytes() const { return dirty_bytes_.value(); }
@@ -59,14 +59,16 @@ class Arena {
 
   Lock& lock() { return lock_; }
 
-  // For debug builds: ends the process when the law above is broken. The caller holds the lock, or nobody else is there.
+  // For debug builds: ends the process when the law above is broken. The caller holds the lock, or nobody else is
+  // there.
   void check() const;
 
-  // In a fork's child, where nothing is sure of what is free: only memory fresh from the realm is handed out from now on.
+  // In a fork's child, where nothing is sure of what is free: only memory fresh from the realm is handed out from now
+  // on.
   void start_over();
 
-  // The lock was taken from a thread that was terminated: what is free may be half-changed, and is never used again. The
-  // caller holds the lock.
+  // The lock was taken from a thread that was terminated: what is free may be half-changed, and is never used again.
+  // The caller holds the lock.
   void give_up_free();
 
   // Whoever was returning memory is not here: takes back what it had in hand. The caller holds the lock.

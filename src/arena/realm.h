@@ -1,10 +1,10 @@
 // The realm: the address space that is ours alone, and its table of descriptors. Whether a pointer is ours is one
 // subtraction and one comparison; its descriptor follows by arithmetic.
 //
-// 64-bit (arena/window/): one window of addresses, chosen where nobody else maps, taken piece by piece from its low end,
-// its table beside it in a window of its own. Nothing is reserved before it is needed, so limits on address space and
-// systems where reservations cost (Wine) are no special case. 32-bit (arena/pieces/): the table covers all 4 GiB, pieces
-// lie where the OS puts them. docs/design/realm.md has the measurements.
+// 64-bit (arena/window/): one window of addresses, chosen where nobody else maps, taken piece by piece from its low
+// end, its table beside it in a window of its own. Nothing is reserved before it is needed, so limits on address space
+// and systems where reservations cost (Wine) are no special case. 32-bit (arena/pieces/): the table covers all 4 GiB,
+// pieces lie where the OS puts them. docs/design/realm.md has the measurements.
 #pragma once
 
 #include "arena/side_table.h"
@@ -33,8 +33,8 @@ class Realm {
     return spans() + ((address_of(pointer) - base_.load()) >> kUnitShift);
   }
 
-  // Whether `pointer`, which the realm holds, lies where memory was taken. Between pieces (on 32-bit) and where somebody
-  // else had settled (on 64-bit) it does not. Takes longer the more stretches there are.
+  // Whether `pointer`, which the realm holds, lies where memory was taken. Between pieces (on 32-bit) and where
+  // somebody else had settled (on 64-bit) it does not. Takes longer the more stretches there are.
   bool covers(const void* pointer) const { return stretches_.cover(address_of(pointer)); }
 
   // The same for any pointer: null when it is not ours.
@@ -56,8 +56,8 @@ class Realm {
   // all zero. Gives the first descriptor and sets `*got`, or null when the OS or the window has no more.
   Span* extend(Units least, Units wanted, Units* got);
 
-  // Where pieces lie anywhere they go back one by one. How many there may be; one of them, if all of it is the arena's (else
-  // null); and its end: nothing of it is in use, and its descriptors are of kind none.
+  // Where pieces lie anywhere they go back one by one. How many there may be; one of them, if all of it is the arena's
+  // (else null); and its end: nothing of it is in use, and its descriptors are of kind none.
   size_t pieces() const { return k64Bit ? 0 : stretches_.count(); }
   Span* piece(size_t index, Units* length) const;
   void release_piece(size_t index);
@@ -98,8 +98,8 @@ class Realm {
   Span* first() const { return spans(); }
   size_t count() const { return span_.load() >> kUnitShift; }
 
-  // Those that may be in use lie in runs, one for each stretch of memory that was taken. Between them there may be more than
-  // anyone can look at: address space that is somebody else's.
+  // Those that may be in use lie in runs, one for each stretch of memory that was taken. Between them there may be more
+  // than anyone can look at: address space that is somebody else's.
   struct Run {
     Span *first, *end;
     bool empty() const { return first == end; }

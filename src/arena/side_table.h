@@ -16,8 +16,8 @@ class SideTable {
   bool commit_to(size_t bytes);
   // Takes back what reserve_to got last.
   void unreserve(size_t to_bytes);
-  // Another thread may have extended it without the caller's knowing: what lies behind the first `bytes` is renewed, now
-  // and from now on.
+  // Another thread may have extended it without the caller's knowing: what lies behind the first `bytes` is renewed,
+  // now and from now on.
   bool renew(size_t bytes);
   void release();
   size_t reserved() const { return end_ - start_; }

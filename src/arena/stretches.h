@@ -1,5 +1,6 @@
-// The address space taken for blocks. 64-bit: pieces that follow each other are one stretch; ends change, entries are never
-// removed. 32-bit: each piece is one; one that was given back leaves an empty entry. May be read while it changes.
+// The address space taken for blocks. 64-bit: pieces that follow each other are one stretch; ends change, entries are
+// never removed. 32-bit: each piece is one; one that was given back leaves an empty entry. May be read while it
+// changes.
 #pragma once
 
 #include "base/config.h"

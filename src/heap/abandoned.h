@@ -20,8 +20,8 @@ void give_up_slabs(IsLost is_lost) {
   });
 }
 
-// The caller has just become the owner of a heap left behind, and holds its lock. What its thread changes without the lock
-// is put right when that thread may have been anywhere.
+// The caller has just become the owner of a heap left behind, and holds its lock. What its thread changes without the
+// lock is put right when that thread may have been anywhere.
 void take_over(Heap* heap);
 
 }  // namespace rh::abandoned

@@ -25,7 +25,8 @@ struct BlockAt {
     return is_large ? offset() == 0 : slab::is_block(span, offset());
   }
 
-  // Whether it is in somebody's hands too. A block of a thread's heap that was freed without a note looks as if it were.
+  // Whether it is in somebody's hands too. A block of a thread's heap that was freed without a note looks as if it
+  // were.
   bool is_live() const { return is_start() && (is_large || !slab::is_noted_free(span, pointer)); }
 
   size_t usable_size() const {
@@ -39,8 +40,8 @@ struct BlockAt {
   }
 };
 
-// The span of the large block that the pointer lies in, further on than its first unit; else null. Takes longer the further
-// on it lies.
+// The span of the large block that the pointer lies in, further on than its first unit; else null. Takes longer the
+// further on it lies.
 Span* find_within_large(const void* pointer);
 
 RH_INLINE BlockAt find_block(const void* pointer) {

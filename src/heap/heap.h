@@ -1,5 +1,5 @@
-// What the layer above calls: blocks of the calling thread's heap, and of first-class ones. A heap's fields, and the order
-// of this folder, are in types.h.
+// What the layer above calls: blocks of the calling thread's heap, and of first-class ones. A heap's fields, and the
+// order of this folder, are in types.h.
 //
 //   malloc  allocate ─ pop the class's bin ────────────────────────────────→ block
 //             └ bin empty: allocate_slow ─ refill (heap's lock) ─ drain inbox, then blocks from
@@ -75,8 +75,8 @@ RH_INLINE bool deallocate_fast(void* pointer) {
 enum class Freed { done, foreign };
 RH_COLD Freed deallocate_slow(void* pointer);
 
-// What was asked for of a block in a slab of the calling thread's own, with kExactSizes; else its usable size. False for
-// any other pointer: then requested_size is to be asked.
+// What was asked for of a block in a slab of the calling thread's own, with kExactSizes; else its usable size. False
+// for any other pointer: then requested_size is to be asked.
 RH_INLINE bool requested_size_fast(const void* pointer, size_t* size) {
   Span* slab = own_span(pointer);
   if (RH_UNLIKELY(slab == nullptr)) return false;

@@ -19,7 +19,8 @@ constinit std::atomic<uint64_t> g_decay_ms{kDefaultDecayMs};
 constinit std::atomic<uint32_t> g_helper_runs{0};
 constinit std::atomic<uint64_t> g_retry_at{0};
 
-// The helper is asked to end while somebody wants none; none is made meanwhile. The next takes back what asked the last.
+// The helper is asked to end while somebody wants none; none is made meanwhile. The next takes back what asked the
+// last.
 constinit std::atomic<uint32_t> g_stop{0};
 constinit std::atomic<uint32_t> g_unwanted{0};
 constinit Lock g_starting{LockRank::helper_start};
@@ -180,8 +181,8 @@ void start_helper() {
   decay_here();
 }
 
-// Whoever terminates all threads he does not know meets the helper too. There is none from then on: by the dead one's being
-// gone others know that what it held may be taken.
+// Whoever terminates all threads he does not know meets the helper too. There is none from then on: by the dead one's
+// being gone others know that what it held may be taken.
 void look_for_helper() {
   uint64_t now = platform::now_ms();
   if (now < g_retry_at.load(std::memory_order_relaxed)) return;
@@ -246,8 +247,8 @@ size_t trim() {
 }
 
 // In handlers too. One may have interrupted the start of a helper: it is made, or not, and then ended. One that has
-// interrupted its thread within the arena, where the helper may wait for that thread, does not wait for the helper: that
-// ends when it gets on.
+// interrupted its thread within the arena, where the helper may wait for that thread, does not wait for the helper:
+// that ends when it gets on.
 void do_without_helper() {
   ThreadToken token = platform::thread_token();
   bool within = g_starting.held_by(token);

@@ -23,8 +23,8 @@ bool worth_moving(size_t bytes) {
   return doublings < 16 && bytes >> doublings >= kLeastMove;
 }
 
-// From a unit inside a block back to its head. The descriptors in between are not touched, but for a few marks: the run of
-// units from the first multiple of 64 on is cut into the largest pieces that are a power of two long and begin at a
+// From a unit inside a block back to its head. The descriptors in between are not touched, but for a few marks: the run
+// of units from the first multiple of 64 on is cut into the largest pieces that are a power of two long and begin at a
 // multiple of their length, at most two of each length, and the first unit of each is marked. So the piece that a unit
 // lies in begins where rounding its number down to some power of two leads.
 constexpr size_t kStep = 64;

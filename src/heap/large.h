@@ -39,8 +39,9 @@ void note_altered(const void* pages, size_t size);
 // The head of the large block that a unit lies in, or null. Not a slab's unit.
 Span* head_of(Span* unit);
 
-// Which memory to take for a block of `size` bytes that is to read as zero: for all but the largest, clearing warm memory
-// is cheaper than faulting in what the OS has cleared, and what is warm and passed over would only go back to the OS.
+// Which memory to take for a block of `size` bytes that is to read as zero: for all but the largest, clearing warm
+// memory is cheaper than faulting in what the OS has cleared, and what is warm and passed over would only go back to
+// the OS.
 Prefer preferred_for_zero(size_t size);
 
 // Makes the memory of an allocated span read as zero.

@@ -44,8 +44,8 @@ RH_NOINLINE static slab::Taken take_little(Heap* heap, Span* slab) {
   return taken;
 }
 
-// Puts the next slab in the place of the current one, which has no more blocks. False, and there is none, when memory is
-// short.
+// Puts the next slab in the place of the current one, which has no more blocks. False, and there is none, when memory
+// is short.
 static bool change_current(Heap* heap, SizeClass size_class) {
   Span* used_up = heap->current[size_class];
   if (used_up != nullptr) set_aside(heap, used_up);

@@ -1,13 +1,13 @@
-// Where the blocks of a bin come from: the class's current slab, the next available one, one that belonged to a heap left
-// behind, or fresh memory.
+// Where the blocks of a bin come from: the class's current slab, the next available one, one that belonged to a heap
+// left behind, or fresh memory.
 #pragma once
 
 #include "heap/types.h"
 
 namespace rh {
 
-// A block, and a bin that is filled again; null when there is no memory. The caller holds heap.lock and is the owner, or
-// the heap is shared.
+// A block, and a bin that is filled again; null when there is no memory. The caller holds heap.lock and is the owner,
+// or the heap is shared.
 Block* refill(Heap* heap, SizeClass size_class);
 
 }  // namespace rh

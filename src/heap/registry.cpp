@@ -20,7 +20,8 @@ constexpr size_t kHeapSize = align_up(sizeof(Heap), 64);
 constexpr size_t kChunkHeader = 64;
 constexpr size_t kChunk = 16 * align_up(kHeapSize, platform::kPageSize);
 
-// A first-class heap has pages of its own: those of one that was destroyed go back, and read as zero to who asks about it.
+// A first-class heap has pages of its own: those of one that was destroyed go back, and read as zero to who asks about
+// it.
 constexpr size_t kSharedSize = align_up(sizeof(Heap), platform::kPageSize);
 constexpr size_t kSharedChunk = 16 * kSharedSize;
 static_assert(is_power_of_two(kSharedChunk));

@@ -34,8 +34,8 @@ void put_in_order();
 Heap* make_shared();
 void forget_shared(Heap* heap);
 
-// For a library about to be unloaded, with nobody inside it: when no block is live, everything goes back to the OS, else
-// what is free does. Nothing of the library may be used again.
+// For a library about to be unloaded, with nobody inside it: when no block is live, everything goes back to the OS,
+// else what is free does. Nothing of the library may be used again.
 void release_unused();
 
 size_t thread_heaps();
@@ -44,7 +44,8 @@ size_t metadata_bytes();
 // For debug builds: the books of every heap, the arena and the realm balance. Holding no lock.
 void check_books();
 
-// In a fork's child: there are the heaps there were at the fork, linked by next_at_fork, and memory for others is fresh.
+// In a fork's child: there are the heaps there were at the fork, linked by next_at_fork, and memory for others is
+// fresh.
 void go_back_to(Heap* threads, Heap* shared_heaps);
 
 }  // namespace rh::registry

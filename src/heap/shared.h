@@ -1,6 +1,6 @@
-// First-class heaps: the same heap, its owner's part under the lock as well. That is all that is different: no thread owns
-// one, so bins are popped and blocks linked into their slabs under the lock, and nothing waits in an inbox; and a heap
-// that can be destroyed keeps a list of all that it has.
+// First-class heaps: the same heap, its owner's part under the lock as well. That is all that is different: no thread
+// owns one, so bins are popped and blocks linked into their slabs under the lock, and nothing waits in an inbox; and a
+// heap that can be destroyed keeps a list of all that it has.
 #pragma once
 
 #include "heap/types.h"
@@ -22,8 +22,8 @@ void trim(Heap* heap);
 // The same for a caller that holds heap.lock, by `token`.
 void give_back_empty(Heap* heap, ThreadToken token);
 
-// Walks the live blocks in the order of their addresses: the first behind `block`, which may have been freed since, or of
-// all when that is null; null when there are no more. With kExactSizes only.
+// Walks the live blocks in the order of their addresses: the first behind `block`, which may have been freed since, or
+// of all when that is null; null when there are no more. With kExactSizes only.
 void* next_block(Heap* heap, const void* block);
 
 // A block of `size` bytes; null when there is no memory.

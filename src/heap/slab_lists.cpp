@@ -5,7 +5,8 @@
 
 namespace rh {
 
-// The stash changes with each slab. So it counts as what it can be at most, from its first span until all of it goes back.
+// The stash changes with each slab. So it counts as what it can be at most, from its first span until all of it goes
+// back.
 static void note_stash(Heap* heap) {
   if (RH_LIKELY(heap->stash_is_held)) return;
   heap->stash_is_held = true;
@@ -86,8 +87,8 @@ static void look_again(Heap* heap, Span* slab, unsigned in_use) {
   }
 }
 
-// Whether nothing of a current slab is in use: then the class gives it up, if it is seldom used, and the bin. The program
-// may have taken blocks from there since the slab was armed.
+// Whether nothing of a current slab is in use: then the class gives it up, if it is seldom used, and the bin. The
+// program may have taken blocks from there since the slab was armed.
 RH_NOINLINE static bool give_up_current(Heap* heap, Span* slab, Caller caller) {
   SizeClass size_class = slab->size_class.load();
   if (!is_seldom_used(heap, size_class)) return false;

@@ -1,5 +1,5 @@
-// A heap's slabs: each class has a current one, those with free blocks are available, and a few empty ones of one unit lie
-// in the stash. Here they change places when blocks of theirs become free; refill.cpp takes from them.
+// A heap's slabs: each class has a current one, those with free blocks are available, and a few empty ones of one unit
+// lie in the stash. Here they change places when blocks of theirs become free; refill.cpp takes from them.
 //
 // The caller holds heap.lock.
 #pragma once
@@ -8,8 +8,8 @@
 
 namespace rh {
 
-// Most threads use most classes not at all, or a few times. So a class begins with one block, then takes two, then four,
-// and at last a page of them.
+// Most threads use most classes not at all, or a few times. So a class begins with one block, then takes two, then
+// four, and at last a page of them.
 constexpr unsigned kFewBlocks = 4;
 
 // Until it was refilled so often its slab goes back when all of it is free again, to serve the next class.

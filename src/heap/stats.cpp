@@ -17,8 +17,8 @@ void add_slab(Figures* figures, const Span* slab) {
   figures->in_use += outstanding * size_t{own.size};
 }
 
-// Some of the spans from `span` on, under the arena's lock; gives where to go on. What becomes part of a longer span before
-// that is not counted.
+// Some of the spans from `span` on, under the arena's lock; gives where to go on. What becomes part of a longer span
+// before that is not counted.
 Span* add_some_spans(Figures* figures, Span* span) {
   constexpr size_t kAtOnce = 512;
   LockGuard guard(g_arena.lock());

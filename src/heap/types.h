@@ -85,8 +85,8 @@ struct Heap {
   Counter seen_activity;  // the idle helper's note
 };
 
-// The calling thread's heap, for the fast paths: before it has one, null or a heap with empty bins that owns nothing. The
-// slow paths ask own_heap_if_any().
+// The calling thread's heap, for the fast paths: before it has one, null or a heap with empty bins that owns nothing.
+// The slow paths ask own_heap_if_any().
 RH_INLINE Heap* thread_heap() { return static_cast<Heap*>(platform::thread_word()); }
 
 // The same for the slow paths: null when there is none yet.

@@ -1,6 +1,6 @@
-// The order of locks, and who may hold one. A thread waits only for a lock of a higher rank than any it holds. It may try
-// for every lock, once or for a while (Lock::try_acquire, acquire_within): then it waits for nobody for ever. Debug builds
-// check this at each acquisition.
+// The order of locks, and who may hold one. A thread waits only for a lock of a higher rank than any it holds. It may
+// try for every lock, once or for a while (Lock::try_acquire, acquire_within): then it waits for nobody for ever. Debug
+// builds check this at each acquisition.
 #pragma once
 
 #include <cstdint>

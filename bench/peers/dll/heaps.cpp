@@ -1,5 +1,6 @@
-// Every heap keeps its original: calls with flags that need it, blocks made before us, and heaps that are not plain stay
-// there. The process heap's blocks are the peer's own; other plain heaps are the peer's first-class heaps, if it has any.
+// Every heap keeps its original: calls with flags that need it, blocks made before us, and heaps that are not plain
+// stay there. The process heap's blocks are the peer's own; other plain heaps are the peer's first-class heaps, if it
+// has any.
 #include "heaps.h"
 
 #include <windows.h>

@@ -1,5 +1,6 @@
 // Another allocator in the place of reheap.dll, for comparison: `reheap.exe run --dll`, the same patcher, the same
-// functions replaced, REHEAP_LAYERS. Each thing replaced is told on stderr as a line of JSON, so that a run can be proven.
+// functions replaced, REHEAP_LAYERS. Each thing replaced is told on stderr as a line of JSON, so that a run can be
+// proven.
 #include <windows.h>
 
 #include "base/text.h"

@@ -1,6 +1,6 @@
-// A C runtime's allocation functions on a peer: in the place of own_functions.cpp of reheap.dll. The rules that programs rely on
-// are kept (realloc to nothing frees, errno, foreign blocks go back to their runtime); new handler and new mode are not
-// asked.
+// A C runtime's allocation functions on a peer: in the place of own_functions.cpp of reheap.dll. The rules that
+// programs rely on are kept (realloc to nothing frees, errno, foreign blocks go back to their runtime); new handler and
+// new mode are not asked.
 #include <errno.h>
 #include <string.h>
 

@@ -3,10 +3,10 @@
 // A header, then chunks of kChunkBytes. Each thread's operations are a chain of chunks, so that one window of one chunk
 // is all a replaying thread needs. Numbers are little-endian; "varint" is LEB128, "zigzag" its signed form.
 //
-// Blocks have no addresses here but slots. A slot is used again by the thread that freed its last block, or by any thread
-// two epochs later; kFree and kRealloc name the slot's generation when another thread made the block, and wait for it.
-// An epoch ends when `epoch_bytes` were allocated or freed; nobody works in epoch E before all of E-2 is done. So live
-// memory is what it was to within two epochs, and the threads run free of each other inside of them.
+// Blocks have no addresses here but slots. A slot is used again by the thread that freed its last block, or by any
+// thread two epochs later; kFree and kRealloc name the slot's generation when another thread made the block, and wait
+// for it. An epoch ends when `epoch_bytes` were allocated or freed; nobody works in epoch E before all of E-2 is done.
+// So live memory is what it was to within two epochs, and the threads run free of each other inside of them.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // What the replayer writes into blocks, and how it finds that somebody else did.
 //
-// A block is filled with its seed, eight bytes repeated; so any eight bytes of it can be checked alone. Which of them are
-// written is --touch: the ends; the whole; or as recorded, which is the whole of a small block, and of a large one a word
-// in each page that was resident when it was recorded.
+// A block is filled with its seed, eight bytes repeated; so any eight bytes of it can be checked alone. Which of them
+// are written is --touch: the ends; the whole; or as recorded, which is the whole of a small block, and of a large one
+// a word in each page that was resident when it was recorded.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// reheap-replay: does again what a recorded program asked of its allocator, under whatever allocator serves this process.
+// reheap-replay: does again what a recorded program asked of its allocator, under whatever allocator serves this
+// process.
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -141,8 +142,8 @@ Compiled load(const char* path, Ledger& ledger) {
   return trace;
 }
 
-// Reads everything once without doing it: nothing is found damaged in the middle, the file is in the system's cache, and
-// the time it takes is known.
+// Reads everything once without doing it: nothing is found damaged in the middle, the file is in the system's cache,
+// and the time it takes is known.
 std::uint64_t rehearse(const Compiled& trace, const char* path) {
   auto* window = static_cast<std::uint8_t*>(sys::map(compiled::kChunkBytes));
   const std::uint64_t begin = sys::now_ns();

@@ -1,8 +1,8 @@
 // One copy of the recorded program: its slots, its threads, and how far each of them is.
 //
 // Invariants: `next[t]` is the epoch of the operation that thread t does next (kEnded: none is left), and only grows;
-// `front` never exceeds the least of them. A thread works in epoch E only when front + 1 >= E. So an operation of epoch E
-// sees all of epoch E-2 done.
+// `front` never exceeds the least of them. A thread works in epoch E only when front + 1 >= E. So an operation of epoch
+// E sees all of epoch E-2 done.
 #pragma once
 
 #include <algorithm>

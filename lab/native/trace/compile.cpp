@@ -53,8 +53,8 @@ Peak find_peak(std::vector<std::unique_ptr<File>>& files, Damage& damage) {
   return peak;
 }
 
-// Cuts the events into epochs. Where little is missing to the peak they are short, so that no order the threads may find
-// within two of them exceeds it by much; a block larger than an epoch has one for itself, far from its neighbours.
+// Cuts the events into epochs. Where little is missing to the peak they are short, so that no order the threads may
+// find within two of them exceeds it by much; a block larger than an epoch has one for itself, far from its neighbours.
 class Epochs {
  public:
   explicit Epochs(uint64_t peak) : peak_(peak) {}
@@ -80,8 +80,8 @@ class Epochs {
   bool alone_ = false;  // the last one was large
 };
 
-// Slots that hold no block. A thread takes its own first: nobody else need have finished for that. Those of two epochs ago
-// are everybody's.
+// Slots that hold no block. A thread takes its own first: nobody else need have finished for that. Those of two epochs
+// ago are everybody's.
 class Slots {
  public:
   uint32_t take(uint32_t thread, uint32_t epoch) {

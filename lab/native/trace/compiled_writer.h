@@ -1,5 +1,5 @@
-// Writes the compiled form of a trace (replay/compiled.h): many threads' operations into one file, a chunk of each thread
-// in memory.
+// Writes the compiled form of a trace (replay/compiled.h): many threads' operations into one file, a chunk of each
+// thread in memory.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // The coding of events: one encoder and one decoder. docs/trace-format.md has it in words.
 //
 // A number takes 1 to 9 bytes. The count of zero bits at the low end of the first byte says how many bytes follow it;
-// above the one bit that ends that count stands the number, 7 bits to a byte. A first byte of 0 is followed by all 64 bits.
+// above the one bit that ends that count stands the number, 7 bits to a byte. A first byte of 0 is followed by all 64
+// bits.
 //
 // An event is the number (ticks since the event before << 4 | kind), then its fields in the order of their `put` below.
 #pragma once

@@ -1,4 +1,5 @@
-// `reheap-trace info`: what a program asked of its allocator, in one pass. docs/trace-replay.md says what each figure is.
+// `reheap-trace info`: what a program asked of its allocator, in one pass. docs/trace-replay.md says what each figure
+// is.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -29,8 +30,8 @@ struct ClassTally {
   uint64_t page_left = 0;
 };
 
-// The simplest allocator: it lays blocks of a class one behind the other in pages, and uses a page again only when all in
-// it is free. What it holds at most, beside what lives, is what a program's order of frees can cost.
+// The simplest allocator: it lays blocks of a class one behind the other in pages, and uses a page again only when all
+// in it is free. What it holds at most, beside what lives, is what a program's order of frees can cost.
 class SimplePages {
  public:
   static constexpr uint64_t kPage = 4096;

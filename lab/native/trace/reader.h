@@ -64,7 +64,8 @@ class File {
   double rate_ = 1;  // nanoseconds in a tick
 };
 
-// A thing that happened to the heap. A realloc that moves or resizes is two: kReleased at its begin, kAcquired at its end.
+// A thing that happened to the heap. A realloc that moves or resizes is two: kReleased at its begin, kAcquired at its
+// end.
 struct Step {
   enum class What { kAcquired, kReleased, kFailed, kThreadStart, kThreadEnd };
   What what;

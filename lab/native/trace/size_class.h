@@ -1,5 +1,5 @@
-// How sizes are grouped where they are counted: by the allocator's classes, which go on in the same way beyond its largest.
-// Class k holds the sizes above that of class k-1 up to `size_of(k)`; the first also holds 0.
+// How sizes are grouped where they are counted: by the allocator's classes, which go on in the same way beyond its
+// largest. Class k holds the sizes above that of class k-1 up to `size_of(k)`; the first also holds 0.
 #pragma once
 
 #include "slabs/size_class.h"

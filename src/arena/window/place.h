@@ -6,16 +6,17 @@
 
 namespace rh {
 
-// Windows of `size` bytes at `first`, and at each kPlaceStep from there to `last`, are what was asked for; there is none
-// when `last` is less than `first`.
+// Windows of `size` bytes at `first`, and at each kPlaceStep from there to `last`, are what was asked for; there is
+// none when `last` is less than `first`.
 struct Places {
   uintptr_t first, last, size;
 };
 inline constexpr uintptr_t kPlaceStep = 16 * kMiB;
 Places places_of(const Window& window);
 
-// Far from where the OS puts images, stacks and mappings: where the table is to lie, by a random number, and how far behind
-// it the window. Two realms of a process begin and have their tables at different places, whatever the numbers are.
+// Far from where the OS puts images, stacks and mappings: where the table is to lie, by a random number, and how far
+// behind it the window. Two realms of a process begin and have their tables at different places, whatever the numbers
+// are.
 inline constexpr uint64_t kApart = uint64_t{32} << 30;
 inline constexpr uint64_t kTableRoom = align_up(table_bytes(kMostWindow), kApart) + kApart / 2;
 inline uintptr_t sparse_place(uint64_t random) {

@@ -29,7 +29,8 @@ bool Realm::open_anywhere() {
   return false;
 }
 
-// A window at a random place, nothing of it reserved yet. It is longer than any heap: others may take what lies before it.
+// A window at a random place, nothing of it reserved yet. It is longer than any heap: others may take what lies before
+// it.
 bool Realm::open_sparse() {
   uint64_t size = wanted_.size != 0 ? align_up(wanted_.size, kPieceGrain) : kMostWindow;
   uint64_t random = platform::random_seed();

@@ -1,6 +1,6 @@
-// For the C library's functions that change what a process may do, or ask for a process of one thread. The helper thread
-// is none of the C library's: what it tells its threads, the helper would not hear. So it is ended before each, and
-// nobody makes one meanwhile (heap/idle.h).
+// For the C library's functions that change what a process may do, or ask for a process of one thread. The helper
+// thread is none of the C library's: what it tells its threads, the helper would not hear. So it is ended before each,
+// and nobody makes one meanwhile (heap/idle.h).
 #pragma once
 
 #include "entry/linux/next.h"

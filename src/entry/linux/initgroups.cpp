@@ -5,8 +5,8 @@
 
 static constinit rh::NextFunction<int(const char*, gid_t)> g_initgroups{"initgroups"};
 
-// Statically linked, the C library's own is to be taken, which calls that function. It lies in one file with getgrouplist:
-// that brings it, and it comes before a weak one.
+// Statically linked, the C library's own is to be taken, which calls that function. It lies in one file with
+// getgrouplist: that brings it, and it comes before a weak one.
 [[gnu::used]] static int (*const brings_the_c_librarys)(const char*, gid_t, gid_t*,
                                                         int*) = getgrouplist;
 

@@ -1,6 +1,6 @@
-// Opening libraries without RTLD_DEEPBIND. One that is opened with this flag looks into its own dependencies first, the C
-// library among them: its free is then the C library's, and gets blocks that the C library's strdup has from us. So the
-// flag is taken away where malloc is ours.
+// Opening libraries without RTLD_DEEPBIND. One that is opened with this flag looks into its own dependencies first, the
+// C library among them: its free is then the C library's, and gets blocks that the C library's strdup has from us. So
+// the flag is taken away where malloc is ours.
 //
 // dlopen looks where its caller may look ($ORIGIN, DT_RUNPATH, the namespace), and tells the caller by the return
 // address: so the C library's is jumped to, not called.

@@ -24,8 +24,8 @@
 #define RH_SIX_ARGUMENTS
 #endif
 
-// What the compiler calls in place of a function named like it, where it knows the buffer's size, ends here when that is
-// too small.
+// What the compiler calls in place of a function named like it, where it knows the buffer's size, ends here when that
+// is too small.
 extern "C" [[noreturn]] void __chk_fail();
 
 extern "C" {

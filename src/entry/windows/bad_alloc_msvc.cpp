@@ -1,5 +1,5 @@
-// For programs made by Microsoft's compiler, or for its ABI: the new-handler is the C runtime's, and the exception is thrown
-// by the part of the C++ runtime that every program links.
+// For programs made by Microsoft's compiler, or for its ABI: the new-handler is the C runtime's, and the exception is
+// thrown by the part of the C++ runtime that every program links.
 #include "entry/quietly.h"
 
 extern "C" int _callnewh(std::size_t size);

@@ -1,5 +1,5 @@
-// Copies of this library in one process: in the program, in DLLs that link it, reheap.dll. They know each other, so that
-// a block goes back to its maker whoever frees it.
+// Copies of this library in one process: in the program, in DLLs that link it, reheap.dll. They know each other, so
+// that a block goes back to its maker whoever frees it.
 //
 // A copy is found by a section of its image that is called .reheap: nothing is exported, no name is shared with
 // other processes, and a copy of another version is told by its size and mark.
@@ -27,8 +27,8 @@ void announce();
 // Before it is unloaded: when this returns, no thread is in this copy's code to answer another.
 void withdraw();
 
-// Of the block that `pointer` lies in, if another copy made it; else false, and nothing done. The copy is not unloaded before
-// it has answered.
+// Of the block that `pointer` lies in, if another copy made it; else false, and nothing done. The copy is not unloaded
+// before it has answered.
 bool made(const void* pointer);
 bool bytes_from(const void* pointer, size_t* bytes);
 bool free(void* pointer);

@@ -47,7 +47,8 @@ RH_NOINLINE void* insist(const Host& host, size_t size, Allocate allocate) {
   }
 }
 
-// The runtimes take a request of nothing for one of a byte, and say so when asked for the size. Not so the aligned ones.
+// The runtimes take a request of nothing for one of a byte, and say so when asked for the size. Not so the aligned
+// ones.
 size_t at_least_one(size_t size) { return size == 0 ? 1 : size; }
 
 bool is_ours(const void* block) { return in_realm(block); }

@@ -1,9 +1,9 @@
-// The allocation functions of Windows' C runtimes, their rules once. A call comes through one runtime, its host: what this
-// heap did not make goes to what that runtime did before, and its errno, new mode and new-handler are the ones that
-// count. Who made a block is found in this order: this heap, another copy of it, the host.
+// The allocation functions of Windows' C runtimes, their rules once. A call comes through one runtime, its host: what
+// this heap did not make goes to what that runtime did before, and its errno, new mode and new-handler are the ones
+// that count. Who made a block is found in this order: this heap, another copy of it, the host.
 //
-// Blocks are freed by any function of the family, whichever made them: `free` takes blocks of aligned_malloc and the other
-// way round, which Microsoft's runtime does not.
+// Blocks are freed by any function of the family, whichever made them: `free` takes blocks of aligned_malloc and the
+// other way round, which Microsoft's runtime does not.
 #pragma once
 
 #include <cstddef>

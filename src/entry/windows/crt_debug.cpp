@@ -38,8 +38,8 @@ RH_CRT(size_t, _aligned_msize_dbg, (void* block, size_t alignment, size_t offset
        crt::aligned_msize(g_own_host, block, alignment, offset))
 RH_CRT(void, _aligned_free_dbg, (void* block), crt::aligned_free(g_own_host, block))
 
-// The rest of what Microsoft keeps in the same object: who defines some of it defines all. The debug heap's books do not
-// exist here, so they are empty: nothing leaks, nothing is damaged, settings are kept and have no effect.
+// The rest of what Microsoft keeps in the same object: who defines some of it defines all. The debug heap's books do
+// not exist here, so they are empty: nothing leaks, nothing is damaged, settings are kept and have no effect.
 #if defined(_MSC_VER)
 extern "C" {
 

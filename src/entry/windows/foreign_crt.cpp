@@ -1,5 +1,5 @@
-// For a program or DLL that linked this library: blocks that neither this heap nor a copy of it made come from the C runtime
-// DLLs in the process, or from the process's heap.
+// For a program or DLL that linked this library: blocks that neither this heap nor a copy of it made come from the C
+// runtime DLLs in the process, or from the process's heap.
 #include "entry/foreign.h"
 
 #include <errno.h>

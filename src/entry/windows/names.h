@@ -1,5 +1,5 @@
-// How the C runtime's names are defined. Where code was compiled to reach them in a DLL it goes through a pointer called
-// __imp_…: GCC's import libraries have both in one object, so both must be here or neither.
+// How the C runtime's names are defined. Where code was compiled to reach them in a DLL it goes through a pointer
+// called __imp_…: GCC's import libraries have both in one object, so both must be here or neither.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Every way to end a process while eight threads use its heaps: it ends, with the right code, and blocks can be made and
-// freed to the last DLL's farewell. Not tried without reheap: Wine's heap hangs when a thread has ended inside it.
+// Every way to end a process while eight threads use its heaps: it ends, with the right code, and blocks can be made
+// and freed to the last DLL's farewell. Not tried without reheap: Wine's heap hangs when a thread has ended inside it.
 
 #include "driver.h"
 

@@ -1,5 +1,5 @@
-// Processes that start processes, several at a time, each under reheap with all its heaps (programs/generations.cpp); and
-// the same start many times in a row.
+// Processes that start processes, several at a time, each under reheap with all its heaps (programs/generations.cpp);
+// and the same start many times in a row.
 
 #include "driver.h"
 

@@ -1,5 +1,5 @@
-// The stress while others stop its threads: a sampling profiler at random moments, a debugger at every event. What is stopped
-// goes on, and all contents are as they should be.
+// The stress while others stop its threads: a sampling profiler at random moments, a debugger at every event. What is
+// stopped goes on, and all contents are as they should be.
 
 #include <windows.h>
 

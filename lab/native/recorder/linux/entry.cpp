@@ -1,4 +1,5 @@
-// The names that a program calls. Each passes the call on and tells of it; what the call returns is the next allocator's.
+// The names that a program calls. Each passes the call on and tells of it; what the call returns is the next
+// allocator's.
 
 #include <unistd.h>
 

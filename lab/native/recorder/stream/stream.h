@@ -42,8 +42,8 @@ inline uint8_t* payload(trace::ChunkHeader* chunk) { return reinterpret_cast<uin
 
 inline void signal_fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-// Writes one event where there is room for it. What `write` needs of the stream is read behind the first fence, because a
-// handler may have moved it on until then.
+// Writes one event where there is room for it. What `write` needs of the stream is read behind the first fence, because
+// a handler may have moved it on until then.
 template <class Write>
 inline void put(Stream& stream, Write write) {
   stream.limit = nullptr;

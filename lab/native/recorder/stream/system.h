@@ -18,9 +18,9 @@ uint64_t time_of_day_nanoseconds();
 // Memory, zeroed, that a forked child finds zeroed again. Null when there is none.
 void* memory_of_this_process(size_t bytes);
 
-// Makes the trace file of this process, and fills in what only the system knows of its header: process, parent, page size,
-// names and command. Null when this process is not to be recorded, or cannot be (then a line has said so).
-// The caller writes the rest. The header is mapped, and not inherited by a fork; so are chunks.
+// Makes the trace file of this process, and fills in what only the system knows of its header: process, parent, page
+// size, names and command. Null when this process is not to be recorded, or cannot be (then a line has said so). The
+// caller writes the rest. The header is mapped, and not inherited by a fork; so are chunks.
 trace::FileHeader* open_trace();
 
 // The most bytes a file may have.
@@ -31,7 +31,8 @@ struct Chunk {
   trace::Stopped reason;
 };
 
-// Makes the file's part [offset, offset + kChunkBytes) take room on the disk, so that writing to it cannot fail, and maps it.
+// Makes the file's part [offset, offset + kChunkBytes) take room on the disk, so that writing to it cannot fail, and
+// maps it.
 Chunk map_chunk(uint64_t offset);
 void unmap_chunk(void* memory);
 

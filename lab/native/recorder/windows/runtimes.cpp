@@ -1,5 +1,6 @@
-// A C runtime's allocation functions, each passed on to what it did before, and told of: in the place of own_functions.cpp of
-// reheap.dll. A function that does its work by another that is replaced too is told of once, by the call the program made.
+// A C runtime's allocation functions, each passed on to what it did before, and told of: in the place of
+// own_functions.cpp of reheap.dll. A function that does its work by another that is replaced too is told of once, by
+// the call the program made.
 #include <cstring>
 
 #include "redirect/crt/replacements.h"

@@ -1,5 +1,5 @@
-// stream/system.h on Windows: the trace file and its chunks. Of the system, kernel32 and ntdll alone, which are there before
-// any other DLL of the process.
+// stream/system.h on Windows: the trace file and its chunks. Of the system, kernel32 and ntdll alone, which are there
+// before any other DLL of the process.
 
 #include "stream/system.h"
 

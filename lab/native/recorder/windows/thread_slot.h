@@ -1,5 +1,5 @@
-// What each thread has for itself. It is found through one of the OS's slots, which is read without a call: this compiler's
-// own thread-local variables allocate, and TlsGetValue changes the thread's last error.
+// What each thread has for itself. It is found through one of the OS's slots, which is read without a call: this
+// compiler's own thread-local variables allocate, and TlsGetValue changes the thread's last error.
 #pragma once
 
 #include <cstdint>

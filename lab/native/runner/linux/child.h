@@ -1,7 +1,7 @@
 // The command as a child process: made first, told to go when everything that watches it is ready.
 //
-// It is born by fork, not by vfork: a process starts with its parent's resident memory as its peak, and after fork that is
-// only what this small program has written to. What it was is in `floor_kib`.
+// It is born by fork, not by vfork: a process starts with its parent's resident memory as its peak, and after fork that
+// is only what this small program has written to. What it was is in `floor_kib`.
 #pragma once
 
 #include <sys/types.h>

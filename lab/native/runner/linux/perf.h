@@ -1,4 +1,5 @@
-// A profile by the kernel's own sampler: the command, its threads and its children, each 1/hz of a second that they run.
+// A profile by the kernel's own sampler: the command, its threads and its children, each 1/hz of a second that they
+// run.
 #pragma once
 
 #include <linux/perf_event.h>

@@ -31,8 +31,8 @@ constexpr std::int64_t kSamplerShare = 50;
 
 constexpr std::int64_t kDrainInterval = kSecond / 10;
 
-// For Windows, and so for Wine's launcher, a process has ended a moment before it has for Linux; and who is killed needs
-// a moment to die.
+// For Windows, and so for Wine's launcher, a process has ended a moment before it has for Linux; and who is killed
+// needs a moment to die.
 constexpr std::int64_t kLate = 2 * kSecond;
 constexpr int kTickMs = 4;
 
@@ -115,8 +115,8 @@ class Run {
     }
   }
 
-  // Sees off whoever ended: the command, and those the runner has adopted. A tracer sees every end of a thread; then only
-  // the command's is reckoned, in which are those it has waited for.
+  // Sees off whoever ended: the command, and those the runner has adopted. A tracer sees every end of a thread; then
+  // only the command's is reckoned, in which are those it has waited for.
   void reap(std::int64_t now) {
     int status;
     rusage used;

@@ -40,8 +40,8 @@ class CallCounter : public Tracer {
  public:
   explicit CallCounter(pid_t command);
 
-  // To be run in the command's process before it becomes the command; needs the tracer in place. False, with errno, when
-  // the kernel does not want it.
+  // To be run in the command's process before it becomes the command; needs the tracer in place. False, with errno,
+  // when the kernel does not want it.
   static bool install_filter();
 
   // Nothing when there were calls that cannot be told apart: those of a program for another kind of processor.

@@ -1,8 +1,9 @@
 // The command and all that came of it: what it holds and has used.
 //
-// The tree is found through the lists of children that the kernel keeps for each thread. Those of main threads, and of the
-// runner (which adopts whoever loses its parent), are read at every look; those of all threads now and then, so that it
-// costs little. A process that comes and goes between two looks is not seen, but its time is: its parent waits for it.
+// The tree is found through the lists of children that the kernel keeps for each thread. Those of main threads, and of
+// the runner (which adopts whoever loses its parent), are read at every look; those of all threads now and then, so
+// that it costs little. A process that comes and goes between two looks is not seen, but its time is: its parent waits
+// for it.
 #pragma once
 
 #include <sys/resource.h>

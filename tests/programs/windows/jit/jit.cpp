@@ -1,5 +1,5 @@
-// jit MODE DLL [THREADS MODULES]: compiles functions on several threads with LLVM, from llvmlite's DLL, and runs them; they
-// allocate too. Modes:
+// jit MODE DLL [THREADS MODULES]: compiles functions on several threads with LLVM, from llvmlite's DLL, and runs them;
+// they allocate too. Modes:
 //
 //   unload   then unloads the DLL, and goes on allocating
 //   exit     ends the process in the middle of it

@@ -2,9 +2,9 @@
 //
 //   debugger FORM LINE
 //
-// FORM is all: debugs what LINE starts, and what that starts; only: not what that starts; attach: comes to it after a while
-// and leaves again. Says which DLLs of reheap's were loaded and what ended badly, and ends with the program's exit code: of
-// the last one to end, for LINE may be a launcher.
+// FORM is all: debugs what LINE starts, and what that starts; only: not what that starts; attach: comes to it after a
+// while and leaves again. Says which DLLs of reheap's were loaded and what ended badly, and ends with the program's
+// exit code: of the last one to end, for LINE may be a launcher.
 #include <windows.h>
 
 #include <cstdio>

@@ -2,9 +2,9 @@
 //
 //   generations LEVELS WIDTH EXPECTED [OTHER]
 //
-// At each level it makes sure that it is served as EXPECTED (injected.h), uses all heaps, and starts WIDTH of itself at once
-// with one level less. OTHER is the same program for another processor: the levels alternate.
-// Ends with the number of processes that were well, itself included, or with 255.
+// At each level it makes sure that it is served as EXPECTED (injected.h), uses all heaps, and starts WIDTH of itself at
+// once with one level less. OTHER is the same program for another processor: the levels alternate. Ends with the number
+// of processes that were well, itself included, or with 255.
 #include <windows.h>
 
 #include <cstdio>

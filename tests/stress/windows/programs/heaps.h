@@ -60,11 +60,12 @@ class OsHeap final : public Heap {
   const DWORD flags_;
 };
 
-// All that threads may share: the process heap, a private one, malloc, _aligned_malloc, LocalAlloc, movable GlobalAlloc and
-// BSTR.
+// All that threads may share: the process heap, a private one, malloc, _aligned_malloc, LocalAlloc, movable GlobalAlloc
+// and BSTR.
 std::span<Heap* const> shared_heaps();
 
-// ---- blocks: what is wrong with one ends the process -----------------------------------------------------------------
+// ---- blocks: what is wrong with one ends the process
+// -----------------------------------------------------------------
 
 // Spoils what was done, once in some thousand times, so that it can be seen that it is noticed.
 enum class Break { nothing, contents, zero, size, resize, destroyed };

@@ -1,5 +1,5 @@
-// Out of memory in the heaps that Windows itself has: refused as Windows does, everything handed out stays whole, and service
-// goes on. The limit is a job's; where the system does not enforce one, reheap.dll's own calls are counted
+// Out of memory in the heaps that Windows itself has: refused as Windows does, everything handed out stays whole, and
+// service goes on. The limit is a job's; where the system does not enforce one, reheap.dll's own calls are counted
 // (contract/support/windows/commit_limit.cpp).
 //
 //   limits NAME      of a scenario below; CONTRACT_COMMIT_LIMIT is the limit in bytes

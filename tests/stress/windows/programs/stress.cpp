@@ -2,11 +2,11 @@
 //
 //   stress THREADS SECONDS SEED EXPECTED [late=DLL] [break=WAY]
 //
-// Each of THREADS workers makes, resizes, frees and hands over blocks of all heaps through slots that all share, makes heaps
-// of its own that it destroys with blocks in them, and now and then ends and is born again, leaving its blocks to the others.
-// EXPECTED is what has to serve them at the end: plain, both, heap or crt (injected.h). `late` loads that DLL when half of
-// the time is over, with blocks alive. `break` spoils a block once in a while (heaps.h), and has to be seen.
-// The same SEED makes the same decisions in each worker; how the workers meet is the machine's affair.
+// Each of THREADS workers makes, resizes, frees and hands over blocks of all heaps through slots that all share, makes
+// heaps of its own that it destroys with blocks in them, and now and then ends and is born again, leaving its blocks to
+// the others. EXPECTED is what has to serve them at the end: plain, both, heap or crt (injected.h). `late` loads that
+// DLL when half of the time is over, with blocks alive. `break` spoils a block once in a while (heaps.h), and has to be
+// seen. The same SEED makes the same decisions in each worker; how the workers meet is the machine's affair.
 #include <windows.h>
 
 #include <atomic>
