@@ -96,7 +96,8 @@ def main(arguments: list[str]) -> int:
     counts, missing = count_all(asked.allocators)
     asked.missing |= missing
     tables.show(["instructions a pair", *(path.title for path in PATHS)],
-                [[one.name + " *" * one.stepped, *(tables.number(figure, 1) for figure in one.figures)] for one in counts])
+                [[one.name + " *" * one.stepped, *(tables.number(figure, 1) for figure in one.figures)]
+                 for one in counts])
     if any(one.stepped for one in counts):
         print("* does not run under valgrind; counted by single-stepping")
     if asked.export:

@@ -28,8 +28,10 @@ def figures_of(printed: str) -> dict[str, float]:
 
 def show(made: Comparison) -> None:
     figures = [("full_kib", 1 / 1024), *((moment, 1) for moment in MOMENTS)]
-    header = ["resident, % of full", "full MiB", *(moment.removeprefix("after_").replace("_", " ") for moment in MOMENTS)]
-    tables.show(header, [[one.name, *(tables.cells(tables.of(made, figure, one.name), 1, scale)[0] for figure, scale in figures)]
+    header = ["resident, % of full", "full MiB",
+              *(moment.removeprefix("after_").replace("_", " ") for moment in MOMENTS)]
+    tables.show(header, [[one.name,
+                          *(tables.cells(tables.of(made, figure, one.name), 1, scale)[0] for figure, scale in figures)]
                          for one in made.subjects])
 
 

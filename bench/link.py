@@ -25,7 +25,8 @@ def main(arguments: list[str]) -> int:
     for figure, title, digits, scale in SHOWN:
         tables.show_figure(made, figure, title.ljust(28), digits, scale)
         print()
-    for text in [*(verdict.text for verdict in made.verdicts if verdict.figure in ("cpu_s", "peak_rss_kib")), *all_warnings(made)]:
+    for text in [*(verdict.text for verdict in made.verdicts if verdict.figure in ("cpu_s", "peak_rss_kib")),
+                 *all_warnings(made)]:
         print(text)
     print(f"Ratios are taken round by round; rounds: {asked.rounds}, interleaved, after a warm-up.")
     print("Every run was served by the allocator it is listed under, and made the same output.")

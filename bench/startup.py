@@ -28,7 +28,8 @@ class Starter(Allocator):
 
     def launch(self, command: list[str], evidence: Path) -> Launch:
         preload = ":".join(map(str, self.libraries))
-        return Launch([*self.prefix, *command], {"LD_PRELOAD": preload} if preload else {}, [] if preload else ["LD_PRELOAD"])
+        return Launch([*self.prefix, *command], {"LD_PRELOAD": preload} if preload else {}, [] if preload
+                      else ["LD_PRELOAD"])
 
     def objection(self, proof: dict[str, str]) -> str | None:
         return None
@@ -55,7 +56,8 @@ def rows(made: Comparison) -> list[list[str]]:
         row = [one.name]
         for figure, _, digits, scale in FIGURES:
             row.append(tables.cells(tables.of(made, figure, one.name), digits, scale)[0])
-            row += ["", ""] if one.name == base else tables.cells(tables.added(made, figure, one.name, base), digits, scale)
+            row += ["", ""] if one.name == base else tables.cells(tables.added(made, figure, one.name, base), digits,
+                                                                  scale)
         found.append(row)
     return found
 

@@ -48,7 +48,8 @@ def main(arguments: list[str]) -> int:
     results = {f"{name} {threads}": asked.compare(f"{name} {threads}", [build_program(WORKLOADS[name]), threads])
                for name in select(asked.given.only) for threads in THREADS}
     base, *others = [allocator.name for allocator in asked.allocators]
-    for figure, title, scale, digits in (("wall_s", "wall time, s", 1, 2), ("peak_rss_kib", "peak resident memory, MiB", 1 / 1024, 1)):
+    for figure, title, scale, digits in (("wall_s", "wall time, s", 1, 2), ("peak_rss_kib",
+                                                                            "peak resident memory, MiB", 1 / 1024, 1)):
         tables.show([title, base, *(f"x {name}" for name in others)], ratio_rows(results, figure, scale, digits))
         print()
     print(f"Ratios to the system heap, taken round by round; rounds: {asked.rounds}, interleaved.")

@@ -51,7 +51,8 @@ def linked_objects(every: int, output: Path) -> list[str]:
 def link() -> Program:
     """LLD and ThinLTO: a third of what `./dev bench link` links, by Windows' LLD for Linux."""
     output = BUILT / "linked.so"
-    return Program("lld", ("-flavor", "gnu", *linked_objects(EVERY, output)), file=fetch("llvm") / "lld.exe", output=output)
+    return Program("lld", ("-flavor", "gnu", *linked_objects(EVERY, output)), file=fetch("llvm") / "lld.exe",
+                   output=output)
 
 
 def zig_link() -> Program:
@@ -88,13 +89,15 @@ def python() -> Program:
 
 
 def cmake() -> Program:
-    return Program("cmake", ("-P", str(INPUTS / "work.cmake")), file=fetch("cmake") / "bin" / "cmake.exe", runtime=False)
+    return Program("cmake", ("-P", str(INPUTS / "work.cmake")), file=fetch("cmake") / "bin" / "cmake.exe",
+                   runtime=False)
 
 
 def ruff() -> Program:
     """Over CPython's own library: it prints what it found."""
     options = ("check", "--isolated", "--no-cache", "--exit-zero", "--select", "ALL", "--statistics", "--quiet")
-    return Program("ruff", (*options, windows_path(fetch("cpython") / "lib" / "test" / "test_asyncio")), file=fetch("ruff") / "ruff.exe",
+    return Program("ruff", (*options, windows_path(fetch("cpython") / "lib" / "test" / "test_asyncio")),
+                   file=fetch("ruff") / "ruff.exe",
                    runtime=False)
 
 
@@ -119,7 +122,8 @@ def compare(asked: Question, program: Program, subjects: list, side_by_side: boo
     title = " ".join([program.name, *([subjects[-1].name] if side_by_side else [])])
     command = [chosen[0].program.path, *program.arguments]
     kind = making(program.output, Proven) if program.output else Proven
-    return asked.compare(title, command, kind, chosen, output="check", sample_ms=COMMIT_EVERY_MS, side_by_side=side_by_side)
+    return asked.compare(title, command, kind, chosen, output="check", sample_ms=COMMIT_EVERY_MS,
+                         side_by_side=side_by_side)
 
 
 def rows_of(program: Program, made: Comparison) -> list[list[str]]:
@@ -151,7 +155,8 @@ def read(arguments: list[str]) -> Question:
                         + ", ".join(f"{one.name} ({one.about})" for one in SUBJECTS.values())
                         + f" (without: {', '.join(DEFAULT)})")
     parser.add_argument("--side-by-side", action="store_true",
-                        help="run each beside the first, at the same time, each on one processor: what slows the machine slows both")
+                        help="run each beside the first, at the same time, each on one processor: what slows the "
+                             "machine slows both")
     given = parser.parse_args(arguments)
     given.subjects = [SUBJECTS[name] for name in select(given.on, SUBJECTS, DEFAULT, "allocator")]
     given.programs = select(given.only, PROGRAMS_KNOWN, DEFAULT_PROGRAMS, "program")
@@ -175,7 +180,8 @@ def main(arguments: list[str]) -> int:
     first = asked.given.subjects[0].name
     header = ["program", "allocator", *(cell for _, title, _, _ in SHOWN for cell in (title, f"× {first}"))]
     print(tables.render_markdown(header, rows))
-    print(f"\nMedians of {asked.rounds} rounds after a warm-up, under Wine; ratios, with their 99 % interval, are taken round by "
+    print(f"\nMedians of {asked.rounds} rounds after a warm-up, under Wine; ratios, with their 99 % interval, are "
+          f"taken round by "
           f"round to {first}" + (", both at the same time." if side_by_side else "."))
     print("Every run was served by the allocator it stands for, and outputs were the same, but for what is named here.")
     print("".join(f"\n{text}" for text in careful))

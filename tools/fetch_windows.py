@@ -193,7 +193,8 @@ ITEMS = {
                   sha256="1293f4078278b70d0ee4b6cc8f3a9e030656c9b2f59909970343c4fe76070118"),
     "ruff": Item("ruff.exe (Rust)", wheel("ruff==0.17.5"), "ruff-0.17.5.data/scripts/",
                  sha256="aa415d57c244299279901d776607fee3df7831c2a7435433fbfacde8632c6550"),
-    "ffmpeg": Item("ffmpeg.exe (mingw-w64, UCRT)", wheel("imageio-ffmpeg==0.8.1"), "imageio_ffmpeg/binaries/", ("*.exe",),
+    "ffmpeg": Item("ffmpeg.exe (mingw-w64, UCRT)", wheel("imageio-ffmpeg==0.8.1"),
+                   "imageio_ffmpeg/binaries/", ("*.exe",),
                    "f27ca4cb85e2d4946deedbce1a81245dfd942a2bcf94b53676fb3956aa95bf1b"),
     # these by npm, which no package list of ours brings: Debian's comes with hundreds of packages
     "biome": Item("biome.exe (Rust)", npm("@biomejs/cli-win32-x64@2.5.15"), "package/",

@@ -106,7 +106,8 @@ class Prefix:
     def serve(self) -> None:
         """Starts the server, and the services with it: they would keep a program's pipes open for ever."""
         environment = self.environment()
-        subprocess.run([self.server, f"-p{IDLE_SECONDS}"], env=environment, timeout=SETUP_SECONDS, start_new_session=True,
+        subprocess.run([self.server, f"-p{IDLE_SECONDS}"], env=environment, timeout=SETUP_SECONDS,
+                       start_new_session=True,
                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.quietly("wineboot", "--init")
 

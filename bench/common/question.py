@@ -26,7 +26,8 @@ class Question:
 
     def compare(self, title: str, command: list, kind: type[Work] = Work, allocators: list | None = None,
                 **settings) -> Comparison:
-        wanted = Settings(**{"runs": self.rounds, "extras": False, "sample_ms": 0, "timeout": LONGEST_RUN_S, **settings})
+        wanted = Settings(**{"runs": self.rounds, "extras": False, "sample_ms": 0, "timeout": LONGEST_RUN_S,
+                             **settings})
         with terminal.ProgressLine(Console(stderr=True)) as watch:
             made = compare.compare([str(part) for part in command], allocators or self.allocators, wanted, watch, kind)
         if any(text.endswith(compare.UNCHECKED) for text in made.warnings):

@@ -31,13 +31,15 @@ def of(made: Comparison, figure: str, subject: str) -> Interval | None:
 def added(made: Comparison, figure: str, subject: str, base: str) -> Interval | None:
     """Subject less base, round by round."""
     both = pairs(made.runs, figure, subject, base)
-    return statistics.median([one - other for one, other in zip(*both)], made.settings["confidence"], made.settings["seed"])
+    return statistics.median([one - other for one, other in zip(*both)], made.settings["confidence"],
+                             made.settings["seed"])
 
 
 def cells(found: Interval | None, digits: int, scale: float = 1) -> list[str]:
     if found is None:
         return [ABSENT, ABSENT]
-    return [number(found.middle * scale, digits), f"{number(found.low * scale, digits)} .. {number(found.high * scale, digits)}"]
+    return [number(found.middle * scale, digits),
+            f"{number(found.low * scale, digits)} .. {number(found.high * scale, digits)}"]
 
 
 def number(value: float | None, digits: int = 2) -> str:

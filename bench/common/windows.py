@@ -66,7 +66,8 @@ class Subject:
 
 def injected(name: str, what: str, version: str = "", **more) -> list[Subject]:
     """Both layers by the plain name, and each alone."""
-    return [Subject(name if layers == "both" else f"{name}-{layers}", f"{what}, {about}", version, layers=layers, **more)
+    return [Subject(name if layers == "both" else f"{name}-{layers}", f"{what}, {about}", version, layers=layers,
+                    **more)
             for layers, about in (("both", "under C runtimes and HeapAlloc"), ("crt", "under C runtimes"),
                                   ("heap", "under HeapAlloc"))]
 
@@ -78,7 +79,8 @@ SUBJECTS = {
         *injected("mimalloc", "mimalloc brought in likewise", "3.3.2", peer="mimalloc"),
         *injected("rpmalloc", "rpmalloc brought in likewise", "1.4", peer="rpmalloc", private_heaps=False),
         Subject("wine", "the plain program: Wine's C runtime and heap"),
-        Subject("microsoft", "the plain program on Microsoft's ucrtbase, whose heap is Wine's", "10.0.26100", microsoft=True),
+        Subject("microsoft", "the plain program on Microsoft's ucrtbase, whose heap is Wine's", "10.0.26100",
+                microsoft=True),
         Subject("reheap-microsoft", "reheap.exe run, on Microsoft's ucrtbase", microsoft=True, layers="both"),
         Subject("reheap-linked", "libreheap.a linked in", linked="reheap"),
         Subject("mimalloc-linked", "mimalloc's DLL, with malloc bound to it by the linker", "3.3.2", linked="v3"),
@@ -106,11 +108,13 @@ def build(source: str, linked: str = "") -> Path:
     path = WORKLOADS / source
     output = BUILT / linked / f"{path.stem}.exe"
     objects = linked_objects(linked)
-    newest = max(one.stat().st_mtime for one in (path, *WORKLOADS.glob("*.h"), Path(__file__), *filter(Path.exists, objects)))
+    newest = max(one.stat().st_mtime
+                 for one in (path, *WORKLOADS.glob("*.h"), Path(__file__), *filter(Path.exists, objects)))
     if not output.exists() or output.stat().st_mtime < newest:
         output.parent.mkdir(parents=True, exist_ok=True)
         scratch = output.with_suffix(".new")
-        command = [*compiler("g++" if path.suffix == ".cpp" else "gcc"), "-O2", "-static", "-Wall", "-Wextra", "-Werror"]
+        command = [*compiler("g++" if path.suffix == ".cpp" else "gcc"), "-O2", "-static", "-Wall", "-Wextra",
+                   "-Werror"]
         run_step([*command, "-o", scratch, path, *objects, *names(linked), "-lntdll", "-lpsapi", "-ladvapi32"])
         prove_linked(scratch, linked)
         os.replace(scratch, output)
@@ -242,7 +246,8 @@ class Given(lab.Allocator):
 
 def given(program: Program, subject: Subject) -> Given:
     file = lab.Program(str(program.place(subject)))
-    return Given(subject.name, file, subject.library, subject.version, asked=("--modules",), subject=subject, work=program)
+    return Given(subject.name, file, subject.library, subject.version, asked=("--modules",), subject=subject,
+                 work=program)
 
 
 class Proven(CommandWorkload):
@@ -253,7 +258,8 @@ class Proven(CommandWorkload):
         if outcome.failed is None:
             record = lab.Inner(self.path("evidence"), Path()).record
             inner = {line["type"]: line for line in map(json.loads, record.read_text().splitlines())}
-            check_served(allocator.work, allocator.subject, {**inner["start"], **inner["modules"]}, lab.read_text(self.path("stderr")))
+            check_served(allocator.work, allocator.subject, {**inner["start"], **inner["modules"]},
+                         lab.read_text(self.path("stderr")))
             server = str(next(iter(allocator.libraries), lab.WINES))
             outcome.testimony = Testimony({inner["start"]["pid"]: dict.fromkeys(FUNCTIONS, server)})
         if not allocator.work.says_same:

@@ -115,7 +115,8 @@ def main() -> int:
         except (OSError, coff.Unreadable, subprocess.CalledProcessError) as error:
             print(f"check_link.py: {error}", file=sys.stderr)
             return 2
-        print("\n".join(f"{option}: {each}" for each in found) if found else f"{option}: the whole heap is the library's")
+        print("\n".join(f"{option}: {each}" for each in found) if found
+              else f"{option}: the whole heap is the library's")
         status = status or int(bool(found))
     return status
 

@@ -212,7 +212,8 @@ def _package_version(path: str) -> str | None:
 
 # ---- what was asked for -------------------------------------------------------------------------
 
-def choose(wanted: str | None, kind: elf.Kind | None = None, folders: list[pathlib.Path] | None = None) -> list[Allocator]:
+def choose(wanted: str | None, kind: elf.Kind | None = None,
+           folders: list[pathlib.Path] | None = None) -> list[Allocator]:
     """`wanted` as in --with: names and name=path, by commas; without it, everything that is installed."""
     here = installed(folders, kind)
     if not wanted:
@@ -221,7 +222,8 @@ def choose(wanted: str | None, kind: elf.Kind | None = None, folders: list[pathl
     names = [allocator.name for allocator in chosen]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
-        raise UsageError(f"{twice} is named twice in --with; the same library under another name: --with {twice},b=PATH")
+        raise UsageError(f"{twice} is named twice in --with; the same library under another name: --with "
+                         f"{twice},b=PATH")
     if not chosen:
         raise UsageError("--with names no allocator; for example: --with system,reheap")
     return chosen
@@ -235,7 +237,8 @@ def _chosen(word: str, here: dict[str, Allocator], kind: elf.Kind | None) -> All
         if word in OWN or word in KNOWN:
             raise UsageError(f"{word} is not installed here. Install it, or name its library: --with {word}=PATH "
                              f"(there are: {', '.join(here)})")
-        raise UsageError(f"no allocator is called {word}. There are: {', '.join(here)}; any library: --with {word}=PATH")
+        raise UsageError(f"no allocator is called {word}. There are: {', '.join(here)}; any library: --with "
+                         f"{word}=PATH")
     if not name or not place:
         raise UsageError(f"--with {word}: a library is named like this: name=/path/to/lib.so")
     if place == SYSTEM:
@@ -243,5 +246,6 @@ def _chosen(word: str, here: dict[str, Allocator], kind: elf.Kind | None) -> All
     path = pathlib.Path(place).expanduser().absolute()
     elf.check_library(name, path, kind)
     if re.search(r"[:\s]", str(path)):
-        raise UsageError(f"{name}: the loader cannot preload a path with a colon or a blank ({path}). Link it elsewhere")
+        raise UsageError(f"{name}: the loader cannot preload a path with a colon or a blank ({path}). Link it "
+                         f"elsewhere")
     return Allocator(name, (path,))

@@ -42,5 +42,6 @@ def at_once(order: list[str], run: Half) -> list[Run]:
 
 def both(first: Run, second: Run) -> Run:
     """The mean of each figure that both have, and the first one's course. When one failed, so has the round."""
-    figures = {name: (value + second.figures[name]) / 2 for name, value in first.figures.items() if name in second.figures}
+    figures = {name: (value + second.figures[name]) / 2 for name, value in first.figures.items()
+               if name in second.figures}
     return dataclasses.replace(first, figures=figures, failed=first.failed or second.failed)

@@ -41,10 +41,12 @@ class AllocatorList(click.ParamType):
 
 
 MEASURING = (
-    click.option("--with", "with_", type=AllocatorList(), help="Allocators; the first is the base. Without it: all found here"),
+    click.option("--with", "with_", type=AllocatorList(),
+                 help="Allocators; the first is the base. Without it: all found here"),
     click.option("--runs", type=click.IntRange(1), metavar="N", help="Exactly N rounds"),
     click.option("--time", type=TIME, help="As many rounds as fit into TIME. Without --runs and --time: until precise"),
-    click.option("--warmup", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="Rounds that do not count"),
+    click.option("--warmup", type=click.IntRange(0), default=1, show_default=True, metavar="N",
+                 help="Rounds that do not count"),
     click.option("--margin", type=SHARE, default=0.01, help="What differs by less is the same  [default: 1%]"),
     click.option("--confidence", type=SHARE, default=0.99, help="Of each interval  [default: 99%]"),
     click.option("--seed", type=int, default=0, show_default=True, help="Of the order of runs and of the bootstrap"),
@@ -59,7 +61,8 @@ MEASURING = (
 COMMAND = (
     click.option("--setup", metavar="CMD", help="Shell command to run once, before everything"),
     click.option("--prepare", metavar="CMD", help="Shell command to run before each run"),
-    click.option("--input", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="The command's standard input"),
+    click.option("--input", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
+                 help="The command's standard input"),
     click.option("--output", type=click.Choice(["compare", "check", "discard"]), default="compare", show_default=True,
                  help="Its standard output: warn, or fail, when it differs between allocators; or /dev/null"),
     click.option("--check-output", is_flag=True, help="The same as --output check"),
@@ -98,7 +101,8 @@ def command(cmd: tuple[str, ...], exports: tuple[pathlib.Path, ...], **words) ->
         export.check_path(path)
     if windows.is_program(line[0]):
         if settings.server:
-            raise UsageError("a server for Windows cannot be measured from here: Wine stops no program gently. Leave out --load")
+            raise UsageError("a server for Windows cannot be measured from here: Wine stops no program gently. Leave "
+                             "out --load")
         chosen = windows.choose(words["with_"], line)
     else:
         chosen = allocators.choose(words["with_"], compare.command_kind(line))

@@ -185,7 +185,8 @@ def check_allocators(chosen: list[Allocator], folder: pathlib.Path) -> None:
         objection = measured.failure(30) or allocator.objection(Testimony.read(evidence).first())
         if objection:
             text = said.read_text(errors="replace").strip() if said.exists() else ""
-            raise UsageError(f"{allocator.name}: {allocator.libraries[0] if allocator.libraries else 'no library'} does not "
+            raise UsageError(f"{allocator.name}: {allocator.libraries[0] if allocator.libraries else 'no library'} "
+                             f"does not "
                              f"serve a program's malloc: under it, of {probe}: {objection}."
                              + (f" The loader said: {text[-300:]}." if text else "")
                              + " Give a library that exports malloc and whose own libraries can be found")
@@ -195,7 +196,8 @@ def check_pair(chosen: list[Allocator]) -> None:
     beside.processors()
     if len(chosen) != 2:
         names = ", ".join(allocator.name for allocator in chosen)
-        raise UsageError(f"--side-by-side compares two allocators, not {len(chosen)} ({names}); name them: --with system,reheap")
+        raise UsageError(f"--side-by-side compares two allocators, not {len(chosen)} ({names}); name them: --with "
+                         f"system,reheap")
 
 
 def compare(command: list[str], chosen: list[Allocator], settings: Settings, watch: Watch | None = None,

@@ -47,7 +47,9 @@ def check_library(name: str, path: pathlib.Path, wanted: Kind | None) -> None:
     except OSError as error:
         raise UsageError(f"{name}: {path}: {error.strerror}. Give the path of a shared library") from None
     if found is None:
-        raise UsageError(f"{name}: {path} is no shared library (not an ELF file). A linker script or an archive cannot be "
+        raise UsageError(f"{name}: {path} is no shared library (not an ELF file). A linker script or an archive cannot "
+                         f"be "
                          "preloaded: give the .so it stands for")
     if wanted and found != wanted:
-        raise UsageError(f"{name}: {path} is for {found}, the command for {wanted}. Give a library of the command's kind")
+        raise UsageError(f"{name}: {path} is for {found}, the command for {wanted}. Give a library of the command's "
+                         f"kind")

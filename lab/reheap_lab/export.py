@@ -76,7 +76,8 @@ def _extras_tables(comparison: Comparison) -> str:
     parts = []
     if profiles:
         kinds = list(dict.fromkeys(kind for profile in profiles.values() for kind in profile.shares))
-        rows = [[name, *(f"{100 * profile.shares.get(kind, 0):.1f} %" for kind in kinds)] for name, profile in profiles.items()]
+        rows = [[name, *(f"{100 * profile.shares.get(kind, 0):.1f} %" for kind in kinds)] for name,
+                profile in profiles.items()]
         parts.append("Where the time goes (share of samples):\n\n" + _table(["", *kinds], rows))
     if calls:
         kinds = list(dict.fromkeys(kind for counts in calls.values() for kind in counts))
@@ -104,7 +105,8 @@ def _closing(comparison: Comparison) -> str:
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |"
+                     for line in lines)
 
 
 def _write_html(comparison: Comparison, path: pathlib.Path) -> None:

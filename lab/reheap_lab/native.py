@@ -47,7 +47,8 @@ def reheap_command() -> str:
         found = shutil.which("reheap", path=place)
         if found and os.path.realpath(place) not in scripts and not _is_script(found):
             return found
-    raise LabError("the native reheap command is not installed. Build it (./dev build) and put build/release/bin on PATH, "
+    raise LabError("the native reheap command is not installed. Build it (./dev build) and put build/release/bin on "
+                   "PATH, "
                    f"or let {VARIABLE} name build/release")
 
 

@@ -54,14 +54,16 @@ def command(output: pathlib.Path, with_: str | None, children: bool, limit: str 
     line, settings = list(cmd), environment(output, with_, children, size(limit) if limit else None)
     if windows.is_program(cmd[0]):
         if with_:
-            raise UsageError("--with is for programs of this system: under Wine the program's own C runtime is recorded")
+            raise UsageError("--with is for programs of this system: under Wine the program's own C runtime is "
+                             "recorded")
         line, settings = windows.recording(line, output, without_preload(settings))
     status = run(line, settings)
     files = traces(output)
     if files:
         say(summary(files, output))
     elif status not in (126, 127):
-        say("nothing was recorded: the command is statically linked, runs with other rights (setuid), or clears LD_PRELOAD")
+        say("nothing was recorded: the command is statically linked, runs with other rights (setuid), or clears "
+            "LD_PRELOAD")
     if status < 0:
         end_by(-status)
     sys.exit(status if files or status else 125)
@@ -224,7 +226,8 @@ def summary(files: list[pathlib.Path], output: pathlib.Path) -> str:
     parts = [f"{'' if exact else 'about '}{found.all_events:,} events"]
     if found.bytes_per_event:
         parts.append(f"{found.bytes_per_event:.2f} bytes each")
-    parts.append(f"{plural(found.threads, 'thread')}, {plural(found.files, 'file')}, {found.size / 2**20:.1f} MiB: {output}")
+    parts.append(f"{plural(found.threads, 'thread')}, {plural(found.files, 'file')}, {found.size / 2**20:.1f} MiB: "
+                 f"{output}")
     if found.lost:
         parts.append(f"{found.lost:,} events could not be written")
     return ", ".join(parts + found.stopped)

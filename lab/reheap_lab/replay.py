@@ -142,9 +142,11 @@ def replay(traces: list[pathlib.Path], how: How, chosen, settings, watch=None, r
 def tell_replayer(comparison: Comparison) -> None:
     own = comparison.settings.get("replayer")
     if own:
-        click.echo(f"The replayer's own memory is left out of all figures: {own['excluded_tables_kib']:,.0f} KiB of tables, "
+        click.echo(f"The replayer's own memory is left out of all figures: {own['excluded_tables_kib']:,.0f} KiB of "
+                   f"tables, "
                    f"{own['excluded_per_thread_kib']:,.0f} KiB for each running thread, and "
-                   f"{own['excluded_at_start_kib']:,.0f} KiB that were resident when it began. Reading the operations alone "
+                   f"{own['excluded_at_start_kib']:,.0f} KiB that were resident when it began. Reading the operations "
+                   f"alone "
                    f"takes {own['reading_s']:.3f} s of CPU time, which is part of the time shown.")
 
 

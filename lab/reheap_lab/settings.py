@@ -35,7 +35,8 @@ class Settings:
         if self.runs is not None and self.runs < 1:
             raise UsageError("--runs must be at least 1")
         if self.side_by_side and self.server:
-            raise UsageError("--side-by-side is for commands: two servers would take the same port. Leave it out, or --load")
+            raise UsageError("--side-by-side is for commands: two servers would take the same port. Leave it out, or "
+                             "--load")
         if not 0 < self.margin < 1:
             raise UsageError("--margin is a share between 0 and 1, or a percentage: --margin 1%")
         if not 0.5 <= self.confidence < 1:

@@ -20,7 +20,8 @@ class ProgressLine:
     """A Watch. Without a terminal it is silent: a log wants the result, not the waiting."""
 
     def __init__(self, console: Console):
-        self._progress = Progress(TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[left]}"),
+        self._progress = Progress(TextColumn("{task.description}"), BarColumn(bar_width=24),
+                                  TextColumn("{task.fields[left]}"),
                                   console=console, transient=True, disable=not console.is_terminal)
         self._task = self._progress.add_task("warming up", total=None, left="")
 
@@ -106,7 +107,8 @@ def _profile(comparison: Comparison) -> Table | None:
     if not profiles:
         return None
     kinds = list(dict.fromkeys(kind for profile in profiles.values() for kind in profile.shares))
-    rows = [[name, *(f"{100 * profile.shares.get(kind, 0):.1f} %" for kind in kinds)] for name, profile in profiles.items()]
+    rows = [[name, *(f"{100 * profile.shares.get(kind, 0):.1f} %" for kind in kinds)] for name,
+            profile in profiles.items()]
     return table(["\ntime spent in", *("\n" + kind for kind in kinds)], rows)
 
 
@@ -115,7 +117,8 @@ def _calls(comparison: Comparison) -> Table | None:
     if not calls:
         return None
     kinds = list(dict.fromkeys(kind for counts in calls.values() for kind in counts))
-    rows = [[name, *(f"{counts[kind]:,}" if kind in counts else "–" for kind in kinds)] for name, counts in calls.items()]
+    rows = [[name, *(f"{counts[kind]:,}" if kind in counts else "–" for kind in kinds)] for name,
+            counts in calls.items()]
     return table(["\nmemory calls", *("\n" + kind for kind in kinds)], rows)
 
 

@@ -21,7 +21,8 @@ EXISTING = click.Path(path_type=pathlib.Path, dir_okay=False, exists=True)
 
 def run(words: list[str], quiet: bool = False) -> tuple[int, str]:
     """Its status, 0 or DAMAGED, and what it printed; says on standard error what could not be read unless `quiet`."""
-    done = subprocess.run([str(native.program("reheap-trace")), *words], capture_output=True, text=True, errors="replace")
+    done = subprocess.run([str(native.program("reheap-trace")), *words], capture_output=True, text=True,
+                          errors="replace")
     if done.returncode not in (0, DAMAGED):
         said = done.stderr.strip().removeprefix("reheap-trace: ")
         raise (UsageError if done.returncode == 2 else LabError)(said or f"reheap-trace ended with {done.returncode}")
@@ -45,7 +46,8 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON")
 @click.option("--html", type=FILE, metavar="FILE", help="Write a page with plots of sizes, lifetimes and live memory")
 @click.pass_context
-def info_command(context: click.Context, traces: tuple[pathlib.Path, ...], as_json: bool, html: pathlib.Path | None) -> None:
+def info_command(context: click.Context, traces: tuple[pathlib.Path, ...], as_json: bool,
+                 html: pathlib.Path | None) -> None:
     """Say what was allocated: sizes, lifetimes, who frees what, the most that lived.
 
     Several files are read as one, in the order of time. The exit status is 3 when one is damaged and the rest was used.

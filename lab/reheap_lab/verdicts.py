@@ -152,7 +152,8 @@ def _too_few(comparison: Comparison) -> list[str]:
     rounds = len({run.round for run in comparison.runs if not run.warmup})
     if rounds >= statistics.FEWEST or len(_names(comparison)) < 2:
         return []
-    return [f"{rounds} {'round gives' if rounds == 1 else 'rounds give'} no verdict: it takes at least {statistics.FEWEST}, "
+    return [f"{rounds} {'round gives' if rounds == 1 else 'rounds give'} no verdict: it takes at least "
+            f"{statistics.FEWEST}, "
             "and ten say much more"]
 
 
@@ -160,7 +161,8 @@ def _too_short(comparison: Comparison, subject: str) -> list[str]:
     summary = comparison.summaries.get("wall_s", {}).get(subject)
     if summary is None or summary.median >= TOO_SHORT or comparison.kind == "server":
         return []
-    return [f"{subject}: too short to measure ({figures.seconds(summary.median)}): most of it is the start of the process. "
+    return [f"{subject}: too short to measure ({figures.seconds(summary.median)}): most of it is the start of the "
+            f"process. "
             "Give the command more work, or let it repeat its work"]
 
 

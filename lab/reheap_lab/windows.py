@@ -82,7 +82,8 @@ def wine_command() -> list[str]:
         return given
     found = next(filter(None, map(shutil.which, ("wine64", "wine", "/usr/lib/wine/wine64"))), None)
     if found is None:
-        raise LabError("a program for Windows needs Wine here: install it (Debian package wine64), or name it in REHEAP_WINE")
+        raise LabError("a program for Windows needs Wine here: install it (Debian package wine64), or name it in "
+                       "REHEAP_WINE")
     return [found]
 
 
@@ -95,7 +96,8 @@ def parts() -> pathlib.Path:
             if all((place / part).is_file() for part in PARTS):
                 return place.resolve()
     where = f"not in {given}" if given else "not installed with this package"
-    raise LabError(f"{', '.join(PARTS)} are {where}: build them (./dev build windows-x86_64 in reheap's sources) and set "
+    raise LabError(f"{', '.join(PARTS)} are {where}: build them (./dev build windows-x86_64 in reheap's sources) and "
+                   f"set "
                   "REHEAP_LAB_WINDOWS to their folder (build/windows-x86_64)")
 
 
@@ -120,7 +122,8 @@ class Program:
         if path is None or (machine := machine_of(path)) is None:
             raise LabError(f"{name} is no program for Windows")
         if machine != X86_64:
-            raise LabError(f"{name} is for {PROCESSORS.get(machine, 'another processor')}: only programs for x86-64 are "
+            raise LabError(f"{name} is for {PROCESSORS.get(machine, 'another processor')}: only programs for x86-64 "
+                           f"are "
                            "measured under Wine")
         self.path, self.wine, self.parts = path, wine_command(), parts()
 
@@ -231,7 +234,8 @@ def chosen_of(word: str, program: Program) -> Allocator:
     lines = report.get("replaced", [])
     if not report.get("overridden") or not any(": replaced" in line for line in lines):
         raise LabError(f"reheap cannot serve {program.path.name}: reheap.exe doctor -- {program.path.name} says why")
-    return Allocator(name, program, library, report.get("version"), tuple(line for line in lines if ": replaced" not in line))
+    return Allocator(name, program, library, report.get("version"),
+                     tuple(line for line in lines if ": replaced" not in line))
 
 
 @dataclass(frozen=True)

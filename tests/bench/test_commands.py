@@ -29,12 +29,14 @@ def test_idle_the_share_is_of_what_the_blocks_added():
 
 def test_fast_path_start_up_cancels_out():
     path = fast_path.Shortest("mixed", "", 100, (10, 30), (10, 30))
-    assert fast_path.per_pair(lambda _, program: 5_000_000 + 70 * 100 * int(program[-1]), allocators.system(), path) == 70.0
+    assert fast_path.per_pair(lambda _, program: 5_000_000 + 70 * 100 * int(program[-1]), allocators.system(),
+                              path) == 70.0
 
 
 def test_fast_path_both_ways_of_counting_agree():
     path = fast_path.Shortest("pairs", "", 1, (10, 210), (10, 210))
-    by_callgrind, by_steps = (fast_path.per_pair(count, allocators.system(), path) for count in (fast_path.by_callgrind, fast_path.by_steps))
+    by_callgrind, by_steps = (fast_path.per_pair(count, allocators.system(), path)
+                              for count in (fast_path.by_callgrind, fast_path.by_steps))
     assert by_callgrind == pytest.approx(by_steps, rel=0.01)
 
 
@@ -50,11 +52,13 @@ def test_startup_measures_without_the_witness(monkeypatch):
     monkeypatch.setenv("LD_PRELOAD", "/theirs.so")
     plain, other = startup.Starter("system"), startup.Starter("a", ("/a.so",), prefix=("run", "--"))
     assert (plain.launch(["x"], None).env, plain.launch(["x"], None).unset) == ({}, ["LD_PRELOAD"])
-    assert (other.launch(["x"], None).env, other.launch(["x"], None).argv) == ({"LD_PRELOAD": "/a.so"}, ["run", "--", "x"])
+    assert (other.launch(["x"], None).env,
+            other.launch(["x"], None).argv) == ({"LD_PRELOAD": "/a.so"}, ["run", "--", "x"])
 
 
 def test_synthetic_the_mean_is_over_the_workloads():
-    results = {"a 1": comparison(system=[1.0] * 3, other=[0.5] * 3), "b 2": comparison(system=[1.0] * 3, other=[2.0] * 3)}
+    results = {"a 1": comparison(system=[1.0] * 3, other=[0.5] * 3),
+               "b 2": comparison(system=[1.0] * 3, other=[2.0] * 3)}
     rows = synthetic.ratio_rows(results, "wall_s", 1, 2)
     assert rows == [["a 1", "1.00", "0.50"], ["b 2", "1.00", "2.00"], ["geometric mean", "", "1.00"]]
 
@@ -111,7 +115,8 @@ def test_each_comparison_has_an_export_of_its_own(monkeypatch, tmp_path):
     question = Question("synthetic", 1, tmp_path / "new", None, [allocators.system()])
     question.compare("larson 2", ["true"])
     question.compare("A & B", ["true"])
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["synthetic-a-b.json", "synthetic-larson-2.json"]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["synthetic-a-b.json",
+                                                                          "synthetic-larson-2.json"]
 
 
 def test_what_was_not_measured_is_named_and_only_reheaps_is_a_failure(capsys):

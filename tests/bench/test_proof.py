@@ -125,7 +125,8 @@ def test_a_program_that_prints_no_figures_has_failed():
                            telling(figures_of))
     assert made.runs[0].figures["figure"] == 7
     with pytest.raises(LabError, match="what it printed makes no figures"):
-        compare.compare(["echo", "seven"], [allocators.system()], Settings(runs=1, extras=False), None, telling(figures_of))
+        compare.compare(["echo", "seven"], [allocators.system()], Settings(runs=1, extras=False), None,
+                        telling(figures_of))
 
 
 def test_figures_of_a_run_in_which_a_child_was_served_by_another_are_not_taken(monkeypatch):

@@ -9,7 +9,8 @@ from reheap_lab.results import Comparison, Run, Subject
 
 def comparison(**walls: list) -> Comparison:
     """Of each subject the wall times of its rounds; None where it has none."""
-    made = Comparison(["x"], settings={"confidence": 0.99, "seed": 0, "margin": 0.01}, subjects=[Subject(name) for name in walls])
+    made = Comparison(["x"], settings={"confidence": 0.99, "seed": 0, "margin": 0.01},
+                      subjects=[Subject(name) for name in walls])
     for name, values in walls.items():
         made.runs += [Run(name, i, 0, figures={"wall_s": value} if value else {}) for i, value in enumerate(values)]
     verdicts.judge(made)
@@ -36,7 +37,8 @@ def test_the_ratio_is_taken_within_a_round(capsys):
 def test_what_was_not_measured_has_no_ratio(capsys):
     made = comparison(system=[None] * 4, other=[2.0] * 4)
     lines = shown(capsys, made)
-    assert lines[1].split() == ["system", "-", "-"] and lines[2].split() == ["other", "2.00", "2.00", "..", "2.00", "-", "-"]
+    assert lines[1].split() == ["system", "-", "-"] and lines[2].split() == ["other", "2.00", "2.00", "..", "2.00",
+                                                                             "-", "-"]
 
 
 def test_a_failed_allocator_is_shown_without_figures(capsys):
@@ -53,4 +55,5 @@ def test_a_difference_is_taken_within_a_round():
 
 
 def test_markdown_has_its_figures_to_the_right():
-    assert tables.render_markdown(["a", "b", "c"], [["x", "y", "1"]]) == "| a | b | c |\n| --- | --- | --: |\n| x | y | 1 |"
+    assert tables.render_markdown(["a", "b",
+                                   "c"], [["x", "y", "1"]]) == "| a | b | c |\n| --- | --- | --: |\n| x | y | 1 |"

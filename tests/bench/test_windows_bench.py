@@ -16,7 +16,8 @@ PLAIN, REDIRECTED, PEER = (runs.SUBJECTS[name] for name in ("wine", "reheap", "m
 START = 'reheap: {"pid":7,"overridden":true}\n'
 HEAP, RUNTIME = (f"reheap: {name} at 0x170000000: replaced heap (14)\n" for name in ("ntdll.dll", "ucrtbase.dll"))
 LINE = HEAP + RUNTIME + START
-PEERS_LINES = "".join(f'peer: {{"name":"mimalloc","pid":7,"replaced":"{dll}"}}\n' for dll in ("ntdll.dll", "ucrtbase.dll"))
+PEERS_LINES = "".join(f'peer: {{"name":"mimalloc","pid":7,"replaced":"{dll}"}}\n'
+                      for dll in ("ntdll.dll", "ucrtbase.dll"))
 STATIC = runs.Program("static", (), file=pathlib.Path("static.exe"), runtime=False)
 
 
@@ -33,7 +34,8 @@ def test_by_the_allocator_it_stands_for():
         (runs.SUBJECTS["microsoft"], report("ucrtbase.dll", wines=False), ""),
         (runs.SUBJECTS["reheap-linked"], report("ucrtbase.dll"), START),
         (runs.SUBJECTS["reheap-heap"], report("ucrtbase.dll", "reheap.dll"), HEAP + START),
-        (runs.SUBJECTS["reheap-crt"], report("ucrtbase.dll", "reheap.dll"), LINE.replace('"pid":7', '"pid":6') + RUNTIME + START),
+        (runs.SUBJECTS["reheap-crt"], report("ucrtbase.dll", "reheap.dll"),
+         LINE.replace('"pid":7', '"pid":6') + RUNTIME + START),
         (runs.SUBJECTS["mimalloc-linked"], report("ucrtbase.dll", "mimalloc.dll"), ""),
     ]
     for subject, told, errors in right:
@@ -107,7 +109,8 @@ def test_the_peers_layers_compile_with_the_functions_of_reheap_dll_that_they_use
         pytest.skip(str(missing))
     for source in (*peers.OWN, *peers.SHARED, peers.LAYERS / "system.c"):
         language = peers.CPP if source.suffix == ".cpp" else ("-x", "c", "-std=gnu11")
-        done = subprocess.run([compiler, *peers.TARGET, *language, "-fsyntax-only", source], stderr=subprocess.PIPE, text=True)
+        done = subprocess.run([compiler, *peers.TARGET, *language, "-fsyntax-only", source], stderr=subprocess.PIPE,
+                              text=True)
         assert (done.returncode, done.stderr) == (0, ""), source.name
 
 

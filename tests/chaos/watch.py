@@ -45,7 +45,8 @@ def stacks(process: int) -> str:
                    "-ex", "thread apply all bt 30"]
         clean = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, env=clean)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+                                  env=clean)
         except subprocess.TimeoutExpired:
             done = None
         if done and "#0" in done.stdout:

@@ -41,7 +41,8 @@ def test_both_run_at_once_and_exchange_their_places(pins):
 
 
 def test_a_figure_that_one_half_lacks_is_absent():
-    first, second = Run("a", 0, 0, figures={"wall_s": 1.0, "mean_rss_kib": 5.0}), Run("a", 0, 0, figures={"wall_s": 3.0})
+    first, second = Run("a", 0, 0, figures={"wall_s": 1.0, "mean_rss_kib": 5.0}), Run("a", 0, 0,
+                                                                                      figures={"wall_s": 3.0})
     assert beside.both(first, second).figures == {"wall_s": 2.0}
     assert beside.both(first, Run("a", 0, 0, failed="crashed")).failed == "crashed"
 
@@ -49,7 +50,8 @@ def test_a_figure_that_one_half_lacks_is_absent():
 def test_a_round_is_one_run_of_each_and_is_judged_as_any_other(fake, pins):
     fake.plan(a={"wall_us": 80_000})
     made = run(fake, "system", "a")
-    assert [(r.subject, r.round, r.warmup) for r in made.runs[2:]] == [(n, i, False) for i in range(4) for n in ("system", "a")]
+    assert [(r.subject, r.round, r.warmup) for r in made.runs[2:]] == [(n, i, False) for i in range(4)
+                                                                       for n in ("system", "a")]
     verdict = made.verdict("wall_s", "a")
     assert verdict.word == "faster" and verdict.ratio == pytest.approx(0.8)
     assert len(fake.calls) == 2 + 4 * 4 and len(pins) == 4 * 4  # the warm-up is one after the other
@@ -81,7 +83,8 @@ def test_one_that_fails_is_given_up_and_the_other_goes_on_alone(fake, pins):
 def test_what_it_needs(fake, monkeypatch):
     fake.plan()
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {5, 6})
-    with pytest.raises(UsageError, match=r"compares two allocators, not 3 \(system, a, b\); name them: --with system,reheap"):
+    with pytest.raises(UsageError,
+                       match=r"compares two allocators, not 3 \(system, a, b\); name them: --with system,reheap"):
         run(fake, "system", "a", "b")
     with pytest.raises(UsageError, match="two servers"):
         run(fake, "system", "a", server=Server(load="true"))
@@ -90,7 +93,8 @@ def test_what_it_needs(fake, monkeypatch):
         run(fake, "system", "a")
 
 
-@pytest.mark.skipif(not (native.folder() / "bin" / "reheap-runner").is_file() or native.find_library("libreheap.so") is None
+@pytest.mark.skipif(not (native.folder() / "bin" / "reheap-runner").is_file()
+                    or native.find_library("libreheap.so") is None
                     or len(os.sched_getaffinity(0)) < 2, reason="needs the native parts and two processors")
 def test_for_real_each_runs_on_each_processor(tmp_path):
     record, before = tmp_path / "record", os.sched_getaffinity(0)

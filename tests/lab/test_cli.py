@@ -38,7 +38,8 @@ def test_report_shows_and_converts(fake, capsys, tmp_path):
     assert call("report", str(json_file), str(markdown)) == 0 and "| wall time |" in markdown.read_text()
 
 
-@pytest.mark.parametrize("text, said", [("{", "not JSON"), ("{}", "its schema is None"), ('{"schema":"reheap-lab/compare/1"}',
+@pytest.mark.parametrize("text, said", [("{", "not JSON"), ("{}",
+                                                            "its schema is None"), ('{"schema":"reheap-lab/compare/1"}',
                                                                                      "command is missing")])
 def test_a_damaged_file_is_named(capsys, tmp_path, text, said):
     path = tmp_path / "bad.json"
@@ -105,7 +106,8 @@ def test_a_file_that_cannot_be_written_costs_no_other(fake, capsys, tmp_path):
     fake.plan()
     bad, good = tmp_path / "full.json", tmp_path / "good.csv"
     bad.symlink_to("/nowhere/else.json")
-    status = call("compare", "--with", "system", "--runs", "1", "--no-extras", "--export", str(bad), "--export", str(good), "--",
+    status = call("compare", "--with", "system", "--runs", "1", "--no-extras", "--export", str(bad), "--export",
+                  str(good), "--",
                   "true")
     assert status == 1 and good.stat().st_size
     assert "full.json cannot be written: No such file" in capsys.readouterr().err

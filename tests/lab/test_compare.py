@@ -186,7 +186,8 @@ def test_stopped_while_looking_closer_loses_nothing(fake, monkeypatch):
         return start(launch, ask, out)
     monkeypatch.setattr(runner, "start", interrupted)
     made = run(fake, "system", "a", extras=True)
-    assert made.verdict("wall_s", "a") and made.extras == {} and "stopped by the user" in made.warnings[-1] + made.warnings[0]
+    assert made.verdict("wall_s",
+                        "a") and made.extras == {} and "stopped by the user" in made.warnings[-1] + made.warnings[0]
 
 
 def test_two_rounds_give_no_verdict_and_say_so(fake):
@@ -216,12 +217,14 @@ def test_a_budget_ends_before_it_is_overdrawn(fake):
 def test_until_precise_gives_up_at_its_bounds(fake):
     stop = rounds.Precise(0.01, 0.99, 0, most_runs=12, most_time=1e9)
     book, walls = rounds.Book(["a", "b"], stop), iter([1.0, 2.0, 3.0, 1.5, 2.2] * 100)
-    rounds.run_rounds(book, lambda *words: results.Run(*words[:3], figures={"wall_s": next(walls)}), 0, 0, rounds.Quiet())
+    rounds.run_rounds(book, lambda *words: results.Run(*words[:3], figures={"wall_s": next(walls)}), 0, 0,
+                      rounds.Quiet())
     assert book.rounds == 12
 
 
 def test_only_rounds_in_which_both_have_a_figure_make_pairs():
     made = [results.Run("a", n, 0, figures={"wall_s": n + 1.0}) for n in range(4)]
-    made += [results.Run("b", 0, 1, figures={"wall_s": 5.0}), results.Run("b", 1, 1, failed="no", figures={"wall_s": 6.0}),
+    made += [results.Run("b", 0, 1, figures={"wall_s": 5.0}),
+             results.Run("b", 1, 1, failed="no", figures={"wall_s": 6.0}),
              results.Run("b", 3, 1, figures={"wall_s": 8.0}), results.Run("b", 2, 1, True, figures={"wall_s": 7.0})]
     assert rounds.pairs(made, "wall_s", "b", "a") == ([5.0, 8.0], [1.0, 4.0])

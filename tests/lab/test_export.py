@@ -15,9 +15,12 @@ from reheap_lab.statistics import Interval
 
 def made() -> Comparison:
     """Three subjects in six rounds: b takes 10 % less time and 20 % more memory, c fails."""
-    comparison = Comparison(["prog", "a|b"], started="2026-01-01T00:00:00+00:00", reproduce="reheap compare -- prog 'a|b'",
-                            settings={"margin": 0.01, "confidence": 0.99, "seed": 0}, machine={"cpu": "CPU", "cores": 2},
-                            subjects=[Subject("a"), Subject("b", warnings=["odd"]), Subject("c", failed="it broke\nbadly")])
+    comparison = Comparison(["prog", "a|b"], started="2026-01-01T00:00:00+00:00",
+                            reproduce="reheap compare -- prog 'a|b'",
+                            settings={"margin": 0.01, "confidence": 0.99, "seed": 0},
+                            machine={"cpu": "CPU", "cores": 2},
+                            subjects=[Subject("a"), Subject("b", warnings=["odd"]),
+                                      Subject("c", failed="it broke\nbadly")])
     for n in range(6):
         wall = 1 + 0.1 * n
         comparison.runs += [Run("a", n, 0, figures={"wall_s": wall, "peak_rss_kib": 1000, "minor_faults": 7}),
@@ -86,7 +89,8 @@ def test_the_terminal_shows_all_of_it():
 
 
 @pytest.mark.parametrize("name, value, said", [
-    ("wall_s", 0.0000123, "12 µs"), ("wall_s", 0.0123, "12.3 ms"), ("wall_s", 0.123, "123 ms"), ("wall_s", 12.345, "12.35 s"),
+    ("wall_s", 0.0000123, "12 µs"), ("wall_s", 0.0123, "12.3 ms"), ("wall_s", 0.123, "123 ms"), ("wall_s", 12.345,
+                                                                                                 "12.35 s"),
     ("wall_s", 1234, "1234 s"), ("peak_rss_kib", 900, "900 KiB"), ("peak_rss_kib", 2048, "2 MiB"),
     ("peak_rss_kib", 1023 * 1024, "1023 MiB"), ("peak_rss_kib", 3 << 20, "3 GiB"), ("minor_faults", 12345, "12,345"),
     ("utilisation", 1.234, "1.23"), ("of_a_replay", 5, "5")])
@@ -109,7 +113,8 @@ def ratio(middle, low, high, n=10):
     (ratio(1.0, 0.97, 1.03), "undecided",
      "wall time: undecided between b and a (99 % interval -3.0 % to +3.0 %); about 81 more runs would decide it"),
     (ratio(1.0, 0.1, 10.0), "undecided",
-     "wall time: undecided between b and a (99 % interval -90.0 % to +900.0 %); more than 1000 further runs would be needed"),
+     "wall time: undecided between b and a (99 % interval -90.0 % to +900.0 %); more than 1000 further runs would be "
+     "needed"),
 ])
 def test_verdicts_in_words(interval, word, said):
     found = verdicts.verdict(figures.ALL["wall_s"], "b", "a", interval, 0.01, 0.99)
@@ -142,10 +147,12 @@ def test_a_damaged_record_is_named(tmp_path, text, said):
 
 
 def test_the_runners_lines_become_figures(tmp_path):
-    samples = "".join(f'{{"type":"sample","t_us":{i}00000,"rss_kib":{100 * i},"cpu_us":{2 * i}00000}}\n' for i in range(1, 7))
+    samples = "".join(f'{{"type":"sample","t_us":{i}00000,"rss_kib":{100 * i},"cpu_us":{2 * i}00000}}\n'
+                      for i in range(1, 7))
     end = '{"type":"end","wall_us":700000,"user_us":900000,"system_us":500000,"peak_rss_kib":640,"exit":3}\n'
     measured = runner.read(record(tmp_path, samples + end))
-    assert measured.figures == {"wall_s": 0.7, "user_s": 0.9, "system_s": 0.5, "cpu_s": 1.4, "utilisation": pytest.approx(2),
+    assert measured.figures == {"wall_s": 0.7, "user_s": 0.9, "system_s": 0.5, "cpu_s": 1.4,
+                                "utilisation": pytest.approx(2),
                                 "peak_rss_kib": 640, "mean_rss_kib": pytest.approx(350)}
     assert measured.series.busy_cores == pytest.approx([2.0] * 6) and measured.failure(None) == "its exit status was 3"
     assert measured.series.commit_kib == []
@@ -154,7 +161,8 @@ def test_the_runners_lines_become_figures(tmp_path):
 def test_modules_are_sorted_by_whose_they_are(tmp_path):
     library = tmp_path / "libown.so.1"
     library.touch()
-    kinds = {str(library): "allocator", "/lib/libc.so.6": "libc", "/lib/ld-linux-x86-64.so.2": "libc", "/lib/libm.so.6": "libc",
+    kinds = {str(library): "allocator", "/lib/libc.so.6": "libc", "/lib/ld-linux-x86-64.so.2": "libc",
+             "/lib/libm.so.6": "libc",
              "[kernel]": "kernel", "[vdso]": "other", "/usr/bin/ld.lld": "program", "/usr/lib/libLLVM.so.19": "other",
              "/usr/lib/libcrypto.so.3": "other"}
     assert {module: profile.kind_of(module, [str(library)]) for module in kinds} == kinds

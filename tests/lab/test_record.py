@@ -28,7 +28,8 @@ class Lab:
     def program(self, body: str) -> str:
         source = self.folder / "program.c"
         source.write_text(PRELUDE + body)
-        subprocess.run(["cc", "-O1", "-w", "-fno-builtin", "-pthread", "-o", self.folder / "program", source], check=True)
+        subprocess.run(["cc", "-O1", "-w", "-fno-builtin", "-pthread", "-o", self.folder / "program", source],
+                       check=True)
         return str(self.folder / "program")
 
     def record(self, *words: str, options: tuple[str, ...] = (), **more) -> subprocess.CompletedProcess:
@@ -107,7 +108,8 @@ int main(void) {
     told = [(event.kind, event.size, event.alignment) for event in between_marks(trace)]
     assert told == [
         ("malloc", 40, 0), ("realloc", 3000, 0), ("calloc", 63, 0), ("free", 0, 0), ("free", 0, 0),
-        ("aligned", 512, 256), ("free", 0, 0), ("aligned", 100, 64), ("free", 0, 0), ("aligned", 1, 4096), ("free", 0, 0),
+        ("aligned", 512, 256), ("free", 0, 0), ("aligned", 100, 64), ("free", 0, 0), ("aligned", 1, 4096), ("free", 0,
+                                                                                                            0),
         ("malloc", 11, 0), ("free", 0, 0), ("failed", 2**63, 0), ("failed", 2**64 - 1, 0),
         ("malloc", 30, 0), ("free", 0, 0), ("aligned", 10, trace.header.page_bytes), ("free", 0, 0)]
     assert [event.asked for event in trace.events if event.kind == "failed"] == ["malloc", "calloc"]

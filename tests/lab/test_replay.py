@@ -187,7 +187,8 @@ def test_a_damaged_compiled_trace_is_refused_before_it_begins(crossing, tmp_path
     assert play(tmp_path / "t")[0] == 125
 
 
-@pytest.mark.parametrize("words", [[], ["--touch", "some"], ["--pace", "slow"], ["--threads", "0"], ["--sample-ms", "x"]])
+@pytest.mark.parametrize("words", [[], ["--touch", "some"], ["--pace", "slow"], ["--threads", "0"], ["--sample-ms",
+                                                                                                     "x"]])
 def test_wrong_arguments_are_usage_errors(words, tmp_path):
     line = [str(native.program("reheap-replay")), *words, *(["x", "--out", str(tmp_path / "o")] if words else [])]
     assert subprocess.run(line, capture_output=True).returncode == 2

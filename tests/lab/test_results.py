@@ -9,15 +9,18 @@ from reheap_lab import results
 
 def sample() -> results.Comparison:
     return results.Comparison(
-        command=["true", "ä b"], lab_version="0.1.0", started="2026-01-01T00:00:00Z", cwd="/", reproduce="reheap compare",
+        command=["true", "ä b"], lab_version="0.1.0", started="2026-01-01T00:00:00Z", cwd="/",
+        reproduce="reheap compare",
         settings={"runs": 2, "margin": 0.01}, machine={"cores": 2},
-        subjects=[results.Subject("system", proof={"malloc": "/lib/libc.so.6"}), results.Subject("other", failed="gone")],
+        subjects=[results.Subject("system", proof={"malloc": "/lib/libc.so.6"}),
+                  results.Subject("other", failed="gone")],
         runs=[results.Run("system", 0, 0, figures={"wall_s": 1.5, "minor_faults": 7},
                           series=results.Series([0.0, 0.1], [10, 20], [1.0, 2.0])),
               results.Run("system", 1, 0, failed="exit status 3"),
               results.Run("system", 0, 0, warmup=True, figures={"wall_s": 9})],
         extras={"system": results.Extras({"mmap": 3}, results.Profile("sigprof", 997, 10, 0, {"libc": 1.0},
-                                                                      [results.Module("/lib/libc.so.6", 1.0, "libc")]))},
+                                                                      [results.Module("/lib/libc.so.6", 1.0,
+                                                                                      "libc")]))},
         summaries={"wall_s": {"system": results.Summary(1.5, 1.4, 1.6, 2)}},
         verdicts=[results.Verdict("wall_s", "other", "system", 0.9, 0.8, 1.0, "faster", "text")],
         warnings=["careful"])

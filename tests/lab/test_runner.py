@@ -117,10 +117,12 @@ def test_figures_are_the_commands_not_this_interpreters(measure):
 
 
 @pytest.mark.skipif(not shutil.which("time"), reason="needs Debian's package time")
-@pytest.mark.parametrize("command", [["head", "-c", "1000000", "/dev/zero"], ["perl", "-e", '$a = "x" x 50_000_000; print length $a']])
+@pytest.mark.parametrize("command", [["head", "-c", "1000000",
+                                      "/dev/zero"], ["perl", "-e", '$a = "x" x 50_000_000; print length $a']])
 def test_figures_agree_with_time(measure, command):
     end = measure(*command, options=["--stdout", "/dev/null"]).one("end")
-    told = subprocess.run([shutil.which("time"), "-f", "%M %R", *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    told = subprocess.run([shutil.which("time"), "-f", "%M %R", *command], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True)
     peak, faults = map(int, told.stderr.split())
     assert end["peak_rss_kib"] == pytest.approx(peak, abs=0.05 * peak + 256)
     assert end["minor_faults"] == pytest.approx(faults, abs=0.05 * faults + 64)

@@ -64,7 +64,8 @@ def test_an_outlier_hardly_moves_the_ratio():
     logs = noise(20)
     clean = statistics.paired_ratio(numpy.exp(logs), numpy.ones(20), 0.99)
     logs[4] += 3
-    assert statistics.paired_ratio(numpy.exp(logs), numpy.ones(20), 0.99).middle == pytest.approx(clean.middle, abs=0.01)
+    assert statistics.paired_ratio(numpy.exp(logs), numpy.ones(20), 0.99).middle == pytest.approx(clean.middle,
+                                                                                                  abs=0.01)
 
 
 def test_pairing_takes_out_what_both_have_in_common():
@@ -123,7 +124,8 @@ def test_equivalence_is_two_one_sided_tests(centre):
 
 
 def test_what_is_equivalent_may_differ_and_is_decided_either_way():
-    inside, across, beyond = Interval(1.002, 1.001, 1.003, 9), Interval(1.0, 0.97, 1.03, 9), Interval(1.05, 1.02, 1.08, 9)
+    inside, across, beyond = Interval(1.002, 1.001, 1.003, 9), Interval(1.0, 0.97, 1.03, 9), Interval(1.05, 1.02, 1.08,
+                                                                                                      9)
     assert statistics.equivalent(inside, 0.01) and statistics.differs(inside)
     assert not statistics.equivalent(across, 0.01) and not statistics.differs(across)
     assert [statistics.decided(i, 0.01) for i in (inside, across, beyond)] == [True, False, True]

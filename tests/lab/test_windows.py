@@ -66,7 +66,8 @@ def no_wine(tmp_path, monkeypatch) -> list[str]:
     monkeypatch.setenv("REHEAP_WINE", "/bin/true")
     monkeypatch.setenv("REHEAP_LAB_WINDOWS", str(tmp_path))
     found = {"program": {"runtime": "ucrt 10"},
-             "report": {"overridden": True, "version": "1.2", "replaced": ["ntdll.dll at 0x1: replaced heap (14)", "x: left"]}}
+             "report": {"overridden": True, "version": "1.2",
+                        "replaced": ["ntdll.dll at 0x1: replaced heap (14)", "x: left"]}}
     monkeypatch.setattr(windows.Program, "examine", lambda self, library: found)
     return [str(tmp_path / "reheap-runner.exe"), "word"]
 
@@ -116,7 +117,8 @@ def test_the_proof_is_what_reheap_wrote_in_that_process(no_wine, tmp_path, serve
 
 
 def test_figures_of_wine_are_not_the_programs(no_wine, tmp_path):
-    end = {"type": "end", "wall_us": 9000, "user_us": 3, "peak_rss_kib": 4, "minor_faults": 5, "timed_out": False, "exit": 0}
+    end = {"type": "end", "wall_us": 9000, "user_us": 3, "peak_rss_kib": 4, "minor_faults": 5, "timed_out": False,
+           "exit": 0}
     launch = windows.choose("system", no_wine)[0].launch(no_wine, tmp_path / "run")
     wrote(tmp_path / "run")
     assert launch.amend([end]) == [{"type": "end", "wall_us": 5, "timed_out": False, "exit": 1000}]
@@ -163,7 +165,8 @@ def test_compare_under_wine(program, here, tmp_path, capsys):
     assert status == 0, said
     made = results.load_file(record)
     library = str(BUILD / "bin" / "reheap.dll")
-    assert {subject.name: subject.proof["malloc"] for subject in made.subjects} == {"system": windows.WINES, "reheap": library}
+    assert {subject.name: subject.proof["malloc"] for subject in made.subjects} == {"system": windows.WINES,
+                                                                                    "reheap": library}
     for name in ("system", "reheap"):
         runs = made.measured(name)
         assert len(runs) == 2
@@ -179,13 +182,15 @@ def test_compare_under_wine(program, here, tmp_path, capsys):
 
 @under_wine
 def test_compare_refuses_what_wine_cannot_do(program, here, capsys):
-    for words, message in [(["--load", "true"], "a server for Windows"), (["--with", "mimalloc"], "under Wine there are")]:
+    for words, message in [(["--load", "true"], "a server for Windows"), (["--with", "mimalloc"],
+                                                                          "under Wine there are")]:
         status, said = reheap(capsys, "compare", *words, "--", program)
         assert status == 2 and message in said
 
 
 @pytest.mark.parametrize("module, kind", [
-    ("/x/reheap.dll", "allocator"), (r"C:\windows\system32\ntdll.dll", "libc"), (r"C:\windows\system32\UCRTBASE.dll", "libc"),
+    ("/x/reheap.dll", "allocator"), (r"C:\windows\system32\ntdll.dll", "libc"), (r"C:\windows\system32\UCRTBASE.dll",
+                                                                                 "libc"),
     (r"C:\windows\system32\kernel32.dll", "other"), ("/x/work.exe", "program"), ("[kernel]", "kernel")])
 def test_modules_of_windows_have_their_kinds(module, kind):
     assert profile.kind_of(module, ["/x/reheap.dll"]) == kind

@@ -50,7 +50,8 @@ def program(tmp_path_factory) -> pathlib.Path:
 
 
 def record(program: pathlib.Path, trace: pathlib.Path, *words: str) -> int:
-    command = [WINE, BUILD / "bin" / "reheap.exe", "run", "--require", "--dll", f"Z:{RECORDER}", "--", windows_path(program), *words]
+    command = [WINE, BUILD / "bin" / "reheap.exe", "run", "--require", "--dll", f"Z:{RECORDER}", "--",
+               windows_path(program), *words]
     return subprocess.run(command, env={**os.environ, "REHEAP_RECORD": f"Z:{trace}"}, timeout=60).returncode
 
 
@@ -61,7 +62,8 @@ def windows_path(path: pathlib.Path) -> str:
 def calls(trace: pathlib.Path) -> collections.Counter:
     """How often each call was made of the sizes that the program alone asks for."""
     events = [event for chunk in trace_reader.read(trace).chunks for event in chunk.events]
-    return collections.Counter((event.kind, event.size) for event in events if event.size in (1111, 2222, 3333, 4500, 15, 5555))
+    return collections.Counter((event.kind, event.size) for event in events
+                               if event.size in (1111, 2222, 3333, 4500, 15, 5555))
 
 
 EXPECTED = {("malloc", 1111): 300, ("realloc", 2222): 300, ("aligned", 3333): 1, ("calloc", 4500): 1, ("malloc", 15): 1}
@@ -85,7 +87,8 @@ def test_a_process_that_ends_abruptly_leaves_a_whole_trace(program, tmp_path):
 @under_wine
 @recorded
 def test_programs_that_are_started_have_traces_of_their_own(program, tmp_path):
-    assert record(pathlib.PureWindowsPath(r"C:\windows\system32\cmd.exe"), tmp_path / "c.rht", "/c", f"Z:{program}".replace("/", "\\")) == 7
+    assert record(pathlib.PureWindowsPath(r"C:\windows\system32\cmd.exe"), tmp_path / "c.rht", "/c",
+                  f"Z:{program}".replace("/", "\\")) == 7
     others = [path for path in tmp_path.glob("c.*.rht")]
     assert [calls(path)["realloc", 2222] for path in others] == [300]
 
@@ -109,7 +112,8 @@ def test_reheap_record(program, tmp_path, monkeypatch, capfd):
 def test_a_trace_is_replayed_under_wine(program, tmp_path):
     """By the tools that are built for Windows, on the C runtime and on reheap."""
     def run(tool: str, *words: object, before: tuple = ()) -> None:
-        subprocess.run([WINE, *before, BUILD / "bin" / tool, *map(str, words)], check=True, timeout=60, stdout=subprocess.DEVNULL)
+        subprocess.run([WINE, *before, BUILD / "bin" / tool, *map(str, words)], check=True, timeout=60,
+                       stdout=subprocess.DEVNULL)
 
     assert record(program, tmp_path / "e.rht") == 7
     run("reheap-trace.exe", "compile", f"Z:{tmp_path}/e.rht", "-o", f"Z:{tmp_path}/e.compiled")

@@ -30,7 +30,8 @@ def lines_of(path: pathlib.Path) -> dict[str, list[dict]]:
 def test_windows_runner_measures(program, tmp_path):
     out, said = tmp_path / "out.jsonl", tmp_path / "said"
     words = ["a b", 'quote"d', "*.c", "--", "end\\"]
-    done = runner("--out", out, "--env", "LAB_WORD=hello", "--stdout", said, "--profile", 100, "--modules", "--", program, *words)
+    done = runner("--out", out, "--env", "LAB_WORD=hello", "--stdout", said, "--profile", 100, "--modules", "--",
+                  program, *words)
     assert (done.returncode, done.stderr) == (0, "")
     assert said.read_text() == '[a b][quote"d][*.c][--][end\\]hello\n'
     lines = lines_of(out)

@@ -53,7 +53,8 @@ class Result:
 
 def matching(folder: pathlib.Path, patterns: tuple[str, ...]) -> dict[str, bytes]:
     files = {str(file.relative_to(folder)): file for file in folder.rglob("*") if file.is_file()}
-    return {name: file.read_bytes() for name, file in files.items() if any(fnmatch(name, pattern) for pattern in patterns)}
+    return {name: file.read_bytes() for name, file in files.items()
+            if any(fnmatch(name, pattern) for pattern in patterns)}
 
 
 def tail(result: Result) -> str:
@@ -96,7 +97,8 @@ class Comparison(unittest.TestCase):
     def execute(self, words: list, given: Given, watch=None) -> Result:
         self.start_in_work(given.prepare)
         started = time.monotonic()
-        with subprocess.Popen(self.command(words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        with subprocess.Popen(self.command(words), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE,
                               cwd=self.work, env=self.environment(given.variables)) as program:
             if watch:
                 watch(program)

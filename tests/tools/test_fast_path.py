@@ -57,7 +57,8 @@ class FastPath(unittest.TestCase):
                    " return arena; }")
 
     def test_exchange_with_memory(self):
-        self.fails("an exchange with memory", "void* malloc(size_t n) { return arena + __atomic_exchange_n(&lock, n, 2); }")
+        self.fails("an exchange with memory",
+                   "void* malloc(size_t n) { return arena + __atomic_exchange_n(&lock, n, 2); }")
 
     def test_sequentially_consistent_store(self):
         # GCC and Clang store with an exchange, or with a fence behind it.

@@ -27,7 +27,8 @@ class Library(unittest.TestCase):
             here = pathlib.Path(folder)
             (here / "x.c").write_text(source, encoding="utf-8")
             (here / "expected").write_text(expected, encoding="utf-8")
-            subprocess.run([*COMPILER, "-w", "-O2", "-fPIC", "-shared", "x.c", "-o", "x.so", *flags], cwd=here, check=True)
+            subprocess.run([*COMPILER, "-w", "-O2", "-fPIC", "-shared", "x.c", "-o", "x.so", *flags], cwd=here,
+                           check=True)
             return check_library.problems(str(here / "x.so"), str(here / "expected"))
 
     def one(self, words: str, *flags: str, **changes: str) -> None:

@@ -53,7 +53,8 @@ def render(template: str, **values) -> str:
 def _environment() -> jinja2.Environment:
     made = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True,
                               undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"percent": units.percent, "sense": sense, "moment": _moment, "sign": lambda verdict: _SIGN[sense(verdict)],
+    made.filters |= {"percent": units.percent, "sense": sense, "moment": _moment,
+                     "sign": lambda verdict: _SIGN[sense(verdict)],
                      "interval": units.interval, "lead": _lead, "sentence": lambda text: text[:1].upper() + text[1:],
                      "svg": lambda picture: Markup(picture.svg), "figure": units.name_of}
     made.globals |= {"light": Markup(palette.variables("light")), "dark": Markup(palette.variables("dark")),
@@ -205,5 +206,3 @@ def _worded(name: str, value) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(str(item) for item in value)
     return str(value)
-
-

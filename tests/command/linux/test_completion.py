@@ -73,7 +73,8 @@ class Completion(CommandTest):
         if not shutil.which("zsh"):
             self.skipTest("zsh is not installed")
         # A terminal of its own is the only way to ask zsh for completions.
-        asked = {"reheap run --deca": "run --decay-ms=", "reheap doctor --js": "doctor --json ", "reheap comp": "completion ",
+        asked = {"reheap run --deca": "run --decay-ms=", "reheap doctor --js": "doctor --json ",
+                 "reheap comp": "completion ",
                  "reheap completion ba": "completion bash", "reheap run -- mkfif": "-- mkfifo"}
         asking = "\n".join(f"ask '{line}' '{completed}'" for line, completed in asked.items())
         text = f"""

@@ -12,7 +12,8 @@ OBJECTS = os.environ["REHEAP_TEST_PLAIN"].split(":")
 
 class Plain(unittest.TestCase):
     def symbols(self, *options: str) -> set[str]:
-        listed = subprocess.run(["nm", "--format=posix", *options, *OBJECTS], capture_output=True, text=True, check=True)
+        listed = subprocess.run(["nm", "--format=posix", *options, *OBJECTS], capture_output=True, text=True,
+                                check=True)
         return {line.split()[0] for line in listed.stdout.splitlines() if re.match(r"\S+ [A-Za-z]", line)}
 
     def test_it_calls_only_itself(self):

@@ -51,7 +51,8 @@ class PassesThrough(CommandTest):
         self.assertEqual((seen.pid, seen.parent), (program.pid, os.getpid()))
 
     def test_arguments_are_exact(self):
-        odd = ["", " ", "--", "--help", "--library=/x", "-", "*", "a b", "$(x)", "\n", "'\"", "é", "=", "++", "x" * 100000]
+        odd = ["", " ", "--", "--help", "--library=/x", "-", "*", "a b", "$(x)", "\n", "'\"", "é", "=", "++",
+               "x" * 100000]
         for options in WAYS.values():
             with self.subTest(options=options):
                 done = run(SHOW, *odd, options=options)

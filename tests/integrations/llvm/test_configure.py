@@ -87,7 +87,8 @@ class WithTheHook(unittest.TestCase):
         self.assertGreater(len(programs), 40)
         self.assertIn("bin/llvm-ar.exe", programs)
         library = str(hook() / make_hook.PLACE)
-        without = sorted(name for name, words in programs.items() if library not in words or "-INCLUDE:malloc" not in words)
+        without = sorted(name for name, words in programs.items() if library not in words
+                         or "-INCLUDE:malloc" not in words)
         self.assertEqual(without, [name for name in without if "LLVMSupport" not in " ".join(programs[name])])
 
     def test_it_comes_before_all_that_the_compiler_adds(self):
@@ -121,7 +122,8 @@ class Controls(unittest.TestCase):
         self.refused("Cannot find the mimalloc static library", LLVM_INTEGRATED_CRT_ALLOC=self.folder("mimalloc"))
 
     def test_the_folder_is_not_there(self):
-        self.refused("Cannot find the path to `git clone` for the CRT allocator", LLVM_INTEGRATED_CRT_ALLOC="/none/mimalloc")
+        self.refused("Cannot find the path to `git clone` for the CRT allocator",
+                     LLVM_INTEGRATED_CRT_ALLOC="/none/mimalloc")
 
     def test_the_dynamic_runtime(self):
         self.refused("LLVM_INTEGRATED_CRT_ALLOC only works with", CMAKE_MSVC_RUNTIME_LIBRARY="MultiThreadedDLL",

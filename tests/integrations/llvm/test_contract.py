@@ -39,7 +39,8 @@ class LibraryTest(unittest.TestCase):
         """A good library, but for what is changed: an object for the heap's names, one for new and delete, a core."""
         objects = {"heap.obj": {"defines": heap, "needs": [CORE, "_errno"]},
                    "new.obj": {"defines": NEW, "needs": [CORE]},
-                   "core.obj": {"defines": [CORE, "rh_malloc"], "needs": ["VirtualAlloc", "NtClose", "memcpy", "_callnewh"]}}
+                   "core.obj": {"defines": [CORE, "rh_malloc"],
+                                "needs": ["VirtualAlloc", "NtClose", "memcpy", "_callnewh"]}}
         objects |= {name: objects.get(name, {}) | change for name, change in more}
         objects["core.obj"] |= changes
         made = [fake_crt.assemble(self.folder, name, **parts) for name, parts in objects.items()]

@@ -39,7 +39,8 @@ def environment(**more: str) -> dict[str, str]:
 def need(program: str) -> str:
     path = shutil.which(program)
     if not path:
-        raise AssertionError(f"{program} is not installed; ./dev test installs what tests/programs/linux/packages.txt lists")
+        raise AssertionError(f"{program} is not installed; ./dev test installs what tests/programs/linux/packages.txt "
+                             f"lists")
     return path
 
 

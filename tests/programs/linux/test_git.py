@@ -36,11 +36,13 @@ git -C clone rebase -q main~3 --onto main~5 2>/dev/null || git -C clone status -
 def history() -> bytes:
     """A fast-import stream: the same for the same numbers."""
     chosen = random.Random(7)
-    lines = {f"file{at}.txt": [f"line {line} word{chosen.randrange(10**6)}" for line in range(200)] for at in range(FILES)}
+    lines = {f"file{at}.txt": [f"line {line} word{chosen.randrange(10**6)}" for line in range(200)]
+             for at in range(FILES)}
     parts = []
     for commit in range(COMMITS):
         message = f"Change {commit}\n"
-        parts.append(f"commit refs/heads/main\nauthor A U Thor <author@example.com> {1600000000 + commit * 3600} +0000\n"
+        parts.append(f"commit refs/heads/main\nauthor A U Thor <author@example.com> {1600000000 + commit * 3600} "
+                     f"+0000\n"
                      f"committer A U Thor <author@example.com> {1600000000 + commit * 3600} +0000\n"
                      f"data {len(message)}\n{message}\n")
         for name in chosen.sample(sorted(lines), 5):

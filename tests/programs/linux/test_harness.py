@@ -16,7 +16,8 @@ class Harness(ProgramTest):
             self.compare(list(words), **more)
 
     def test_the_same_is_the_same(self):
-        result = self.compare(["sh", "-c", "cat; echo out; echo err >&2; echo file > name"], stdin=b"in\n", files=("name",))
+        result = self.compare(["sh", "-c", "cat; echo out; echo err >&2; echo file > name"], stdin=b"in\n",
+                              files=("name",))
         self.assertEqual((result.output, result.errors, result.files), (b"in\nout\n", b"err\n", {"name": b"file\n"}))
 
     def test_differences_are_noticed(self):
@@ -24,7 +25,8 @@ class Harness(ProgramTest):
         self.assert_noticed("stderr differs at byte 0", "sh", "-c", f"({SEES_IT}) >&2")
         self.assert_noticed("name differs at byte 0", "sh", "-c", f"({SEES_IT}) > name", files=("name",))
         self.assert_noticed("name was not made", "true", files=("name",))
-        self.assert_noticed("name was not made on reheap", "sh", "-c", 'test "$LD_PRELOAD" || : > name', files=("name",))
+        self.assert_noticed("name was not made on reheap", "sh", "-c", 'test "$LD_PRELOAD" || : > name',
+                            files=("name",))
         self.assert_noticed("1 != 0", "sh", "-c", 'test -z "$LD_PRELOAD"')
         self.assert_noticed("-9 != 0", "sh", "-c", 'test -z "$LD_PRELOAD" || kill -9 $$')
 

@@ -26,7 +26,8 @@ def commands() -> list[str]:
         made += [f"SET s:{at} {at}-{text}", f"APPEND s:{chosen.randrange(at + 1)} more",
                  f"HSET h:{at % 50} field{at} {text}z", f"ZADD z:{at % 20} {chosen.randrange(10**6)} member{at}",
                  f"RPUSH l:{at % 30} {text}y {at}", f"SADD t:{at % 10} {chosen.randrange(5000)}",
-                 f"XADD x:{at % 5} {at + 1}-0 n {at} text {text}w", f"SETRANGE r:{at % 7} {chosen.randrange(60000)} {at}",
+                 f"XADD x:{at % 5} {at + 1}-0 n {at} text {text}w",
+                 f"SETRANGE r:{at % 7} {chosen.randrange(60000)} {at}",
                  f"PFADD p:{at % 3} {at} {chosen.randrange(10**6)}"]
         if at % 5 == 0:
             made += [f"DEL s:{chosen.randrange(at + 1)}", f"LPOP l:{at % 30} 2", f"ZREMRANGEBYRANK z:{at % 20} 0 1"]

@@ -94,7 +94,8 @@ class ProgramTest(Comparison):
     def on_reheap(self, words: list, given: Given = Given(), proof: str = "", processes: int = 1, refills: int = 1,
                   options: tuple[str, ...] = ()) -> Served:
         statistics = self.folder / "statistics.json"
-        under = [COMMAND, "run", "--require", "--verbose", f"--stats={statistics}", *self.options, *options, "--", *words]
+        under = [COMMAND, "run", "--require", "--verbose", f"--stats={statistics}", *self.options, *options, "--",
+                 *words]
         result = self.served(self.execute(under, given), processes)
         served = json.loads(statistics.read_bytes())
         self.assertGreaterEqual(served["slow_paths"]["refill"], refills, served)

@@ -11,7 +11,8 @@ class Image:
         self.bytes = bytearray(file)
         start = self.number("<I", 0x3C)
         self.optional = start + 24
-        self.sections = [self.optional + self.number("<H", start + 20) + 40 * at for at in range(self.number("<H", start + 6))]
+        self.sections = [self.optional + self.number("<H", start + 20) + 40 * at
+                         for at in range(self.number("<H", start + 6))]
         assert self.number("<H", self.optional) == 0x20B, "not of 64 bits"
 
     def number(self, layout: str, at: int) -> int:
@@ -37,7 +38,8 @@ class Image:
             for entry in struct.unpack_from(f"<{(length - 8) // 2}H", self.bytes, at + 8):
                 self.relocate(entry >> 12, page + (entry & 0xFFF), base - old)
             at += length
-        struct.pack_into("<I", self.bytes, self.optional + 64, 0)  # its checksum: it has none, the old one would be wrong
+        struct.pack_into("<I", self.bytes, self.optional + 64,
+                         0)  # its checksum: it has none, the old one would be wrong
 
     def relocate(self, kind: int, address: int, distance: int) -> None:
         assert kind in (ABSOLUTE, DIR64), kind

@@ -11,7 +11,8 @@ class Biome(ProgramTest):
 
     def compare_on(self, count: int, *words: str, **more):
         biome = fetch("biome") / "biome.exe"
-        return self.compare([biome, *words], prepare=lambda work: write_modules(work, count), normalise=(TIMES,), **more)
+        return self.compare([biome, *words], prepare=lambda work: write_modules(work, count), normalise=(TIMES,),
+                            **more)
 
     def test_format(self):
         result = self.compare_on(60, "format", "--write", ".", files=("*.ts",), refills=100)

@@ -46,7 +46,8 @@ class Cmake(ProgramTest):
         def prepare(work):
             self.prepare(work)
             (work / "all.cmake").write_text(script)
-        result = self.compare([cmake(), "-P", "all.cmake"], files=("out/part?",), prepare=prepare, processes=1 + 2 + 1 + 6)
+        result = self.compare([cmake(), "-P", "all.cmake"], files=("out/part?",), prepare=prepare,
+                              processes=1 + 2 + 1 + 6)
         self.assertEqual(result.files["out/part6"].count(b"\n"), 3)
 
 
@@ -72,7 +73,8 @@ class Ninja(ProgramTest):
                          f"\n flags = -DNUMBER={edge} {'x' * (edge % 50)}")
 
         def prepare(work):
-            (work / "build.ninja").write_text("\n".join(lines).replace("out/0: make src/0.c out/0", "out/0: make src/0.c") + "\n")
+            (work / "build.ninja").write_text("\n".join(lines).replace("out/0: make src/0.c out/0",
+                                                                       "out/0: make src/0.c") + "\n")
             (work / "src").mkdir()
             for edge in range(EDGES):
                 (work / "src" / f"{edge}.c").touch()

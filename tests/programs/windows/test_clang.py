@@ -14,7 +14,8 @@ class Clang(ProgramTest):
 
     def test_object(self):
         clang = self.place("llvm", "clang.exe")
-        self.compare([clang, *OPTIONS, "-O2", "-c", "templates.cpp", "-o", "out.o"], files=("out.o",), prepare=self.prepare)
+        self.compare([clang, *OPTIONS, "-O2", "-c", "templates.cpp", "-o", "out.o"], files=("out.o",),
+                     prepare=self.prepare)
 
     def test_object_on_microsofts_runtime(self):
         """The DLL beside the program is Microsoft's: it lies where Microsoft's prefers to."""
@@ -37,7 +38,8 @@ class Clang(ProgramTest):
 
     def test_assembly_in_its_own_compiler_process(self):
         clang = self.place("llvm", "clang.exe")
-        self.compare([clang, *OPTIONS, "-O2", "-fno-integrated-cc1", "-S", "templates.cpp", "-o", "out.s"], files=("out.s",),
+        self.compare([clang, *OPTIONS, "-O2", "-fno-integrated-cc1", "-S", "templates.cpp", "-o", "out.s"],
+                     files=("out.s",),
                      prepare=self.prepare, processes=2)
 
     def test_tidy(self):

@@ -15,7 +15,8 @@ class Esbuild(ProgramTest):
     def setUp(self):
         super().setUp()
         esbuild = fetch("esbuild") / "esbuild.exe"
-        self.words = [esbuild, "module1.ts", "--bundle", "--minify", "--sourcemap", "--outfile=out.js", "--log-level=warning"]
+        self.words = [esbuild, "module1.ts", "--bundle", "--minify", "--sourcemap", "--outfile=out.js",
+                      "--log-level=warning"]
         self.given = Given(files=FILES, prepare=lambda work: write_modules(work, MODULES))
 
     def test_runs_unchanged(self):

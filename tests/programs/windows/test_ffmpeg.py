@@ -15,7 +15,8 @@ class Ffmpeg(ProgramTest):
         return self.place("ffmpeg", program.name)
 
     def encode(self, name: str, *codecs: str, **more):
-        words = [self.ffmpeg(), "-hide_banner", "-loglevel", "error", "-nostdin", *INPUTS, *FILTERS, "-threads", "2", *codecs]
+        words = [self.ffmpeg(), "-hide_banner", "-loglevel", "error", "-nostdin", *INPUTS, *FILTERS, "-threads", "2",
+                 *codecs]
         return self.compare([*words, *EXACT, name], files=(name,), **more)
 
     def test_h264(self):

@@ -10,7 +10,8 @@ THREADS, MODULES = "4", "3"
 
 class Jit(ProgramTest):
     def words(self, mode: str, modules: str = MODULES) -> list:
-        self.place("llvmlite", "llvmlite/binding/llvmlite.dll", libraries=("llvmlite/llvmlite.libs", "vcruntime-x86_64"))
+        self.place("llvmlite", "llvmlite/binding/llvmlite.dll",
+                   libraries=("llvmlite/llvmlite.libs", "vcruntime-x86_64"))
         jit = self.place_file(pathlib.Path(os.environ["REHEAP_TEST_JIT"]))
         return [jit, mode, jit.with_name("llvmlite.dll"), THREADS, modules]
 

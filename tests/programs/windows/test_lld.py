@@ -14,7 +14,8 @@ COMPILE = ("--target=x86_64-linux-gnu", "-std=c++20", "-O2", "-fPIC", "-flto=thi
 def need(program: str) -> str:
     path = shutil.which(program)
     if not path:
-        raise AssertionError(f"{program} is not installed; ./dev test installs what tests/programs/windows/packages.txt lists")
+        raise AssertionError(f"{program} is not installed; ./dev test installs what "
+                             f"tests/programs/windows/packages.txt lists")
     return path
 
 
@@ -42,7 +43,8 @@ class Lld(ProgramTest):
 
     def link(self, *lld, **variables: str) -> Result:
         words = [*lld, "--thinlto-jobs=2", "-e", "start", "-o", "out", *(f"part{part}.o" for part in range(PARTS))]
-        return self.compare(words, files=("out",), prepare=lambda work: shutil.copytree(self.parts, work, dirs_exist_ok=True),
+        return self.compare(words, files=("out",),
+                            prepare=lambda work: shutil.copytree(self.parts, work, dirs_exist_ok=True),
                             **variables)
 
     def test_lld(self):

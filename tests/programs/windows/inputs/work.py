@@ -31,7 +31,8 @@ def by_json(seed: int) -> str:
 
 def by_expressions(seed: int) -> str:
     chance = random.Random(seed)
-    words = " ".join(f"{chance.choice('abc')}{chance.randrange(1000)}-{'z' * chance.randrange(20)}" for _ in range(2000))
+    words = " ".join(f"{chance.choice('abc')}{chance.randrange(1000)}-{'z' * chance.randrange(20)}"
+                     for _ in range(2000))
     return re.sub(r"(?P<letter>[ab])(\d+)-(z{3,})", lambda found: f"<{found['letter']}{len(found[3])}>", words)
 
 
