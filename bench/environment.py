@@ -1,5 +1,5 @@
-"""Prints the Python that ./dev bench and ./dev run use: an environment under build/ with what the lab needs, made anew when
-that changes. The HTML report's libraries, most of the download, stay out."""
+"""Prints the Python that ./dev bench and ./dev run use: an environment under build/ with what the lab needs, made anew
+when that changes. The HTML report's libraries, most of the download, stay out."""
 
 import hashlib
 import pathlib

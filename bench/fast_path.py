@@ -1,9 +1,9 @@
 """Counts the instructions of malloc and free on their shortest ways, by callgrind.
 
-Two run lengths are compared, so that what remains is the loop: one call of malloc and one of free, the calls themselves and
-the loop's few instructions included. Callgrind leaves malloc alone (memcheck would put its own in its place); the witness
-proves it in the very run that is counted. An allocator that will not run under valgrind is counted by single-stepping the
-same program, and marked.
+Two run lengths are compared, so that what remains is the loop: one call of malloc and one of free, the calls themselves
+and the loop's few instructions included. Callgrind leaves malloc alone (memcheck would put its own in its place); the
+witness proves it in the very run that is counted. An allocator that will not run under valgrind is counted by
+single-stepping the same program, and marked.
 """
 
 import json

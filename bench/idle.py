@@ -1,7 +1,8 @@
 """How much memory a process keeps that has freed everything and sleeps.
 
-Four threads take 520 MB in small blocks; all is freed, in one of four ways (see bench/workloads/idle.c); then nobody calls
-the allocator any more. Shown: resident memory at moments after the last free, as the share of what the blocks had added.
+Four threads take 520 MB in small blocks; all is freed, in one of four ways (see bench/workloads/idle.c); then nobody
+calls the allocator any more. Shown: resident memory at moments after the last free, as the share of what the blocks had
+added.
 """
 
 from common import question, tables

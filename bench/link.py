@@ -1,7 +1,7 @@
 """Links a real C++ library with LLD and ThinLTO on the system heap and on reheap, and compares them.
 
-Rounds are interleaved after a warm-up; each run is proven to be served by the allocator it stands for, and all outputs must
-be the same bytes.
+Rounds are interleaved after a warm-up; each run is proven to be served by the allocator it stands for, and all outputs
+must be the same bytes.
 """
 
 from common import question, tables

@@ -1,6 +1,7 @@
 """Runs small workloads of well-known patterns at 1, 2 and 4 threads, and compares time and peak memory.
 
-Each does the same work whatever the number of threads. What each one does stands at the top of its file in bench/workloads.
+Each does the same work whatever the number of threads. What each one does stands at the top of its file in
+bench/workloads.
 """
 
 import statistics

@@ -1,8 +1,9 @@
 """Runs Windows programs under Wine on its heap, on reheap and on peers, and prints a table in Markdown.
 
-What is gained over the plain programs is gained over Wine's heap: not over Windows' heap. reheap and the peers are brought in
-by the same launcher and replace the same functions: these compare with each other. Every run proves who served it, and
-outputs are compared: an allocator under which a program makes another one is reported, and has no figures there.
+What is gained over the plain programs is gained over Wine's heap: not over Windows' heap. reheap and the peers are
+brought in by the same launcher and replace the same functions: these compare with each other. Every run proves who
+served it, and outputs are compared: an allocator under which a program makes another one is reported, and has no
+figures there.
 """
 
 from pathlib import Path

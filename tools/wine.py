@@ -3,11 +3,13 @@
 
 What the test builds for Windows use as their emulator, made to be used by many at once and by nobody's hand:
   - the prefix (Wine's C: drive and registry) is its own, made once, Windows 10, and asks nothing;
-  - the server outlives the program, so that only the first one pays for a cold start, and leaves after some idle minutes;
+  - the server outlives the program, so that only the first one pays for a cold start, and leaves after some idle
+    minutes;
   - the program's streams are ours and its exit status is handed on (Unix keeps its low eight bits);
   - whatever the program started is ended with it, after a timeout too (status 124).
 
-With --become it turns into Wine's loader instead: who started it then sees Wine's processes itself, and has to end them.
+With --become it turns into Wine's loader instead: who started it then sees Wine's processes itself, and has to end
+them.
 
 A 32-bit program finds a prefix of its own and the 32-bit half of Wine, which tools/fetch_windows.py brings.
 
@@ -64,8 +66,8 @@ class Prefix:
         self.server = first_of("/usr/lib/wine/wineserver64", "wineserver64", "wineserver")
 
     def environment(self) -> dict[str, str]:
-        """Of every program in it. Without a desktop: the first window of a program would start one, which was seen to take
-        ten seconds each time."""
+        """Of every program in it. Without a desktop: the first window of a program would start one, which was seen to
+        take ten seconds each time."""
         overrides = ["explorer.exe=", *filter(None, [os.environ.get("WINEDLLOVERRIDES")])]
         environment = {"WINEDEBUG": "-all", "HOME": str(self.folder.parent), **os.environ,
                        "WINEDLLOVERRIDES": ";".join(overrides),
@@ -167,7 +169,8 @@ def locked(path: pathlib.Path):
 # ---- the program ------------------------------------------------------------------------------
 
 def machine_of(program: str) -> int | None:
-    """The processor that a PE file is for; None for a program of this system. What is no file is for Wine to look up."""
+    """The processor that a PE file is for; None for a program of this system. What is no file is for Wine to look
+    up."""
     try:
         with open(program, "rb") as file:
             head = file.read(4096)

@@ -28,8 +28,8 @@ class Choice:
 
 
 def choose(names: list[str], *, reheap: bool = True) -> Choice:
-    """The system heap first, then reheap, then `names`: a peer's name, `peers` for all of them, the path of a library, or
-    NAME=PATH. Each has been proven to serve malloc."""
+    """The system heap first, then reheap, then `names`: a peer's name, `peers` for all of them, the path of a library,
+    or NAME=PATH. Each has been proven to serve malloc."""
     os.environ.pop("LD_PRELOAD", None)  # the caller's: the lab would leave it in place
     found, missing = [], {}
     for name in [SYSTEM, *([REHEAP] if reheap else []), *_expand(names)]:

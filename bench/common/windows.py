@@ -1,8 +1,8 @@
 """Windows programs and the allocators they can be given: built here by mingw-w64, run and measured under Wine.
 
 An allocator comes to a program in one of three ways: it is the C runtime that is loaded (Wine's, or Microsoft's, which
-lies beside the program then), a DLL brought in by `reheap.exe run` (reheap.dll, or a peer's in its place), or linked into
-a program of ours.
+lies beside the program then), a DLL brought in by `reheap.exe run` (reheap.dll, or a peer's in its place), or linked
+into a program of ours.
 """
 
 import json
@@ -104,7 +104,8 @@ def compiler(language: str) -> list[str]:
 
 
 def build(source: str, linked: str = "") -> Path:
-    """A program of bench/workloads, with the C runtime as a DLL and all else in it, and an allocator if one is named."""
+    """A program of bench/workloads, with the C runtime as a DLL and all else in it, and an allocator if one is
+    named."""
     path = WORKLOADS / source
     output = BUILT / linked / f"{path.stem}.exe"
     objects = linked_objects(linked)
@@ -146,8 +147,8 @@ def prove_linked(program: Path, linked: str) -> None:
 
 
 def build_mimalloc(generation: str) -> Path:
-    """The folder of a DLL and its import library. By DllMain it hears that a thread ended; by its default, TLS callbacks,
-    it did not with this compiler, and kept every thread's memory."""
+    """The folder of a DLL and its import library. By DllMain it hears that a thread ended; by its default, TLS
+    callbacks, it did not with this compiler, and kept every thread's memory."""
     folder = BUILT / f"mimalloc-{generation}"
     if not (folder / "mimalloc.dll").exists():
         source = fetch_crate("libmimalloc-sys", "0.1.49", PEERS / "sources") / "c_src" / "mimalloc" / generation
@@ -293,7 +294,8 @@ def check_runtime(program: Program, subject: Subject, runtime: dict | None) -> N
 
 
 def is_expected(replaced: set[str], program: Program, subject: Subject) -> bool:
-    """Whether that is what the layers are. A program with a C runtime of its own may have another by its system's DLLs."""
+    """Whether that is what the layers are. A program with a C runtime of its own may have another by its system's
+    DLLs."""
     heap, runtimes = subject.layers in ("heap", "both"), subject.layers in ("crt", "both")
     if ("ntdll.dll" in replaced) != heap:
         return False

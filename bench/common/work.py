@@ -33,8 +33,8 @@ def telling(figures_of: Callable[[str], dict[str, float]]) -> type[Work]:
 
 
 def making(output: Path, kind: type[CommandWorkload] = Work) -> type[CommandWorkload]:
-    """A program whose output is a file, which has to be the same under every allocator. The word of the command that names it
-    stands for one in the run's own folder: two may run at a time."""
+    """A program whose output is a file, which has to be the same under every allocator. The word of the command that
+    names it stands for one in the run's own folder: two may run at a time."""
 
     class Making(kind):
         def argv(self, allocator: Allocator) -> list[str]:

@@ -1,5 +1,5 @@
-"""Other allocators in the place of reheap.dll: a DLL of each, built here and never shipped, that the same launcher brings
-into a program and that replaces the same functions with the same patcher. What stands in bench/peers/dll."""
+"""Other allocators in the place of reheap.dll: a DLL of each, built here and never shipped, that the same launcher
+brings into a program and that replaces the same functions with the same patcher. What stands in bench/peers/dll."""
 
 import os
 from pathlib import Path

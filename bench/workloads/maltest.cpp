@@ -1,6 +1,6 @@
-/* A torture test after Cygwin's of its malloc, with the contents checked: random sizes up to 512 KiB skewed small, every
- * page touched, 6 % of the operations are reallocs, blocks live for a random while. Each block is read back before it
- * goes and after it moved; every fourth new one comes from calloc and has to be zero.
+/* A torture test after Cygwin's of its malloc, with the contents checked: random sizes up to 512 KiB skewed small,
+ * every page touched, 6 % of the operations are reallocs, blocks live for a random while. Each block is read back
+ * before it goes and after it moved; every fourth new one comes from calloc and has to be zero.
  *
  *   maltest THREADS
  *

@@ -2,8 +2,8 @@
 """Links a program with a static library and a made-up static CRT, and says where the heap came from:
 check_link.py LIBRARY
 
-lld-link does it, as LLVM's own link lines ask (-INCLUDE:malloc), for /MT and /MTd; and so does a model of link.exe, whose
-search order differs.
+lld-link does it, as LLVM's own link lines ask (-INCLUDE:malloc), for /MT and /MTd; and so does a model of link.exe,
+whose search order differs.
 """
 
 import dataclasses

@@ -64,7 +64,8 @@ def import_names() -> set[str]:
 # ---- the rules --------------------------------------------------------------------------------
 
 def whole_groups(crt: Crt, objects: list[coff.Object]) -> Iterator[str]:
-    """Names that libucrt keeps in one object, and those that must share a heap, are defined all in one object of ours."""
+    """Names that libucrt keeps in one object, and those that must share a heap, are defined all in one object of
+    ours."""
     for title, names in crt.groups():
         homes = {each.name: sorted(each.defines & set(names)) for each in objects if each.defines & set(names)}
         absent = set(names) - {name for found in homes.values() for name in found}

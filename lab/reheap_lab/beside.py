@@ -1,7 +1,9 @@
-"""Side by side: two allocators at the same time, each on a processor of its own, and then with the processors exchanged.
+"""Side by side: two allocators at the same time, each on a processor of its own, and then with the processors
+exchanged.
 
-What slows the machine slows both alike, so that their ratio moves by hundredths where that of one run after the other moves
-by tenths. It is the ratio on a busy machine: they share caches and memory, and a command's threads share one processor.
+What slows the machine slows both alike, so that their ratio moves by hundredths where that of one run after the other
+moves by tenths. It is the ratio on a busy machine: they share caches and memory, and a command's threads share one
+processor.
 """
 
 import dataclasses

@@ -1,4 +1,5 @@
-"""Writes a comparison for other programs and for people: JSON (all of it), CSV (one line a run), Markdown (the tables)."""
+"""Writes a comparison for other programs and for people: JSON (all of it), CSV (one line a run), Markdown (the
+tables)."""
 
 import csv
 import io

@@ -46,8 +46,8 @@ def size(text: str) -> int:
 def command(output: pathlib.Path, with_: str | None, children: bool, limit: str | None, cmd: tuple[str, ...]) -> None:
     """Write a trace of every allocation call that CMD makes.
 
-    The exit status is CMD's, also where it is killed by a signal; 125 when there is nothing recorded, 126 and 127 when CMD
-    cannot be executed or is not found.
+    The exit status is CMD's, also where it is killed by a signal; 125 when there is nothing recorded, 126 and 127 when
+    CMD cannot be executed or is not found.
     """
     output = pathlib.Path(os.path.abspath(output))
     remove_earlier(output)

@@ -144,7 +144,8 @@ def to_data(value: typing.Any) -> typing.Any:
 
 
 def from_data(kind: typing.Any, data: typing.Any, where: str = "comparison") -> typing.Any:
-    """The reverse of to_data, by the annotations of `kind`. Unknown keys are passed over: a later minor may add some."""
+    """The reverse of to_data, by the annotations of `kind`. Unknown keys are passed over: a later minor may add
+    some."""
     if kind is typing.Any:
         return data
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)

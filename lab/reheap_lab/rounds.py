@@ -1,5 +1,5 @@
-"""Interleaved rounds: in each, every subject runs once, in an order drawn anew. So what changes with time (heat, caches,
-other programs) meets all alike, and the runs of one round make pairs."""
+"""Interleaved rounds: in each, every subject runs once, in an order drawn anew. So what changes with time (heat,
+caches, other programs) meets all alike, and the runs of one round make pairs."""
 
 import random
 import time

@@ -1,8 +1,9 @@
 """The statistics of a comparison, on plain numbers. docs/design/lab.md says why these.
 
-Two subjects are compared by the ratios of their paired runs, one pair a round. The ratio is estimated by the 20 % trimmed
-mean of the logarithms; the interval reaches as many bootstrap standard errors to either side as Student's t asks for, so
-that few runs are not mistaken for certainty (a plain percentile or BCa interval of ten runs is far too narrow).
+Two subjects are compared by the ratios of their paired runs, one pair a round. The ratio is estimated by the 20 %
+trimmed mean of the logarithms; the interval reaches as many bootstrap standard errors to either side as Student's t
+asks for, so that few runs are not mistaken for certainty (a plain percentile or BCa interval of ten runs is far too
+narrow).
 """
 
 import math
@@ -64,7 +65,8 @@ def location(values: Sequence[float], confidence: float, seed: int = 0) -> Inter
 
 
 def student(t: float, degrees: int) -> float:
-    """How much of Student's distribution lies within `t` to either side of 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    """How much of Student's distribution lies within `t` to either side of 0 (Abramowitz and Stegun, 26.7.3 and
+    26.7.4)."""
     angle = math.atan2(t, math.sqrt(degrees))
     odd, cosine = degrees % 2, math.cos(angle)
     term, total = cosine if odd else 1.0, 0.0

@@ -1,4 +1,5 @@
-"""Programs for Windows, measured from Linux under Wine: how one is started on an allocator, and what proves who served it.
+"""Programs for Windows, measured from Linux under Wine: how one is started on an allocator, and what proves who served
+it.
 
 Three programs stand around the measured one: Linux's runner, which sees its memory and its processor time from outside
 (Wine counts neither); for reheap its launcher, `reheap.exe run`; and Windows' runner, which has the time that passed
@@ -258,8 +259,8 @@ class Inner:
             path.unlink(missing_ok=True)
 
     def amend(self, outer: list[dict]) -> list[dict]:
-        """The lines of Linux's runner, told of the program alone: with the inner one's time and exit code, and samples that
-        count from the program's first. Leaves the evidence of who served it."""
+        """The lines of Linux's runner, told of the program alone: with the inner one's time and exit code, and samples
+        that count from the program's first. Leaves the evidence of who served it."""
         lines = [json.loads(line) for line in read_text(self.record).splitlines() if line.endswith("}")]
         inner = {line["type"]: line for line in lines}
         end = next(line for line in outer if line["type"] == "end")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The chaos suite: programs that check every block they hold, disturbed by a random choice of all that programs do, each
-watched (watch.py). Made-up ones (mix/) preloaded and linked, and real ones with the disturbances in a thread of theirs.
-The seed that is printed repeats a run's choices; what the threads do meanwhile is the machine's affair."""
+"""The chaos suite: programs that check every block they hold, disturbed by a random choice of all that programs do,
+each watched (watch.py). Made-up ones (mix/) preloaded and linked, and real ones with the disturbances in a thread of
+theirs. The seed that is printed repeats a run's choices; what the threads do meanwhile is the machine's affair."""
 
 import argparse
 import dataclasses

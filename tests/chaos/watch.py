@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs a program and watches it: when it does not end in time the stacks of all threads of all its processes are
-printed, all of them are killed, and that is a failure. watch.py [--deadline SECONDS] [--preload LIBRARY]… -- PROGRAM…"""
+printed, all of them are killed, and that is a failure. watch.py [--deadline SECONDS] [--preload LIBRARY]… --
+PROGRAM…"""
 
 import argparse
 import os

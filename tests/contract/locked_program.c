@@ -1,4 +1,5 @@
-/* A small program without privileges locks all of its memory: the limit, 8 MiB by default, counts reserved address space as
+/* A small program without privileges locks all of its memory: the limit, 8 MiB by default, counts reserved address
+ * space as
    well. */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Two threads free the same small block, its owner first, and take up what they freed before they hear of each other. */
+/* Two threads free the same small block, its owner first, and take up what they freed before they hear of each other.
+ * */
 #include <pthread.h>
 
 #include "small.h"

@@ -1,4 +1,5 @@
-"""reheap-record.dll under Wine. Skipped where Wine, or the build for Windows (./dev build windows-x86_64), is absent."""
+"""reheap-record.dll under Wine. Skipped where Wine, or the build for Windows (./dev build windows-x86_64), is
+absent."""
 
 import collections
 import json

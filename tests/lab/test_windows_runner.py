@@ -1,4 +1,5 @@
-"""Windows' own runner, under Wine. Skipped where Wine, or the build for Windows (./dev build windows-x86_64), is absent."""
+"""Windows' own runner, under Wine. Skipped where Wine, or the build for Windows (./dev build windows-x86_64), is
+absent."""
 
 import json
 import pathlib

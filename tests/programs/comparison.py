@@ -1,6 +1,7 @@
 """Runs a program on the system's heap and on reheap, and compares what it does, byte for byte.
 
-How a program is put on reheap, and how that is proved, is for the harness of each system to say: linux/harness.py and windows/harness.py.
+How a program is put on reheap, and how that is proved, is for the harness of each system to say: linux/harness.py and
+windows/harness.py.
 """
 
 import dataclasses

@@ -1,9 +1,9 @@
 /* rpmalloc, in one file with what the layers call.
  *
- * Built as for a DLL (BUILD_DYNAMIC_LINK), which leaves out its callbacks for fibre-local storage: a thread's heap is given
- * back when the DLL hears that the thread ends, and at the end of the process nothing is. Its way of static programs
- * cannot work below the system's heap: FlsAlloc and FlsSetValue allocate, so its first block would ask for its first
- * block.
+ * Built as for a DLL (BUILD_DYNAMIC_LINK), which leaves out its callbacks for fibre-local storage: a thread's heap is
+ * given back when the DLL hears that the thread ends, and at the end of the process nothing is. Its way of static
+ * programs cannot work below the system's heap: FlsAlloc and FlsSetValue allocate, so its first block would ask for its
+ * first block.
  *
  * It cannot tell its blocks from others'. What it maps is noted here: a bit for each 64 KiB, the size of its spans. */
 #include "peer.h"

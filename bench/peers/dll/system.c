@@ -1,5 +1,5 @@
-/* What the peers name of the C runtime and of DLLs above kernel32, for a DLL that stands before all of these. Declared here
- * and not by the headers, which say that it comes from a DLL. */
+/* What the peers name of the C runtime and of DLLs above kernel32, for a DLL that stands before all of these. Declared
+ * here and not by the headers, which say that it comes from a DLL. */
 #define WIN32_LEAN_AND_MEAN
 #include <stddef.h>
 #include <stdint.h>

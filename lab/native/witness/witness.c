@@ -15,8 +15,8 @@
 
 static const char* const kFunctions[] = {"malloc", "free", "calloc", "realloc"};
 
-/* The first object that defines it, in the loader's order. Its address would not do: a program linked to fixed addresses
- * that takes the address of malloc holds a jump to it, and the loader gives that to everybody. */
+/* The first object that defines it, in the loader's order. Its address would not do: a program linked to fixed
+ * addresses that takes the address of malloc holds a jump to it, and the loader gives that to everybody. */
 static const char* definer_of(const char* function) {
   for (struct link_map* object = _r_debug.r_map; object; object = object->l_next)
     if (object_defines(object, function)) return object->l_name;

@@ -1,4 +1,5 @@
-/* A DLL with a reheap of its own that leaves no block behind. (GCC's C++ library does: it keeps a reserve for exceptions.) */
+/* A DLL with a reheap of its own that leaves no block behind. (GCC's C++ library does: it keeps a reserve for
+ * exceptions.) */
 #include <stdlib.h>
 #include <windows.h>
 

@@ -43,7 +43,8 @@ def hook() -> pathlib.Path:
 
 
 def configure(**changes: str) -> tuple[int, str]:
-    """CMake's status and words. The checks of the compiler are made once: later calls begin from the first one's cache."""
+    """CMake's status and words. The checks of the compiler are made once: later calls begin from the first one's
+    cache."""
     asked = dict(word[2:].split("=", 1) for word in make_hook.options(hook()))
     settings = TOOLCHAIN | SMALL | asked | changes
     command = ["cmake", "-G", "Ninja", "-S", llvm_sources.tree(MAJOR) / "llvm", "-B", FOLDER / "build",

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Shows that contract.py and check_link.py pass a good library and fail on one with a single fault; checks their facts."""
+"""Shows that contract.py and check_link.py pass a good library and fail on one with a single fault; checks their
+facts."""
 
 import functools
 import pathlib

@@ -1,8 +1,8 @@
 """Programs of Windows, plainly and with reheap.dll in them.
 
 That reheap was there is told by the process itself: `reheap run --verbose` makes the library write a line for all it
-replaced, the OS's heap among it, and one with who serves malloc; --stats=FILE makes the last process to end write what it
-served."""
+replaced, the OS's heap among it, and one with who serves malloc; --stats=FILE makes the last process to end write what
+it served."""
 
 import dataclasses
 import json
@@ -42,7 +42,8 @@ class Served(Result):
 
 
 def fetch(item: str) -> pathlib.Path:
-    """The folder of a program. Where nothing can be fetched the test is skipped; where it has to run only for want of npm."""
+    """The folder of a program. Where nothing can be fetched the test is skipped; where it has to run only for want of
+    npm."""
     try:
         return fetch_windows.fetch(item)
     except fetch_windows.Failure as failure:

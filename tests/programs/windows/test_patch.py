@@ -1,4 +1,5 @@
-"""Programs as others built them, patched: they do the same, on reheap, without a launcher; and come back byte for byte."""
+"""Programs as others built them, patched: they do the same, on reheap, without a launcher; and come back byte for
+byte."""
 
 import json
 import pathlib

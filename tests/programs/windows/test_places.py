@@ -1,8 +1,8 @@
-"""Programs and DLLs that cannot lie where they want to, and keep reheap.dll from lying where it wants to; and all of them
-where Windows' randomisation would put them.
+"""Programs and DLLs that cannot lie where they want to, and keep reheap.dll from lying where it wants to; and all of
+them where Windows' randomisation would put them.
 
-Wine 8 does not randomise addresses. A DLL is relocated when its place is taken, and images here are made to want one place
-or another. A program cannot be relocated there: it is not started."""
+Wine 8 does not randomise addresses. A DLL is relocated when its place is taken, and images here are made to want one
+place or another. A program cannot be relocated there: it is not started."""
 
 import pathlib
 import random

@@ -1,4 +1,5 @@
-"""python.exe works with JSON, regular expressions and threads; its own memory comes from malloc alone, or from its arenas."""
+"""python.exe works with JSON, regular expressions and threads; its own memory comes from malloc alone, or from its
+arenas."""
 
 from harness import INPUTS, MICROSOFTS, RUNTIME, WINES_PLACE, Normalise, ProgramTest, fetch, main
 

@@ -125,8 +125,8 @@ def split_words(text: str) -> list[str]:
 
 
 def see_control(wrong: list[str], missed: str, also: str, fewest: int) -> list[str]:
-    """With a DLL that replaces nothing, blocks are missed, each in a line that matches `missed`; nothing else is wrong but
-    what matches `also`, and follows from it."""
+    """With a DLL that replaces nothing, blocks are missed, each in a line that matches `missed`; nothing else is wrong
+    but what matches `also`, and follows from it."""
     count = sum(bool(re.search(missed, each)) for each in wrong)
     others = [each for each in wrong if not re.search(f"{missed}|{also}", each)]
     return others if count >= fewest else [f"only {count} blocks were missed", *others]

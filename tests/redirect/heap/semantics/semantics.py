@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares the heap functions under reheap.dll with the same functions alone, check by check.
 
-The program (program/main.cpp) writes a line per check. Under reheap each must read as in a plain run, which --record makes
-once for all that compare with it. What may differ stands in differences.txt with its reason, and what stands there must be
-seen; so must be what it says of the plain run, where that is Wine's and not as Windows documents it."""
+The program (program/main.cpp) writes a line per check. Under reheap each must read as in a plain run, which --record
+makes once for all that compare with it. What may differ stands in differences.txt with its reason, and what stands
+there must be seen; so must be what it says of the plain run, where that is Wine's and not as Windows documents it."""
 
 import argparse
 import pathlib
