@@ -41,7 +41,8 @@ def check_library(name: str, path: pathlib.Path, wanted: Kind | None) -> None:
     try:
         found = kind(path)
     except FileNotFoundError:
-        raise UsageError(f"{name}: there is no {path}. Give the library's path: --with {name}=/path/to/lib.so") from None
+        raise UsageError(f"{name}: there is no {path}. "
+                         f"Give the library's path: --with {name}=/path/to/lib.so") from None
     except PermissionError:
         raise UsageError(f"{name}: {path} cannot be read. Allow it: chmod a+r {path}") from None
     except OSError as error:

@@ -136,7 +136,8 @@ def test_a_file_that_is_made_is_compared_whatever_is_printed(tmp_path):
     """Each run makes its own, so that two may run at a time."""
     output = tmp_path / "made"
     question = Question("x", 2, None, None, allocators.choose("system,reheap", folders=[]))
-    script = 'echo $$; [ ! -e "$1" ] || exit 9; case "$LD_PRELOAD" in *libreheap.so*) echo other;; *) echo same;; esac > "$1"'
+    script = 'echo $$; [ ! -e "$1" ] || exit 9; ' \
+             'case "$LD_PRELOAD" in *libreheap.so*) echo other;; *) echo same;; esac > "$1"'
     for text, failed in ((script, ["reheap in x"]), (script.replace("other", "same"), [])):
         question.missing = {}
         made = question.compare("x", ["sh", "-c", text, "sh", output], making(output), output="check")

@@ -47,7 +47,8 @@ void free(void* p) { __libc_free(p); }
 void* calloc(size_t n, size_t m) { return __libc_calloc(n, m); }
 void* realloc(void* p, size_t n) { return __libc_realloc(p, n); }
 """
-NOISY = BUMP % "default" + '#include <unistd.h>\n__attribute__((constructor)) static void say(void) { write(2, "hello", 5); }\n'
+NOISY = BUMP % "default" + \
+    '#include <unistd.h>\n__attribute__((constructor)) static void say(void) { write(2, "hello", 5); }\n'
 
 
 @pytest.fixture

@@ -112,5 +112,6 @@ def _write(ask: Ask, plan: dict, out: pathlib.Path, stopped: bool = False) -> No
     end = {"type": "end", "wall_us": wall, "user_us": wall // 2, "system_us": wall // 4,
            "peak_rss_kib": plan.get("peak", 2000), "minor_faults": 5, "major_faults": 0, "voluntary_switches": 1,
            "involuntary_switches": 2, "timed_out": plan.get("timed_out", False), "stopped": stopped}
-    ending = {"signal": 15} if stopped else {"signal": plan["signal"]} if "signal" in plan else {"exit": plan.get("exit", 0)}
+    ending = {"signal": 15} if stopped else \
+        {"signal": plan["signal"]} if "signal" in plan else {"exit": plan.get("exit", 0)}
     out.write_text("".join(json.dumps(line) + "\n" for line in [*lines, end | ending]))

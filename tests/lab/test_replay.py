@@ -149,7 +149,8 @@ void* malloc(size_t size) {
 """
 
 FLAWS = {
-    "contents": "static void* twice; if (size == 5000 && ++count % 10 == 0) { if (!twice) twice = real(5000); return twice; }",
+    "contents": "static void* twice; if (size == 5000 && ++count % 10 == 0) "
+                "{ if (!twice) twice = real(5000); return twice; }",
     "alignment": "if (size == 1000) { return (char*)real(size + 4096) + 8; }",
     "failed_allocations": "if (size == 5000 && ++count % 10 == 0) return 0;",
 }

@@ -38,7 +38,8 @@ class Cmake(ProgramTest):
     def test_generate_and_build(self):
         """ninja starts cmd.exe, and that starts cmake."""
         script = f"""
-            execute_process(COMMAND "${{CMAKE_COMMAND}}" -G Ninja "-DCMAKE_MAKE_PROGRAM={windows_path(ninja())}" -S . -B out
+            execute_process(COMMAND "${{CMAKE_COMMAND}}" -G Ninja
+              "-DCMAKE_MAKE_PROGRAM={windows_path(ninja())}" -S . -B out
               OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
             execute_process(COMMAND "${{CMAKE_COMMAND}}" --build out -- --quiet -j2 COMMAND_ERROR_IS_FATAL ANY)
             """
@@ -69,7 +70,8 @@ class Ninja(ProgramTest):
         """Only said, not done."""
         lines = ["rule make\n command = make --with $flags -o $out $in\n description = making $out"]
         for edge in range(EDGES):
-            lines.append(f"build out/{edge}: make src/{edge}.c {' '.join(f'out/{edge // two}' for two in (2, 3) if edge > 0)}"
+            needs = " ".join(f"out/{edge // two}" for two in (2, 3) if edge > 0)
+            lines.append(f"build out/{edge}: make src/{edge}.c {needs}"
                          f"\n flags = -DNUMBER={edge} {'x' * (edge % 50)}")
 
         def prepare(work):

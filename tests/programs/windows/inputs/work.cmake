@@ -21,7 +21,8 @@ message("sum ${sum}")
 
 set(json "{}")
 foreach(number RANGE 60)
-  string(JSON json SET "${json}" "key ${number}" "{\"list\": [1, 2.5, null, \"text ${number}\"], \"nested\": {\"a\": true}}")
+  string(JSON json SET "${json}" "key ${number}"
+         "{\"list\": [1, 2.5, null, \"text ${number}\"], \"nested\": {\"a\": true}}")
 endforeach()
 string(JSON members LENGTH "${json}")
 string(JSON one GET "${json}" "key 7" "list" 3)
