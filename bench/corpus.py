@@ -11,10 +11,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+from common.numbers import positive
 from common.paths import CORPUS
-from common.question import positive
-from registries import fetch_crate, need_tool, run_step
-from reheap_lab.errors import LabError
+from registries import Failure, fetch_crate, need_tool, run_step
 
 CRATE, VERSION = "protobuf-src", "2.1.1"
 FLAGS = ["-std=c++17", "-O2", "-flto=thin", "-fPIC", "-DNDEBUG", "-w"]
@@ -64,7 +63,7 @@ def _units(source: Path) -> list[Path]:
     library = re.search(r"set\(libprotobuf_srcs\s+(.*?)\)\n", listing, re.DOTALL)
     names = re.findall(r"\$\{protobuf_SOURCE_DIR\}/(\S+\.cc)", library.group(1)) if library else []
     if len(names) < 50:
-        raise LabError(f"{CRATE} {VERSION} lists only {len(names)} files; 50 or more are expected")
+        raise Failure(f"{CRATE} {VERSION} lists only {len(names)} files; 50 or more are expected")
     return [source / name for name in names]
 
 
@@ -102,3 +101,10 @@ def main(arguments: list[str]) -> int:
     size = sum(path.stat().st_size for path in objects) / 2**20
     print(f"corpus: {len(objects)} bitcode files, {size:.1f} MiB, in {CORPUS}")
     return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Failure as error:
+        sys.exit(f"corpus: {error}")

@@ -11,6 +11,7 @@ from reheap_lab.results import Comparison
 from reheap_lab.settings import Settings
 from rich.console import Console
 
+from .numbers import positive
 from .subjects import REHEAP, choose
 from .work import LONGEST_RUN_S, Work
 
@@ -66,10 +67,3 @@ def ask(made: argparse.ArgumentParser, arguments: list[str]) -> Question:
     given = made.parse_args(arguments)
     choice = choose([name for name in given.names.split(",") if name], reheap=not given.without_reheap)
     return Question(made.prog.split()[-1], given.rounds, given.export, given, choice.allocators, choice.missing)
-
-
-def positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return value
