@@ -36,9 +36,10 @@ bool Realm::open_sparse() {
   uint64_t random = platform::random_seed();
   for (int attempt = 0; attempt < 8; ++attempt, random = mix(random)) {
     uintptr_t table = sparse_place(random);
-    base_.store(table + kTableRoom);
+    uintptr_t notes = table + kTableRoom;
+    base_.store(notes + kNotesRoom);
     window_end_ = base() + size;
-    set_tables(table, table, window_end_, window_end_);
+    set_tables(table, table, notes, notes);
     frontier_ = reserved_end_ = base();
     if (reserve_more(kUnitSize)) return true;
   }

@@ -20,9 +20,8 @@ constexpr uintptr_t at_gib(uint64_t gib) {
   return kChosenPlace ? static_cast<uintptr_t>(gib * kGiB) : 0;
 }
 constexpr uintptr_t kTable = at_gib(16384);
-constexpr uintptr_t kPlace = kTable + at_gib(256 + 16);
-// Its notes of exact sizes, 64 TiB after that.
-constexpr uintptr_t kNotes = kPlace + at_gib(65536);
+constexpr uintptr_t kNotes = kTable + at_gib(256 + 16);
+constexpr uintptr_t kPlace = kNotes + at_gib((kExactSizes ? 4096 : 0) + 8);
 constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? 64 * kGiB : k64Bit ? 20 * kGiB : kGiB);
 
 constinit pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
