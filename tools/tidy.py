@@ -333,7 +333,7 @@ def unused_declarations(tree: Tree) -> Iterator[Violation]:
 DECLARATION = re.compile(
     r"(?:  )?(?!(?:return|else|case|using|namespace|#|typedef|friend|explicit|static_assert|alignas)\b)"
     r"[\w:][\w:<>,*& ]*?[ *&]([a-z]\w+|k[A-Z]\w+)(?:\(.*[^{]|(?:\[\w*\])? = .*);?$")
-STATEMENTS = ("#", ":", "return", "if", "}", "while", "for")
+STATEMENTS = ("#", ":", "return", "if", "}", "while", "for", "static_assert")
 LANGUAGE_NAMES = {"operator", "main", "begin", "end"}
 
 

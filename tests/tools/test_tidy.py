@@ -181,7 +181,7 @@ class Declarations(TidyTest):
 
     def test_used(self):
         for use in ("int g() { return used(1); }", "int g() {\n  return used(1);\n}", "const auto g = &used;",
-                    "#define G used(1)"):
+                    "#define G used(1)", "static_assert(used(1) == 1);"):
             self.assertEqual(self.check({"src/base/units.h": CLEAN["src/base/units.h"] + "int used(int a);\n",
                                          "src/base/text.cpp": use + "\n"}), [])
 

@@ -14,9 +14,9 @@ struct Places {
 inline constexpr uintptr_t kPlaceStep = 16 * kMiB;
 Places places_of(const Window& window);
 
-// Far from where the OS puts images, stacks and mappings: where the table is to lie, by a random number, how far behind it
-// the notes of sizes, and behind them the window. Two realms of a process begin and have their tables at different places,
-// whatever the numbers are.
+// Far from where the OS puts images, stacks and mappings: where the table is to lie, by a random number, how far behind
+// it the notes of sizes, and behind them the window. Two realms of a process begin and have their tables at different
+// places, whatever the numbers are.
 inline constexpr uint64_t kApart = uint64_t{32} << 30;
 inline constexpr uint64_t kTableRoom = align_up(table_bytes(kMostWindow), kApart) + kApart / 2;
 inline constexpr uint64_t kNotesRoom = align_up(note_bytes(kMostWindow), kApart) + kApart / 4;
