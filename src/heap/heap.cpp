@@ -108,9 +108,10 @@ void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   return allocate_any(heap, alignment, size, zeroed);
 }
 
-// ---- freeing ------------------------------------------------------------------------------------ Each function that
-// frees says whether memory may have become free that is to be returned: idle hears of it when no lock is held any
-// longer.
+// ---- freeing ------------------------------------------------------------------------------------
+//
+// Each function that frees says whether memory may have become free that is to be returned: idle hears of it when no
+// lock is held any longer.
 
 // By the owner: the slab's countdown is over.
 static bool review_own(Span* slab) {
