@@ -90,7 +90,8 @@ static bool add_tree(const Span* tree, size_t least, Units* sum) {
   if (tree == nullptr) return true;
   if (tree->units < least) return false;
   *sum += Units{tree->units};
-  for (const Span* below : {tree->left, tree->right}) {
+  const Span* const both[] = {tree->left, tree->right};
+  for (const Span* below : both) {
     if (below != nullptr && priority(below) > priority(tree)) return false;
   }
   return add_tree(tree->left, least, sum) && add_tree(tree->right, least, sum);
