@@ -60,8 +60,7 @@ void replace_heap() {
 void replace_runtimes() {
   if (!options::layer_crt()) return;
   // First the news, then what there is: the loader's lock keeps anything from coming in between.
-  if (!watch_modules({came, forget}))
-    say("C runtimes loaded from now on are left: this Windows does not tell of them");
+  if (!watch_modules({came, forget})) say("C runtimes loaded from now on are left: this Windows does not tell of them");
   for_each_module(came);
 }
 

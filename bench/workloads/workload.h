@@ -28,9 +28,7 @@ static inline uint64_t next_random(Random* random) {
   return random->state = x;
 }
 
-static inline size_t below(Random* random, size_t limit) {
-  return (size_t)(next_random(random) >> 16) % limit;
-}
+static inline size_t below(Random* random, size_t limit) { return (size_t)(next_random(random) >> 16) % limit; }
 
 /* 1 to 2^most_bits bytes: each power of two as likely as the next, so small ones most often. */
 static inline size_t skewed_size(Random* random, unsigned least_bits, unsigned most_bits) {

@@ -11,11 +11,10 @@ namespace {
 
 std::string text_of(const Findings::Json& findings) {
   const auto string = [](const Findings::Json& value) { return value.get<std::string>(); };
-  std::string text = report_line("reheap", string(findings["command"]["version"]) + ", " +
-                                               string(findings["command"]["path"]));
+  std::string text =
+      report_line("reheap", string(findings["command"]["version"]) + ", " + string(findings["command"]["path"]));
   for (const auto& library : findings["libraries"])
-    text += report_line("found",
-                        string(library["path"]) + " (" + string(library["architecture"]) + ")");
+    text += report_line("found", string(library["path"]) + " (" + string(library["architecture"]) + ")");
   text += report_details(findings);
   const bool reached = findings["reached"].get<bool>();
   return text + report_line("reached", reached ? "yes" : "no: " + string(findings["reason"]));

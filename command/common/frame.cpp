@@ -31,8 +31,8 @@ class Help : public CLI::Formatter {
   const std::string name = command.get_name();
   const bool takes_program = name == "run" || name == "doctor";
   if (word.starts_with("-"))
-    throw Failure(status, "unknown option " + word + "; see reheap " +
-                              (command.get_parent() ? name + " " : "") + "--help");
+    throw Failure(status,
+                  "unknown option " + word + "; see reheap " + (command.get_parent() ? name + " " : "") + "--help");
   if (!takes_program) throw Failure(status, "unexpected: " + word + "; see reheap --help");
   throw Failure(status, "put -- before the program: reheap " + name + " -- " + word + " ...");
 }
@@ -41,8 +41,8 @@ class Help : public CLI::Formatter {
 
 #define TEXT_OF(number) #number
 #define TEXT_OF_VALUE(number) TEXT_OF(number)
-const char* const command_version = TEXT_OF_VALUE(RH_VERSION_MAJOR) "." TEXT_OF_VALUE(
-    RH_VERSION_MINOR) "." TEXT_OF_VALUE(RH_VERSION_PATCH);
+const char* const command_version =
+    TEXT_OF_VALUE(RH_VERSION_MAJOR) "." TEXT_OF_VALUE(RH_VERSION_MINOR) "." TEXT_OF_VALUE(RH_VERSION_PATCH);
 #undef TEXT_OF_VALUE
 #undef TEXT_OF
 
@@ -55,8 +55,7 @@ void set_up(CLI::App& app, const std::string& program, const std::string& docume
 }
 
 void add_unreached_flags(CLI::App& run, bool& require, bool& quiet) {
-  run.add_flag(require_flag, require,
-               "Fail (125) rather than run a program that cannot be reached");
+  run.add_flag(require_flag, require, "Fail (125) rather than run a program that cannot be reached");
   run.add_flag(quiet_flag, quiet, "Say nothing about a program that cannot be reached");
 }
 
@@ -69,12 +68,10 @@ void add_library_option(CLI::App& command, const LibraryOption& option,
   } else {
     auto take = [&option, keep](const std::string& value) {
       if (!well_formed(option, value.c_str()))
-        throw CLI::ValidationError(to_string(option.name),
-                                   value + " is not understood; allowed: " + option.allowed);
+        throw CLI::ValidationError(to_string(option.name), value + " is not understood; allowed: " + option.allowed);
       keep(value);
     };
-    added = command.add_option_function<std::string>(name, take, option.description)
-                ->type_name(option.allowed);
+    added = command.add_option_function<std::string>(name, take, option.description)->type_name(option.allowed);
   }
   if (option.value == Value::optional) added->expected(0, 1);
   added->group("The library's options (docs/options.md)");

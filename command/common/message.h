@@ -11,8 +11,7 @@ namespace rh::command {
 
 // Ends the command: one line on stderr, and the status.
 struct Failure : std::runtime_error {
-  Failure(int exit_status, const std::string& message)
-      : std::runtime_error(message), status(exit_status) {}
+  Failure(int exit_status, const std::string& message) : std::runtime_error(message), status(exit_status) {}
   int status;
 };
 

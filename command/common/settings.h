@@ -26,13 +26,10 @@ inline constexpr LibraryOption library_options[] = {
      "One line at start (who serves malloc, options in force), and warnings"},
     {"--decay-ms", "REHEAP_DECAY_MS", Value::required, "0..600000",
      "How long free memory stays warm before it returns to the OS"},
-    {"--window", "REHEAP_WINDOW", Value::required, "SIZE[K|M|G|T]",
-     "At most so much address space for the heap"},
-    {"--window-at", "REHEAP_WINDOW_AT", Value::required, "low|image|0xADDR",
-     "Where that address space lies"},
+    {"--window", "REHEAP_WINDOW", Value::required, "SIZE[K|M|G|T]", "At most so much address space for the heap"},
+    {"--window-at", "REHEAP_WINDOW_AT", Value::required, "low|image|0xADDR", "Where that address space lies"},
 };
-inline constexpr std::size_t library_option_count =
-    sizeof library_options / sizeof library_options[0];
+inline constexpr std::size_t library_option_count = sizeof library_options / sizeof library_options[0];
 
 // The options of `reheap run` that are not the library's.
 inline constexpr const char* require_flag = "--require";

@@ -14,19 +14,15 @@ bool is_size(Str text) {
 bool is_decay(Str text) {
   if (!text.only(decimal_digits) || text.size > 6) return false;
   unsigned long number = 0;
-  for (std::size_t at = 0; at < text.size; ++at)
-    number = number * 10 + static_cast<unsigned long>(text.data[at] - '0');
+  for (std::size_t at = 0; at < text.size; ++at) number = number * 10 + static_cast<unsigned long>(text.data[at] - '0');
   return number <= 600000;
 }
 
 bool is_place(Str text) {
-  return text == "low" || text == "image" ||
-         (text.starts_with("0x") && text.part(2).only(hexadecimal_digits));
+  return text == "low" || text == "image" || (text.starts_with("0x") && text.part(2).only(hexadecimal_digits));
 }
 
-bool is_layers(Str text) {
-  return text == "both" || text == "crt" || text == "heap" || text == "none";
-}
+bool is_layers(Str text) { return text == "both" || text == "crt" || text == "heap" || text == "none"; }
 
 }  // namespace
 

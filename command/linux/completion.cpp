@@ -30,8 +30,7 @@ std::vector<Flag> flags(const CLI::App& command) {
 }
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
-  for (std::size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + by.size()))
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
     text.replace(at, what.size(), by);
   return text;
 }
@@ -44,8 +43,7 @@ std::string names_of(const std::vector<Flag>& list) {
 
 std::string subcommand_names(const CLI::App& command) {
   std::string text;
-  for (const CLI::App* sub : subcommands(command))
-    text += (text.empty() ? "" : " ") + sub->get_name();
+  for (const CLI::App* sub : subcommands(command)) text += (text.empty() ? "" : " ") + sub->get_name();
   return text;
 }
 
@@ -83,15 +81,12 @@ complete -o default -F _reheap reheap
 )";
 
 // What may follow a subcommand besides its flags.
-std::string operands(const CLI::App& command) {
-  return command.get_name() == "completion" ? "bash zsh fish" : "--";
-}
+std::string operands(const CLI::App& command) { return command.get_name() == "completion" ? "bash zsh fish" : "--"; }
 
 std::string bash(const CLI::App& command) {
   std::string cases;
   for (const CLI::App* sub : subcommands(command))
-    cases += "    " + sub->get_name() + ") words='" + names_of(flags(*sub)) + " " + operands(*sub) +
-             "' ;;\n";
+    cases += "    " + sub->get_name() + ") words='" + names_of(flags(*sub)) + " " + operands(*sub) + "' ;;\n";
   std::string script = replaced(std::string(bash_script), "@CASES@", cases);
   script = replaced(script, "@COMMANDS@", subcommand_names(command));
   return replaced(script, "@FLAGS@", names_of(flags(command)));
@@ -127,9 +122,7 @@ fi
 )";
 
 // Within '…' of zsh and fish.
-std::string single_quoted(const std::string& text) {
-  return "'" + replaced(text, "'", "'\\''") + "'";
-}
+std::string single_quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
 
 std::string zsh_flag(const Flag& flag) {
   std::string description = replaced(replaced(flag.description, "[", "("), "]", ")");
@@ -150,11 +143,8 @@ std::string zsh_flags(const CLI::App& command) {
 std::string zsh(const CLI::App& command) {
   std::string names, cases;
   for (const CLI::App* sub : subcommands(command)) {
-    names += "      " +
-             single_quoted(sub->get_name() + ":" + replaced(sub->get_description(), ":", "\\:")) +
-             "\n";
-    const std::string operand =
-        sub->get_name() == "completion" ? "'2:shell:(bash zsh fish)'" : "'*: :(--)'";
+    names += "      " + single_quoted(sub->get_name() + ":" + replaced(sub->get_description(), ":", "\\:")) + "\n";
+    const std::string operand = sub->get_name() == "completion" ? "'2:shell:(bash zsh fish)'" : "'*: :(--)'";
     cases += "  " + sub->get_name() + ") _arguments " + zsh_flags(*sub) + " " + operand + " ;;\n";
   }
   std::string script = replaced(std::string(zsh_script), "@CASES@", cases);
@@ -178,8 +168,7 @@ complete -c reheap -n 'not __reheap_before_program' -a '(__reheap_program)'
 )";
 
 std::string fish_flag(const std::string& condition, const Flag& flag) {
-  std::string text =
-      "complete -c reheap -n " + single_quoted(condition) + " -l " + flag.name.substr(2);
+  std::string text = "complete -c reheap -n " + single_quoted(condition) + " -l " + flag.name.substr(2);
   const bool file = flag.name == "--library" || flag.name == "--stats";
   if (!flag.value.empty() && !flag.optional) text += file ? " -r -F" : " -x";
   return text + " -d " + single_quoted(flag.description) + "\n";
@@ -190,13 +179,11 @@ std::string fish(const CLI::App& command) {
   const std::string first = "__fish_use_subcommand";
   for (const Flag& flag : flags(command)) script += fish_flag(first, flag);
   for (const CLI::App* sub : subcommands(command)) {
-    const std::string seen =
-        "__fish_seen_subcommand_from " + sub->get_name() + "; and __reheap_before_program";
+    const std::string seen = "__fish_seen_subcommand_from " + sub->get_name() + "; and __reheap_before_program";
     script += "complete -c reheap -n " + single_quoted(first) + " -a " + sub->get_name() + " -d " +
               single_quoted(sub->get_description()) + "\n";
     for (const Flag& flag : flags(*sub)) script += fish_flag(seen, flag);
-    script += "complete -c reheap -n " + single_quoted(seen) + " -a " +
-              single_quoted(operands(*sub)) + "\n";
+    script += "complete -c reheap -n " + single_quoted(seen) + " -a " + single_quoted(operands(*sub)) + "\n";
   }
   return script;
 }

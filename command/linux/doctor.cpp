@@ -44,8 +44,7 @@ void look_into(Subject& subject, Str name) {
 
 Subject subject_of(char* const* arguments) {
   Subject subject;
-  for (char* const* argument = arguments; *argument; ++argument)
-    subject.words.emplace_back(*argument);
+  for (char* const* argument = arguments; *argument; ++argument) subject.words.emplace_back(*argument);
   look_into(subject, arguments[0]);
   if (subject.program.by_shell) {
     subject.words.front() = to_string(subject.program.path());
@@ -70,8 +69,7 @@ Json describe(const Subject& subject) {
   Json json;
   json["path"] = to_string(program.path());
   json["chain"] = subject.chain;
-  json["architecture"] =
-      program.elf.valid ? Json(to_string(name_of(program.elf.architecture))) : Json();
+  json["architecture"] = program.elf.valid ? Json(to_string(name_of(program.elf.architecture))) : Json();
   json["linkage"] = linkage(program);
   json["loader"] = program.elf.loader.empty() ? Json() : Json(to_string(program.elf.loader));
   json["ld_preload_honoured"] = program.obstacle == Obstacle::none;
@@ -104,11 +102,9 @@ std::string start_path(const Subject& subject) {
 
 class Examination {
  public:
-  Examination(const DoctorOptions& options, const Libraries& libraries)
-      : options_(options), libraries_(libraries) {
+  Examination(const DoctorOptions& options, const Libraries& libraries) : options_(options), libraries_(libraries) {
     for (std::size_t at = 0; at < libraries.count; ++at)
-      findings_.add_library(to_string(libraries.found[at].path),
-                            to_string(name_of(libraries.found[at].architecture)));
+      findings_.add_library(to_string(libraries.found[at].path), to_string(name_of(libraries.found[at].architecture)));
   }
 
   void examine(Subject subject) {
@@ -122,12 +118,10 @@ class Examination {
     if (!library)
       return unreached("it is for " + to_string(name_of(program.elf.architecture)) +
                        ", and no libreheap.so for that was found");
-    const ProbeResult result =
-        probe(start_path(subject), subject.arguments().data(), library->path, options_.settings);
+    const ProbeResult result = probe(start_path(subject), subject.arguments().data(), library->path, options_.settings);
     if (!result.report) return unreached(result.failure);
     const bool same_version = findings_.take_report(*result.report);
-    if (!result.report->value("overridden", false))
-      return unreached(other_server(subject, *result.report));
+    if (!result.report->value("overridden", false)) return unreached(other_server(subject, *result.report));
     if (same_version) findings_.set_reached();
   }
 
@@ -152,15 +146,13 @@ void examine_installation(Examination& examination, const Libraries& libraries) 
       Subject subject = subject_of(arguments);
       const Program& program = subject.program;
       if (program.obstacle != Obstacle::none || !program.elf.valid) continue;
-      if (libraries.for_architecture(program.elf.architecture))
-        return examination.examine(std::move(subject));
+      if (libraries.for_architecture(program.elf.architecture)) return examination.examine(std::move(subject));
     } catch (const Failure&) {
       continue;  // not on PATH
     }
   }
-  examination.unreached(
-      "no program was found to try the library with (tried true, cat, env and sh on PATH); "
-      "name one: reheap doctor -- CMD");
+  examination.unreached("no program was found to try the library with (tried true, cat, env and sh on PATH); "
+                        "name one: reheap doctor -- CMD");
 }
 
 }  // namespace

@@ -27,8 +27,7 @@ void become_lab(char** words) {
   execvp("reheap-lab", words);
   const int error = errno;
   if (error == ENOENT)
-    throw Failure(exit_not_found, std::string(words[1]) +
-                                      " is the lab's, which is not installed: pip install ./lab");
+    throw Failure(exit_not_found, std::string(words[1]) + " is the lab's, which is not installed: pip install ./lab");
   throw Failure(exit_not_executable, std::string("reheap-lab: ") + std::strerror(error));
 }
 

@@ -23,8 +23,7 @@ struct Command {
 
   Command() {
     set_up(app, "CMD", "docs/command.md");
-    app.footer(app.get_footer() +
-               "\nreheap compare, record, replay, trace: the lab's, docs/lab.md");
+    app.footer(app.get_footer() + "\nreheap compare, record, replay, trace: the lab's, docs/lab.md");
     add_run();
     add_doctor();
     auto* completion = app.add_subcommand("completion", "Print a completion script for a shell");
@@ -37,25 +36,20 @@ struct Command {
  private:
   // Which options there are, and what they mean, settings.h knows.
   static void add_settings(CLI::App& sub, Settings& settings) {
-    auto keep_name = [&settings](const std::string& name) {
-      settings.library = join({name.c_str()}).data;
-    };
-    sub.add_option_function<std::string>(library_option, keep_name,
-                                         "The libreheap.so to use (or REHEAP_LIBRARY=PATH)")
+    auto keep_name = [&settings](const std::string& name) { settings.library = join({name.c_str()}).data; };
+    sub.add_option_function<std::string>(library_option, keep_name, "The libreheap.so to use (or REHEAP_LIBRARY=PATH)")
         ->type_name("PATH");
     for (const LibraryOption& option : library_options)
-      add_library_option(sub, option, [&settings, &option](const std::string& value) {
-        set(settings, option, value.c_str());
-      });
+      add_library_option(sub, option,
+                         [&settings, &option](const std::string& value) { set(settings, option, value.c_str()); });
   }
 
   void add_run() {
     auto* sub = app.add_subcommand("run", "Run a program, and those it starts, on reheap");
     add_unreached_flags(*sub, run.require, run.quiet);
     add_settings(*sub, run.settings);
-    sub->footer(
-        "The exit status is the program's; 125 when reheap itself fails, 126 when CMD cannot be\n"
-        "executed, 127 when it is not found.");
+    sub->footer("The exit status is the program's; 125 when reheap itself fails, 126 when CMD cannot be\n"
+                "executed, 127 when it is not found.");
   }
 
   void add_doctor() {
@@ -68,14 +62,11 @@ struct Command {
 };
 
 void tell_obstacle(const RunOptions& options, const Program& program) {
-  const std::string unreached =
-      to_string(program.image()) + " cannot be reached: " + to_string(program.reason);
-  if (options.require)
-    throw Failure(exit_failed, unreached + "; not started, because of --require");
+  const std::string unreached = to_string(program.image()) + " cannot be reached: " + to_string(program.reason);
+  if (options.require) throw Failure(exit_failed, unreached + "; not started, because of --require");
   if (options.quiet) return;
-  say(unreached + (children_reachable(program)
-                       ? "; it runs on its own malloc, programs it starts on reheap"
-                       : "; it runs unchanged"));
+  say(unreached + (children_reachable(program) ? "; it runs on its own malloc, programs it starts on reheap"
+                                               : "; it runs unchanged"));
 }
 
 [[noreturn]] void run(const RunOptions& options, char* const* arguments) {
@@ -93,8 +84,7 @@ void tell_obstacle(const RunOptions& options, const Program& program) {
 
 int act(Command& command, const CommandLine& line) {
   const auto chosen = command.app.get_subcommands();
-  if (chosen.empty())
-    throw Failure(exit_usage, "say what to do: reheap run -- CMD, reheap doctor, reheap --help");
+  if (chosen.empty()) throw Failure(exit_usage, "say what to do: reheap run -- CMD, reheap doctor, reheap --help");
   const std::string name = chosen.front()->get_name();
   const bool named = line.program && line.program[0];
   if (name == "run") {
@@ -102,8 +92,7 @@ int act(Command& command, const CommandLine& line) {
     run(command.run, line.program);
   }
   if (name == "doctor") {
-    if (line.program && !named)
-      throw Failure(exit_usage, "say what to examine: reheap doctor -- CMD [ARGS...]");
+    if (line.program && !named) throw Failure(exit_usage, "say what to examine: reheap doctor -- CMD [ARGS...]");
     return doctor(command.doctor, line.program);
   }
   const std::string script = completion_script(command.app, command.shell);
@@ -117,8 +106,7 @@ int command_main(int count, char** words) {
     const CommandLine line = split(count, words);
     const bool runs = count > 1 && std::strcmp(words[1], "run") == 0;
     Command command;
-    const bool more = parse(command.app, {words + 1, words + line.own},
-                            runs ? int{exit_failed} : int{exit_usage});
+    const bool more = parse(command.app, {words + 1, words + line.own}, runs ? int{exit_failed} : int{exit_usage});
     return more ? act(command, line) : int{exit_reached};
   });
 }

@@ -63,8 +63,7 @@ int wait_patiently(pid_t child, bool& hung) {
   return status;
 }
 
-Ended start(const std::string& path, char* const* arguments, const std::string& extra,
-            char* const* environment) {
+Ended start(const std::string& path, char* const* arguments, const std::string& extra, char* const* environment) {
   Ended ended;
   const TemporaryFile output;
   const TemporaryFile errors;
@@ -96,8 +95,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 // Its end in words, and what it said last: the loader names there what it could not do.
 std::string how_it_ended(const Ended& ended) {
   std::string text;
-  if (ended.error != 0)
-    return std::string("it could not be started: ") + std::strerror(ended.error);
+  if (ended.error != 0) return std::string("it could not be started: ") + std::strerror(ended.error);
   if (ended.hung)
     text = "it hung at its start";
   else if (WIFSIGNALED(ended.status))
@@ -109,8 +107,8 @@ std::string how_it_ended(const Ended& ended) {
 }
 
 // Why the loader would not load the library; empty when it would.
-std::string refused_by_loader(const std::string& path, char* const* arguments,
-                              const std::string& library, char* const* environment) {
+std::string refused_by_loader(const std::string& path, char* const* arguments, const std::string& library,
+                              char* const* environment) {
   const Ended listing = start(path, arguments, "LD_TRACE_LOADED_OBJECTS=1", environment);
   const bool listed = listing.error == 0 && !listing.hung;
   if (listed && listing.output.find(library) != std::string::npos) return {};
@@ -120,8 +118,7 @@ std::string refused_by_loader(const std::string& path, char* const* arguments,
 
 }  // namespace
 
-ProbeResult probe(const std::string& path, char* const* arguments, Str library,
-                  const Settings& settings) {
+ProbeResult probe(const std::string& path, char* const* arguments, Str library, const Settings& settings) {
   ProbeResult result;
   const std::string name = to_string(library);
   char* const* environment = with_library(environ, library, settings);

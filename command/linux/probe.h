@@ -18,7 +18,6 @@ struct ProbeResult {
 // it), and unless the library is on that list, nothing is started. Then the library, told by
 // REHEAP_DOCTOR, writes its report and ends the process before main.
 // `arguments`: argv, its first word the path to start.
-ProbeResult probe(const std::string& path, char* const* arguments, Str library,
-                  const Settings& settings);
+ProbeResult probe(const std::string& path, char* const* arguments, Str library, const Settings& settings);
 
 }  // namespace rh::command

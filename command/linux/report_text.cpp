@@ -32,8 +32,7 @@ std::string human_size(const Json& bytes) {
 
 std::string options_text(const Json& options) {
   std::string text;
-  for (const auto& [name, value] : options.items())
-    text += (text.empty() ? "" : ", ") + name + " " + plain(value);
+  for (const auto& [name, value] : options.items()) text += (text.empty() ? "" : ", ") + name + " " + plain(value);
   return text;
 }
 
@@ -41,27 +40,22 @@ std::string realm_text(const Json& realm) {
   if (realm.value("reserved", 0) == 0) return "not reserved: nothing was allocated yet";
   std::string text;
   for (const auto& [name, value] : realm.items())
-    text += (text.empty() ? "" : ", ") + name + " " +
-            (value.is_number() ? human_size(value) : plain(value));
+    text += (text.empty() ? "" : ", ") + name + " " + (value.is_number() ? human_size(value) : plain(value));
   return text;
 }
 
 std::string program_text(const Json& program) {
   std::string text = report_line("program", joined(program["chain"], " -> "));
-  if (!program["architecture"].is_null())
-    text += report_line("architecture", plain(program["architecture"]));
-  const std::string loader =
-      program["loader"].is_null() ? "" : ", loader " + plain(program["loader"]);
+  if (!program["architecture"].is_null()) text += report_line("architecture", plain(program["architecture"]));
+  const std::string loader = program["loader"].is_null() ? "" : ", loader " + plain(program["loader"]);
   text += report_line("linkage", plain(program["linkage"]) + loader);
-  text += report_line("LD_PRELOAD",
-                      program["ld_preload_honoured"].get<bool>() ? "honoured" : "ignored");
+  text += report_line("LD_PRELOAD", program["ld_preload_honoured"].get<bool>() ? "honoured" : "ignored");
   if (!program["carries"].empty()) text += report_line("carries", joined(program["carries"], ", "));
   return text;
 }
 
 std::string process_text(const Json& report) {
-  std::string text = report_line(
-      "malloc", "served by " + plain(report.value("malloc_served_by", Json("unknown"))));
+  std::string text = report_line("malloc", "served by " + plain(report.value("malloc_served_by", Json("unknown"))));
   text += report_line("library", plain(report.value("library", Json("unknown"))) + ", version " +
                                      plain(report.value("version", Json("unknown"))) + ", " +
                                      plain(report.value("build", Json("build unknown"))));

@@ -59,8 +59,7 @@ std::string_view bytes_at(std::string_view file, std::uint64_t offset, std::uint
 
 template <class Symbol>
 void each_name(std::string_view symbols, std::string_view names, const Take& take) {
-  for (std::uint64_t at = 0; auto symbol = structure_at<Symbol>(symbols, at);
-       at += sizeof(Symbol)) {
+  for (std::uint64_t at = 0; auto symbol = structure_at<Symbol>(symbols, at); at += sizeof(Symbol)) {
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_name >= names.size()) continue;
     const std::string_view name = names.substr(symbol->st_name);
     take(name.substr(0, name.find('\0')));
@@ -70,11 +69,9 @@ void each_name(std::string_view symbols, std::string_view names, const Take& tak
 template <class Section, class Symbol>
 void each_symbol(std::string_view file, const ElfFile& elf, const Take& take) {
   const auto table = bytes_at(file, elf.section_headers, elf.section_count * sizeof(Section));
-  for (std::uint64_t at = 0; auto section = structure_at<Section>(table, at);
-       at += sizeof(Section)) {
+  for (std::uint64_t at = 0; auto section = structure_at<Section>(table, at); at += sizeof(Section)) {
     if (section->sh_type != SHT_SYMTAB && section->sh_type != SHT_DYNSYM) continue;
-    const auto names =
-        structure_at<Section>(table, std::uint64_t{section->sh_link} * sizeof(Section));
+    const auto names = structure_at<Section>(table, std::uint64_t{section->sh_link} * sizeof(Section));
     if (!names) continue;
     each_name<Symbol>(bytes_at(file, section->sh_offset, section->sh_size),
                       bytes_at(file, names->sh_offset, names->sh_size), take);

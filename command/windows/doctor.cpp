@@ -23,8 +23,7 @@ constexpr DWORD kPatience = 60'000;
 std::wstring temporary_folder() {
   wchar_t folder[MAX_PATH + 1];
   const DWORD length = GetTempPathW(MAX_PATH + 1, folder);
-  if (length == 0 || length > MAX_PATH)
-    throw Failure(exit_failed, "there is no folder for temporary files");
+  if (length == 0 || length > MAX_PATH) throw Failure(exit_failed, "there is no folder for temporary files");
   return folder;
 }
 
@@ -36,8 +35,7 @@ Json messages(const std::string& text) {
     end = std::min(text.find('\n', at), text.size());
     std::string line = text.substr(at, end - at);
     while (line.ends_with('\r')) line.pop_back();
-    if (line.starts_with(start) && line[start.size()] != '{')
-      list.push_back(line.substr(start.size()));
+    if (line.starts_with(start) && line[start.size()] != '{') list.push_back(line.substr(start.size()));
   }
   return list;
 }
@@ -49,8 +47,7 @@ Json to_json(const CommandLine& line, const ProgramDescription& program) {
   json["kind"] = program.kind;
   json["runtime"] = program.runtime;
   json["allocation"] = Json::object();
-  for (const Imports& imports : program.allocation)
-    json["allocation"][imports.library] = imports.functions;
+  for (const Imports& imports : program.allocation) json["allocation"][imports.library] = imports.functions;
   json["control_flow_guard"] = program.control_flow_guard;
   json["aslr"] = program.movable;
   json["patched"] = program.patched;
@@ -65,10 +62,8 @@ std::string launcher_path() {
 
 class Examination {
  public:
-  explicit Examination(const DoctorOptions& options)
-      : options_(options), library_(library_to_use(options.library)) {
-    for (const WORD machine :
-         {WORD{IMAGE_FILE_MACHINE_AMD64}, WORD{IMAGE_FILE_MACHINE_I386}, pe::machine_arm64}) {
+  explicit Examination(const DoctorOptions& options) : options_(options), library_(library_to_use(options.library)) {
+    for (const WORD machine : {WORD{IMAGE_FILE_MACHINE_AMD64}, WORD{IMAGE_FILE_MACHINE_I386}, pe::machine_arm64}) {
       inject::Path path;
       if (inject::library_for(machine, library_.c_str(), path))
         findings_.add_library(narrow(path.text), architecture_name(machine));
@@ -89,12 +84,10 @@ class Examination {
     if (inject::library_for(image.machine, library_.c_str(), library) && !is_reheap(library.text))
       return unreached(narrow(library.text) + " is no reheap.dll");
     const Arrival arrival;
-    auto outcome =
-        inject::enter(program.handles(), {library_.c_str(), start_helper, arrival.section()}, {});
+    auto outcome = inject::enter(program.handles(), {library_.c_str(), start_helper, arrival.section()}, {});
     if (outcome.entered()) outcome = arrival.await(program, outcome, library_, kPatience);
     if (!outcome.entered()) return unreached(reason_of(outcome));
-    findings_["way"] =
-        outcome.entry == inject::Entry::first_import ? "first import" : "loaded late";
+    findings_["way"] = outcome.entry == inject::Entry::first_import ? "first import" : "loaded late";
     const auto code = program.wait(kPatience);
     findings_["found"] = messages(read_file(errors.path().c_str()));
     judge(code, Json::parse(read_file(report.path().c_str()), nullptr, false));
@@ -108,11 +101,9 @@ class Examination {
   void judge(std::optional<DWORD> code, const Json& report) {
     if (!code) return unreached("it had not answered after a minute, and was ended");
     if (!report.is_object())
-      return unreached("the library did not answer; the process ended with exit code " +
-                       std::to_string(*code));
+      return unreached("the library did not answer; the process ended with exit code " + std::to_string(*code));
     if (!findings_.take_report(report)) return;
-    if (!report.value("overridden", true))
-      return unreached("the library is there, but serves nothing");
+    if (!report.value("overridden", true)) return unreached("the library is there, but serves nothing");
     findings_.set_reached();
   }
 

@@ -12,8 +12,7 @@ constexpr int kTries = 100;  // names that are taken
 std::wstring some_name() {
   LARGE_INTEGER ticks = {};
   QueryPerformanceCounter(&ticks);
-  return L"rh" + std::to_wstring(GetCurrentProcessId()) + L"-" + std::to_wstring(ticks.QuadPart) +
-         L".tmp";
+  return L"rh" + std::to_wstring(GetCurrentProcessId()) + L"-" + std::to_wstring(ticks.QuadPart) + L".tmp";
 }
 
 }  // namespace
@@ -21,13 +20,11 @@ std::wstring some_name() {
 FreshFile::FreshFile(const std::wstring& folder, DWORD access) {
   for (int time = 0; time < kTries && handle_ == INVALID_HANDLE_VALUE; ++time) {
     path_ = folder + some_name();
-    handle_ = CreateFileW(path_.c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr,
-                          CREATE_NEW, 0, nullptr);
+    handle_ = CreateFileW(path_.c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, CREATE_NEW, 0, nullptr);
     if (handle_ == INVALID_HANDLE_VALUE && GetLastError() != ERROR_FILE_EXISTS) break;
   }
   if (handle_ == INVALID_HANDLE_VALUE)
-    throw Failure(exit_failed,
-                  "no file can be made in " + narrow(folder) + ": " + error_text(GetLastError()));
+    throw Failure(exit_failed, "no file can be made in " + narrow(folder) + ": " + error_text(GetLastError()));
 }
 
 FreshFile::~FreshFile() {
@@ -38,8 +35,8 @@ FreshFile::~FreshFile() {
 
 void FreshFile::write(const std::string& bytes) const {
   DWORD done = 0;
-  if (!WriteFile(handle_, bytes.data(), static_cast<DWORD>(bytes.size()), &done, nullptr) ||
-      done != bytes.size() || !FlushFileBuffers(handle_))
+  if (!WriteFile(handle_, bytes.data(), static_cast<DWORD>(bytes.size()), &done, nullptr) || done != bytes.size() ||
+      !FlushFileBuffers(handle_))
     throw Failure(exit_failed, narrow(path_) + ": " + error_text(GetLastError()));
 }
 

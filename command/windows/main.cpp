@@ -30,14 +30,12 @@ struct Command {
  private:
   void add_run() {
     auto* sub = app.add_subcommand("run", "Run a program, and those it starts, on reheap");
-    sub->add_flag("--children,!--no-children", run.children,
-                  "Reach the programs it starts too (the default), or not");
+    sub->add_flag("--children,!--no-children", run.children, "Reach the programs it starts too (the default), or not");
     add_unreached_flags(*sub, run.require, run.quiet);
     add_library(*sub, run.library);
     add_settings(*sub);
-    sub->footer(
-        "The exit code is the program's; 2 for a mistake in the options, 125 when reheap itself\n"
-        "fails, 126 when PROGRAM cannot be executed, 127 when it is not found.");
+    sub->footer("The exit code is the program's; 2 for a mistake in the options, 125 when reheap itself\n"
+                "fails, 126 when PROGRAM cannot be executed, 127 when it is not found.");
   }
 
   void add_doctor() {
@@ -52,15 +50,12 @@ struct Command {
   void add_patch() {
     auto* sub = app.add_subcommand("patch", "Make a program's file import reheap.dll for good");
     add_files(*sub, patch);
-    sub->add_option("--dll", patch.request.library, "The name it is imported by (reheap.dll)")
-        ->type_name("NAME");
+    sub->add_option("--dll", patch.request.library, "The name it is imported by (reheap.dll)")->type_name("NAME");
     sub->add_flag("--copy-dll", patch.copy_library, "Put the reheap.dll for it beside the program");
-    sub->add_flag("--allow-unsigned", patch.request.allow_unsigned,
-                  "Patch a signed file: its signature is taken off");
+    sub->add_flag("--allow-unsigned", patch.request.allow_unsigned, "Patch a signed file: its signature is taken off");
     sub->add_flag("--allow-dll", patch.request.allow_library, "Patch a DLL");
-    sub->footer(
-        "The exit code is 0, or 2 for a mistake in the options, 125 when it cannot be done,\n"
-        "126 when FILE is no program, 127 when it is not found. FILE is then as it was.");
+    sub->footer("The exit code is 0, or 2 for a mistake in the options, 125 when it cannot be done,\n"
+                "126 when FILE is no program, 127 when it is not found. FILE is then as it was.");
   }
 
   void add_unpatch() {
@@ -71,8 +66,7 @@ struct Command {
 
   static void add_files(CLI::App& sub, PatchOptions& options) {
     sub.add_option("FILE", options.file, "The program's file")->required()->type_name("");
-    sub.add_option("-o,--output", options.output, "Where the result goes; else in FILE's place")
-        ->type_name("OUT");
+    sub.add_option("-o,--output", options.output, "Where the result goes; else in FILE's place")->type_name("OUT");
   }
 
   static void add_library(CLI::App& sub, std::string& library) {
@@ -87,9 +81,7 @@ void need_program(const CommandLine& line, const std::string& what, bool needed)
 
 int act(const Command& command, const CommandLine& line) {
   const auto chosen = command.app.get_subcommands();
-  if (chosen.empty())
-    throw Failure(exit_usage,
-                  "say what to do: reheap run -- PROGRAM, reheap doctor, reheap --help");
+  if (chosen.empty()) throw Failure(exit_usage, "say what to do: reheap run -- PROGRAM, reheap doctor, reheap --help");
   const std::string name = chosen.front()->get_name();
   if (name == "run") {
     need_program(line, "run: reheap run -- PROGRAM [ARGS...]", true);
@@ -99,23 +91,19 @@ int act(const Command& command, const CommandLine& line) {
     need_program(line, "examine: reheap doctor -- PROGRAM [ARGS...]", line.has_program);
     return doctor(command.doctor, line);
   }
-  if (line.has_program)
-    throw Failure(exit_usage, "the file stands before any --: reheap " + name + " FILE");
+  if (line.has_program) throw Failure(exit_usage, "the file stands before any --: reheap " + name + " FILE");
   return name == "patch" ? patch(command.patch) : unpatch(command.unpatch);
 }
 
 // `reheap enter PROCESS THREAD CHILDREN WHENLEFT REHEARSES ERRORMODE ASKER SECTION`: what the library of another
 // architecture, or its launcher, cannot do itself. Not for people: they could not have a process that waits for it.
-bool is_request(const CommandLine& line) {
-  return line.words.size() == 9 && line.words[0] == L"enter";
-}
+bool is_request(const CommandLine& line) { return line.words.size() == 9 && line.words[0] == L"enter"; }
 
 // The section that the asker knows by a handle of its own.
 HANDLE section_of(DWORD asker, DWORD handle) {
   const HANDLE process = OpenProcess(PROCESS_DUP_HANDLE, FALSE, asker);
   HANDLE section = nullptr;
-  DuplicateHandle(process, ULongToHandle(handle), GetCurrentProcess(), &section, 0, FALSE,
-                  DUPLICATE_SAME_ACCESS);
+  DuplicateHandle(process, ULongToHandle(handle), GetCurrentProcess(), &section, 0, FALSE, DUPLICATE_SAME_ACCESS);
   return section;
 }
 
@@ -124,8 +112,7 @@ int answer(const CommandLine& line) {
     return static_cast<DWORD>(wcstoul(line.words[at].c_str(), nullptr, 10));
   };
   const PROCESS_INFORMATION suspended = {OpenProcess(PROCESS_ALL_ACCESS, FALSE, number(1)),
-                                         OpenThread(THREAD_ALL_ACCESS, FALSE, number(2)), number(1),
-                                         number(2)};
+                                         OpenThread(THREAD_ALL_ACCESS, FALSE, number(2)), number(1), number(2)};
   const std::wstring library = library_to_use("");
   const inject::Settings settings = {.follow_children = number(3),
                                      .when_left = static_cast<inject::WhenLeft>(number(4)),
@@ -134,8 +121,7 @@ int answer(const CommandLine& line) {
   const HANDLE section = section_of(number(7), number(8));
   if (number(8) != 0 && section == nullptr)
     return static_cast<int>(inject::pack({.obstacle = inject::Obstacle::helper_failed}));
-  return static_cast<int>(
-      inject::pack(inject::enter(suspended, {library.c_str(), start_helper, section}, settings)));
+  return static_cast<int>(inject::pack(inject::enter(suspended, {library.c_str(), start_helper, section}, settings)));
 }
 
 std::vector<std::string> own_words(const CommandLine& line) {

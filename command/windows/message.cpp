@@ -14,8 +14,7 @@ void say(std::string_view line) {
   const std::wstring characters = wide(text);
   DWORD done = 0;
   // A console takes characters, whatever its code page; a file or pipe bytes. Closed, it leaves nobody to tell.
-  if (!WriteConsoleW(errors, characters.data(), static_cast<DWORD>(characters.size()), &done,
-                     nullptr))
+  if (!WriteConsoleW(errors, characters.data(), static_cast<DWORD>(characters.size()), &done, nullptr))
     WriteFile(errors, text.data(), static_cast<DWORD>(text.size()), &done, nullptr);
 }
 

@@ -30,9 +30,7 @@ struct PatchBlock {
   IMAGE_IMPORT_DESCRIPTOR descriptors[1];  // ours, the program's, and the end
 };
 
-uint64_t rounded_up(uint64_t size, uint64_t alignment) {
-  return (size + alignment - 1) & ~(alignment - 1);
-}
+uint64_t rounded_up(uint64_t size, uint64_t alignment) { return (size + alignment - 1) & ~(alignment - 1); }
 
 template <class Value>
 void put(std::string& bytes, uint64_t at, const Value& value) {
@@ -63,8 +61,7 @@ bool looks_beside_itself(const ProgramFile& file) {
   DWORD size = 0;
   WORD flags = 0;
   return begin == 0 || !file.image().read(begin, &size, sizeof size) || size < at + sizeof flags ||
-         !file.image().read(begin + at, &flags, sizeof flags) || flags == 0 ||
-         (flags & beside) != 0;
+         !file.image().read(begin + at, &flags, sizeof flags) || flags == 0 || (flags & beside) != 0;
 }
 
 bool is_for_people(const ProgramFile& file) {
@@ -73,8 +70,7 @@ bool is_for_people(const ProgramFile& file) {
 }
 
 bool is_known_machine(WORD machine) {
-  return machine == IMAGE_FILE_MACHINE_AMD64 || machine == IMAGE_FILE_MACHINE_I386 ||
-         machine == pe::machine_arm64;
+  return machine == IMAGE_FILE_MACHINE_AMD64 || machine == IMAGE_FILE_MACHINE_I386 || machine == pe::machine_arm64;
 }
 
 // Behind the other section headers, before anything else. Bound imports may stand there: they are given up.
@@ -104,8 +100,7 @@ bool imports_library(const ProgramFile& file, const std::string& library) {
   bool found = false;
   pe::each_import(file.image(), [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
     char name[kLongestName];
-    found = file.image().read_text(descriptor.Name, name, sizeof name) &&
-            _stricmp(name, library.c_str()) == 0;
+    found = file.image().read_text(descriptor.Name, name, sizeof name) && _stricmp(name, library.c_str()) == 0;
     return !found;
   });
   return found;
@@ -114,16 +109,12 @@ bool imports_library(const ProgramFile& file, const std::string& library) {
 // Of the kind of program it is.
 std::string unfit(const ProgramFile& file, const PatchRequest& request) {
   const bool library = (file.file_header().Characteristics & IMAGE_FILE_DLL) != 0;
-  if (library && !request.allow_library)
-    return "it is a DLL: patch the program that loads it, or give --allow-dll";
+  if (library && !request.allow_library) return "it is a DLL: patch the program that loads it, or give --allow-dll";
   if (!is_known_machine(file.image().machine))
-    return "there is no reheap.dll for its architecture, " +
-           architecture_name(file.image().machine);
-  if (!is_for_people(file))
-    return "it is a driver, or of the system's own: such load no reheap.dll";
+    return "there is no reheap.dll for its architecture, " + architecture_name(file.image().machine);
+  if (!is_for_people(file)) return "it is a driver, or of the system's own: such load no reheap.dll";
   if (inject::is_managed(file.image())) return text_of(inject::Obstacle::managed);
-  if (inject::is_go(file.image()) && !inject::imports_allocation(file.image()))
-    return text_of(inject::Obstacle::go);
+  if (inject::is_go(file.image()) && !inject::imports_allocation(file.image())) return text_of(inject::Obstacle::go);
   if (file.section(".reheap") != nullptr) return "it has reheap in it already";
   if (const std::string packer = packer_of(file.image()); !packer.empty())
     return "it is packed by " + packer + ": unpack it first, or use reheap run";
@@ -134,8 +125,7 @@ std::string unfit(const ProgramFile& file, const PatchRequest& request) {
 std::string unsafe(const ProgramFile& file, const PatchRequest& request) {
   if ((file.image().characteristics & IMAGE_DLLCHARACTERISTICS_FORCE_INTEGRITY) != 0)
     return "Windows loads it only with the signature that it has: use reheap run";
-  if (!looks_beside_itself(file))
-    return "it takes its libraries from the system's folder alone: use reheap run";
+  if (!looks_beside_itself(file)) return "it takes its libraries from the system's folder alone: use reheap run";
   DWORD count = 0;
   if (const inject::Obstacle found = examine(file, count); found != inject::Obstacle::none)
     return text_of(found) + std::string(": use reheap run");
@@ -147,10 +137,9 @@ std::string unsafe(const ProgramFile& file, const PatchRequest& request) {
 }
 
 void check_name(const std::string& library) {
-  const bool ascii = std::all_of(library.begin(), library.end(),
-                                 [](char letter) { return letter > ' ' && letter <= '~'; });
-  if (library.empty() || library.size() >= kLongestName || !ascii ||
-      library.find_first_of("\\/:") != std::string::npos)
+  const bool ascii =
+      std::all_of(library.begin(), library.end(), [](char letter) { return letter > ' ' && letter <= '~'; });
+  if (library.empty() || library.size() >= kLongestName || !ascii || library.find_first_of("\\/:") != std::string::npos)
     throw Failure(exit_usage, "--dll takes the name of a DLL alone, in ASCII without blanks");
 }
 
@@ -161,8 +150,7 @@ std::string appended_data(const ProgramFile& file) {
   const Extent signature = file.certificates(), symbols = file.symbols();
   const uint64_t begin = file.sections_end();
   uint64_t end = file.bytes().size();
-  if (signature.size != 0 && signature.begin >= begin && signature.end() >= end)
-    end = std::min(end, signature.begin);
+  if (signature.size != 0 && signature.begin >= begin && signature.end() >= end) end = std::min(end, signature.begin);
   for (uint64_t at = begin; at < end; ++at) {
     const bool is_symbol = at >= symbols.begin && at < symbols.end();
     if (file.bytes()[at] != 0 && !is_symbol) return file.bytes().substr(begin, end - begin);
@@ -175,8 +163,7 @@ class Patcher {
   Patcher(const ProgramFile& file, const std::string& library) : file_(file), library_(library) {
     const DWORD alignment = std::max(file.optional_header().FileAlignment, kLeastAlignment);
     begin_ = rounded_up(file.bytes().size(), alignment);
-    address_ =
-        static_cast<DWORD>(rounded_up(file.image().size, file.optional_header().SectionAlignment));
+    address_ = static_cast<DWORD>(rounded_up(file.image().size, file.optional_header().SectionAlignment));
     make_content();
     const uint64_t size = content_.size();
     content_.resize(rounded_up(size, alignment));
@@ -184,8 +171,7 @@ class Patcher {
     section_.VirtualAddress = address_;
     section_.SizeOfRawData = static_cast<DWORD>(content_.size());
     section_.PointerToRawData = static_cast<DWORD>(begin_);
-    section_.Characteristics =
-        IMAGE_SCN_CNT_INITIALIZED_DATA | IMAGE_SCN_MEM_READ | IMAGE_SCN_MEM_WRITE;
+    section_.Characteristics = IMAGE_SCN_CNT_INITIALIZED_DATA | IMAGE_SCN_MEM_READ | IMAGE_SCN_MEM_WRITE;
     std::memcpy(section_.Name, kPatchSection, sizeof section_.Name);
   }
 
@@ -233,8 +219,7 @@ class Patcher {
     library_.copy(block.name, kLongestName - 1);
     content_.assign(block.headers_at, '\0');
     std::memcpy(content_.data(), &block, sizeof block);
-    std::memcpy(content_.data() + offsetof(PatchBlock, descriptors), list.data(),
-                list.size() * sizeof list[0]);
+    std::memcpy(content_.data() + offsetof(PatchBlock, descriptors), list.data(), list.size() * sizeof list[0]);
     content_ += file_.bytes().substr(0, block.headers_size);
   }
 
@@ -243,9 +228,9 @@ class Patcher {
     const DWORD count = file_.image().directory_count;
     char* const at = bytes.data() + file_.directories_at();
     std::memcpy(directories, at, count * sizeof directories[0]);
-    inject::lead_directories(directories, count,
-                             {address_ + DWORD{offsetof(PatchBlock, descriptors)}, imports_,
-                              address_ + DWORD{offsetof(PatchBlock, table)}});
+    inject::lead_directories(
+        directories, count,
+        {address_ + DWORD{offsetof(PatchBlock, descriptors)}, imports_, address_ + DWORD{offsetof(PatchBlock, table)}});
     directories[IMAGE_DIRECTORY_ENTRY_SECURITY] = {0, 0};
     std::memcpy(at, directories, count * sizeof directories[0]);
   }
@@ -278,9 +263,7 @@ class Patcher {
 // ---- unpatching -----------------------------------------------------------------------------------
 
 [[noreturn]] void changed_since() {
-  throw Failure(
-      exit_failed,
-      "it was changed since it was patched, and that would be lost: take the file it came from");
+  throw Failure(exit_failed, "it was changed since it was patched, and that would be lost: take the file it came from");
 }
 
 // What the file was before, as its section tells it.
@@ -326,8 +309,7 @@ bool leads_here(const ProgramFile& file, const std::string& before, const std::s
   put(again, checksum_at, DWORD{0});
   put(here, checksum_at, DWORD{0});
   // What the program's own bytes were is told by their hash alone.
-  const uint64_t hash_at =
-      file.section(kPatchSection)->PointerToRawData + offsetof(PatchBlock, file_hash);
+  const uint64_t hash_at = file.section(kPatchSection)->PointerToRawData + offsetof(PatchBlock, file_hash);
   put(again, hash_at, uint64_t{0});
   put(here, hash_at, uint64_t{0});
   return again == here;

@@ -20,8 +20,7 @@ namespace {
 class File {
  public:
   File(const std::wstring& path, DWORD access, DWORD how)
-      : path_(path),
-        handle_(CreateFileW(path.c_str(), access, FILE_SHARE_READ, nullptr, how, 0, nullptr)) {
+      : path_(path), handle_(CreateFileW(path.c_str(), access, FILE_SHARE_READ, nullptr, how, 0, nullptr)) {
     if (handle_ == INVALID_HANDLE_VALUE) fail(path_, GetLastError());
   }
   File(const File&) = delete;
@@ -34,8 +33,7 @@ class File {
     if (size.QuadPart > MAXLONG) throw Failure(exit_failed, narrow(path_) + ": it is too large");
     std::string bytes(static_cast<size_t>(size.QuadPart), '\0');
     DWORD done = 0;
-    if (!ReadFile(handle_, bytes.data(), static_cast<DWORD>(bytes.size()), &done, nullptr))
-      fail(path_, GetLastError());
+    if (!ReadFile(handle_, bytes.data(), static_cast<DWORD>(bytes.size()), &done, nullptr)) fail(path_, GetLastError());
     bytes.resize(done);
     return bytes;
   }
@@ -51,15 +49,12 @@ std::wstring path_of(const std::string& name) {
   return path;
 }
 
-std::wstring folder_of(const std::wstring& path) {
-  return path.substr(0, path.find_last_of(L"\\/") + 1);
-}
+std::wstring folder_of(const std::wstring& path) { return path.substr(0, path.find_last_of(L"\\/") + 1); }
 
 // A file beside the one to be made; gone with this object unless it took that one's place.
 class Draft {
  public:
-  explicit Draft(const std::wstring& target)
-      : file_(folder_of(target), GENERIC_WRITE), target_(target) {}
+  explicit Draft(const std::wstring& target) : file_(folder_of(target), GENERIC_WRITE), target_(target) {}
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
   ~Draft() {
@@ -74,9 +69,8 @@ class Draft {
     path_ = file_.release();
     // Asked before: where it cannot be replaced because it runs, Wine's ReplaceFile leaves a file of its own behind.
     if (exists) File(target_, GENERIC_WRITE | DELETE, OPEN_EXISTING);
-    const BOOL done =
-        exists ? ReplaceFileW(target_.c_str(), path_.c_str(), nullptr, 0, nullptr, nullptr)
-               : MoveFileExW(path_.c_str(), target_.c_str(), MOVEFILE_WRITE_THROUGH);
+    const BOOL done = exists ? ReplaceFileW(target_.c_str(), path_.c_str(), nullptr, 0, nullptr, nullptr)
+                             : MoveFileExW(path_.c_str(), target_.c_str(), MOVEFILE_WRITE_THROUGH);
     if (!done) fail(target_, GetLastError());
     path_.clear();
   }
@@ -129,17 +123,15 @@ void copy_library(const std::string& program, const std::wstring& target) {
 int patch(const PatchOptions& options) {
   const std::wstring file = path_of(options.file);
   const std::wstring target = options.output.empty() ? file : path_of(options.output);
-  const Patched result = about(file, [&] {
-    return patched(File(file, GENERIC_READ, OPEN_EXISTING).read(), options.request);
-  });
+  const Patched result =
+      about(file, [&] { return patched(File(file, GENERIC_READ, OPEN_EXISTING).read(), options.request); });
   const std::wstring library = folder_of(target) + wide(options.request.library);
   if (options.copy_library) copy_library(result.bytes, library);
   write_in_place(target, result.bytes);
   const std::string name = narrow(target);
   print(name + ": patched; " + options.request.library + " must lie beside it");
   if (result.was_signed) print(name + ": its signature is gone; sign it again");
-  if (result.has_appended)
-    print(name + ": its appended data stands at its old place and, once more, at the end");
+  if (result.has_appended) print(name + ": its appended data stands at its old place and, once more, at the end");
   if (GetFileAttributesW(library.c_str()) == INVALID_FILE_ATTRIBUTES)
     say(narrow(library) + " is not there: without it the program does not start");
   return exit_reached;
@@ -148,8 +140,7 @@ int patch(const PatchOptions& options) {
 int unpatch(const PatchOptions& options) {
   const std::wstring file = path_of(options.file);
   const std::wstring target = options.output.empty() ? file : path_of(options.output);
-  const Unpatched result =
-      about(file, [&] { return unpatched(File(file, GENERIC_READ, OPEN_EXISTING).read()); });
+  const Unpatched result = about(file, [&] { return unpatched(File(file, GENERIC_READ, OPEN_EXISTING).read()); });
   write_in_place(target, result.bytes);
   const std::string name = narrow(target);
   print(name + (result.exact ? ": as it was before, byte for byte"

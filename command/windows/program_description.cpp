@@ -29,8 +29,7 @@ std::string runtime_of(const std::string& library) {
 }
 
 void add_once(std::vector<std::string>& list, const std::string& word) {
-  if (!word.empty() && std::find(list.begin(), list.end(), word) == list.end())
-    list.push_back(word);
+  if (!word.empty() && std::find(list.begin(), list.end(), word) == list.end()) list.push_back(word);
 }
 
 // ---- packers --------------------------------------------------------------------------------------
@@ -83,28 +82,23 @@ std::string version_of(const std::wstring& file) {
   const std::size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&kMark), 4));
   if (at == std::string::npos || bytes.size() - at < sizeof info) return {};
   std::memcpy(&info, bytes.data() + at, sizeof info);
-  const auto part = [](DWORD two, int which) {
-    return std::to_string(which == 0 ? HIWORD(two) : LOWORD(two));
-  };
-  return part(info.dwFileVersionMS, 0) + "." + part(info.dwFileVersionMS, 1) + "." +
-         part(info.dwFileVersionLS, 0) + "." + part(info.dwFileVersionLS, 1);
+  const auto part = [](DWORD two, int which) { return std::to_string(which == 0 ? HIWORD(two) : LOWORD(two)); };
+  return part(info.dwFileVersionMS, 0) + "." + part(info.dwFileVersionMS, 1) + "." + part(info.dwFileVersionLS, 0) +
+         "." + part(info.dwFileVersionLS, 1);
 }
 
 std::wstring system_folder(const pe::Image& image) {
   wchar_t folder[MAX_PATH];
   const bool other = image.machine == IMAGE_FILE_MACHINE_I386 && pe::own_machine != image.machine;
-  const UINT length =
-      other ? GetSystemWow64DirectoryW(folder, MAX_PATH) : GetSystemDirectoryW(folder, MAX_PATH);
+  const UINT length = other ? GetSystemWow64DirectoryW(folder, MAX_PATH) : GetSystemDirectoryW(folder, MAX_PATH);
   return length != 0 && length < MAX_PATH ? folder : L"";
 }
 
 // The runtime with the version of the DLL that will be found: beside the program, but for the system's own.
-std::string with_version(const std::string& runtime, const pe::Image& image,
-                         const std::wstring& program) {
+std::string with_version(const std::string& runtime, const pe::Image& image, const std::wstring& program) {
   const std::wstring file = L"\\" + wide(runtime.substr(0, runtime.find(' '))) + L".dll";
   std::string version;
-  if (!runtime.starts_with("ucrtbase"))
-    version = version_of(program.substr(0, program.find_last_of(L"\\/")) + file);
+  if (!runtime.starts_with("ucrtbase")) version = version_of(program.substr(0, program.find_last_of(L"\\/")) + file);
   if (version.empty()) version = version_of(system_folder(image) + file);
   return version.empty() ? runtime : runtime + " " + version;
 }
@@ -112,22 +106,19 @@ std::string with_version(const std::string& runtime, const pe::Image& image,
 // Microsoft's linker, whose version is that of the runtime it links, leaves a mark before the headers.
 std::string linker_of(const pe::Image& image) {
   constexpr DWORD kFirst = 0x80;
-  const uintptr_t headers =
-      image.optional_header - image.base - sizeof(DWORD) - sizeof(IMAGE_FILE_HEADER);
+  const uintptr_t headers = image.optional_header - image.base - sizeof(DWORD) - sizeof(IMAGE_FILE_HEADER);
   BYTE version[2] = {};
   image.read_at(image.optional_header + sizeof(WORD), version, sizeof version);
   for (DWORD at = kFirst; at + sizeof(DWORD) <= headers; at += sizeof(DWORD)) {
     char mark[4];
     if (image.read(at, mark, sizeof mark) && std::string_view(mark, 4) == "Rich")
-      return ", by Microsoft's linker " + std::to_string(version[0]) + "." +
-             std::to_string(version[1]);
+      return ", by Microsoft's linker " + std::to_string(version[0]) + "." + std::to_string(version[1]);
   }
   return {};
 }
 
-std::string runtime_text(const std::vector<std::string>& runtimes,
-                         const ProgramDescription& described, const pe::Image& image,
-                         const std::wstring& program) {
+std::string runtime_text(const std::vector<std::string>& runtimes, const ProgramDescription& described,
+                         const pe::Image& image, const std::wstring& program) {
   std::string text;
   for (const std::string& runtime : runtimes)
     text += (text.empty() ? "" : ", ") + with_version(runtime, image, program);
@@ -140,12 +131,10 @@ std::string kind_of(const pe::Image& image) {
   if (inject::is_managed(image)) return ".NET";
   if (inject::is_go(image)) return "Go";
   const std::string packer = packer_of(image);
-  return packer.empty() ? "native"
-                        : "native, packed by " + packer + ": what it imports shows when it runs";
+  return packer.empty() ? "native" : "native, packed by " + packer + ": what it imports shows when it runs";
 }
 
-void add_imports(const pe::Image& image, const std::wstring& program,
-                 ProgramDescription& described) {
+void add_imports(const pe::Image& image, const std::wstring& program, ProgramDescription& described) {
   std::vector<std::string> runtimes;
   pe::each_import(image, [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
     char name[256];
@@ -185,8 +174,7 @@ std::string packer_of(const pe::Image& image) {
     if (has_section(image, packer.section)) return packer.name;
   bool noise = false;
   each_section(image, [&](const IMAGE_SECTION_HEADER& section) {
-    noise =
-        (section.Characteristics & IMAGE_SCN_MEM_EXECUTE) != 0 && reads_like_noise(image, section);
+    noise = (section.Characteristics & IMAGE_SCN_MEM_EXECUTE) != 0 && reads_like_noise(image, section);
     return !noise;
   });
   return noise ? "something unknown" : "";

@@ -18,9 +18,7 @@ constexpr DWORD kPage = 4096;
 
 bool is_power_of_two(DWORD number) { return number != 0 && (number & (number - 1)) == 0; }
 
-uint64_t rounded_up(uint64_t size, uint64_t alignment) {
-  return (size + alignment - 1) & ~(alignment - 1);
-}
+uint64_t rounded_up(uint64_t size, uint64_t alignment) { return (size + alignment - 1) & ~(alignment - 1); }
 
 std::string_view name_of(const IMAGE_SECTION_HEADER& section) {
   const auto* name = reinterpret_cast<const char*>(section.Name);
@@ -46,12 +44,10 @@ ProgramFile::ProgramFile(std::string bytes) : bytes_(std::move(bytes)) {
 void ProgramFile::take_headers() {
   image_.read_at(image_.optional_header - sizeof file_header_, &file_header_, sizeof file_header_);
   constexpr size_t common = offsetof(OptionalHeader, SizeOfStackReserve);
-  if (!image_.read_at(image_.optional_header, &optional_header_, common))
-    malformed("its headers end early");
+  if (!image_.read_at(image_.optional_header, &optional_header_, common)) malformed("its headers end early");
   const OptionalHeader& header = optional_header_;
   if (image_.directory_count > IMAGE_NUMBEROF_DIRECTORY_ENTRIES ||
-      directories_at() + image_.directory_count * sizeof(IMAGE_DATA_DIRECTORY) >
-          section_headers_at())
+      directories_at() + image_.directory_count * sizeof(IMAGE_DATA_DIRECTORY) > section_headers_at())
     malformed("its directories do not fit into its headers");
   if (!is_power_of_two(header.SectionAlignment) || !is_power_of_two(header.FileAlignment) ||
       header.FileAlignment > header.SectionAlignment)
@@ -86,8 +82,7 @@ void ProgramFile::lay_out() {
   std::memcpy(to, bytes_.data(), optional_header_.SizeOfHeaders);
   for (const IMAGE_SECTION_HEADER& section : sections_) {
     const DWORD length = std::min(section.SizeOfRawData, size_in_memory(section));
-    if (length != 0)
-      std::memcpy(to + section.VirtualAddress, bytes_.data() + section.PointerToRawData, length);
+    if (length != 0) std::memcpy(to + section.VirtualAddress, bytes_.data() + section.PointerToRawData, length);
   }
   const auto base = reinterpret_cast<uintptr_t>(to);
   pe::image_within(base, base + size, image_);
@@ -105,9 +100,7 @@ const IMAGE_SECTION_HEADER* ProgramFile::section(std::string_view name) const {
 
 const IMAGE_SECTION_HEADER* ProgramFile::section_at(DWORD offset) const {
   for (const IMAGE_SECTION_HEADER& section : sections_)
-    if (offset >= section.VirtualAddress &&
-        offset - section.VirtualAddress < size_in_memory(section))
-      return &section;
+    if (offset >= section.VirtualAddress && offset - section.VirtualAddress < size_in_memory(section)) return &section;
   return nullptr;
 }
 

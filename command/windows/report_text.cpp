@@ -28,8 +28,7 @@ std::string program_text(const Json& program) {
   for (const auto& [library, functions] : program["allocation"].items())
     text += report_line("imports", library + ": " + plain(functions));
   text += report_line("flow guard", plain(program["control_flow_guard"]));
-  if (program["patched"].get<bool>())
-    text += report_line("patched", "yes: reheap unpatch takes it back");
+  if (program["patched"].get<bool>()) text += report_line("patched", "yes: reheap unpatch takes it back");
   return text + report_line("ASLR", plain(program["aslr"]));
 }
 

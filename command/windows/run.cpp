@@ -14,8 +14,7 @@ namespace {
 // the program does. A handler, for the mere request to ignore Ctrl-C would be inherited.
 BOOL WINAPI leave_to_program(DWORD signal) {
   // Returning from these would end the launcher at once.
-  if (signal == CTRL_CLOSE_EVENT || signal == CTRL_LOGOFF_EVENT || signal == CTRL_SHUTDOWN_EVENT)
-    Sleep(INFINITE);
+  if (signal == CTRL_CLOSE_EVENT || signal == CTRL_LOGOFF_EVENT || signal == CTRL_SHUTDOWN_EVENT) Sleep(INFINITE);
   return TRUE;
 }
 
@@ -31,12 +30,12 @@ void let_go_of_streams() {
 void tell(const RunOptions& options, const CommandLine& line, const inject::Outcome& outcome) {
   const std::string program = narrow(line.program);
   if (!outcome.entered() && options.require)
-    throw Failure(exit_failed, program + " cannot be reached: " + reason_of(outcome) +
-                                   "; not started, because of --require");
+    throw Failure(exit_failed,
+                  program + " cannot be reached: " + reason_of(outcome) + "; not started, because of --require");
   if (options.quiet || outcome.entry == inject::Entry::first_import) return;
   if (outcome.entered())
-    say(program + " is reached late, with its first blocks left to its own heap: " +
-        reason_of(outcome) + (options.children ? "; programs it starts are not reached" : ""));
+    say(program + " is reached late, with its first blocks left to its own heap: " + reason_of(outcome) +
+        (options.children ? "; programs it starts are not reached" : ""));
   else
     say(program + " cannot be reached: " + reason_of(outcome) + "; it runs unchanged");
 }
@@ -59,13 +58,12 @@ std::unique_ptr<StartedProgram> start(const RunOptions& options, const CommandLi
   const std::wstring library = library_to_use(options.library);
   const Arrival arrival;
   auto program = std::make_unique<StartedProgram>(create_suspended(line));
-  inject::Outcome outcome = inject::enter(
-      program->handles(), {library.c_str(), start_helper, arrival.section()}, settings(options));
+  inject::Outcome outcome =
+      inject::enter(program->handles(), {library.c_str(), start_helper, arrival.section()}, settings(options));
   if (outcome.entered()) outcome = arrival.await(*program, outcome, library, INFINITE);
   tell(options, line, outcome);
   // Without the library, once more from the beginning.
-  if (!outcome.entered() && program->wait(0))
-    program = std::make_unique<StartedProgram>(create_suspended(line));
+  if (!outcome.entered() && program->wait(0)) program = std::make_unique<StartedProgram>(create_suspended(line));
   return program;
 }
 

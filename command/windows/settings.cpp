@@ -20,8 +20,7 @@ void set(const LibraryOption& option, const std::string& value) {
 }
 
 // Of this system alone.
-constexpr LibraryOption kLayers = {"--layers", "REHEAP_LAYERS", Value::required,
-                                   "both|crt|heap|none",
+constexpr LibraryOption kLayers = {"--layers", "REHEAP_LAYERS", Value::required, "both|crt|heap|none",
                                    "What is replaced: the C runtimes, the OS's heap, or both"};
 
 void add(CLI::App& command, const LibraryOption& option) {

@@ -11,8 +11,8 @@ namespace {
 
 HANDLE open_inherited(const wchar_t* path) {
   SECURITY_ATTRIBUTES inherited = {sizeof inherited, nullptr, TRUE};
-  return CreateFileW(path, GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE,
-                     &inherited, OPEN_EXISTING, 0, nullptr);
+  return CreateFileW(path, GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, &inherited, OPEN_EXISTING,
+                     0, nullptr);
 }
 
 // A title that was not given is the path of what was started: the program's is its own.
@@ -38,8 +38,7 @@ STARTUPINFOW startup(const wchar_t* only_errors) {
 
 [[noreturn]] void not_started(const std::wstring& program, DWORD error) {
   const bool missing = error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND;
-  throw Failure(missing ? exit_not_found : exit_not_executable,
-                narrow(program) + ": " + error_text(error));
+  throw Failure(missing ? exit_not_found : exit_not_executable, narrow(program) + ": " + error_text(error));
 }
 
 }  // namespace
@@ -62,8 +61,7 @@ void StartedProgram::let_go() {
 
 std::optional<DWORD> StartedProgram::wait(DWORD milliseconds) const {
   DWORD code = 0;
-  if (WaitForSingleObject(made_.hProcess, milliseconds) != WAIT_OBJECT_0 ||
-      !GetExitCodeProcess(made_.hProcess, &code))
+  if (WaitForSingleObject(made_.hProcess, milliseconds) != WAIT_OBJECT_0 || !GetExitCodeProcess(made_.hProcess, &code))
     return std::nullopt;
   return code;
 }
@@ -76,8 +74,7 @@ PROCESS_INFORMATION create_suspended(const CommandLine& line, const wchar_t* onl
   PROCESS_INFORMATION made;
   // A raised priority is not inherited by itself.
   const DWORD flags = CREATE_SUSPENDED | GetPriorityClass(GetCurrentProcess());
-  if (!CreateProcessW(program.c_str(), words.data(), nullptr, nullptr, TRUE, flags, nullptr,
-                      nullptr, &info, &made))
+  if (!CreateProcessW(program.c_str(), words.data(), nullptr, nullptr, TRUE, flags, nullptr, nullptr, &info, &made))
     not_started(program, GetLastError());
   return made;
 }
@@ -85,8 +82,8 @@ PROCESS_INFORMATION create_suspended(const CommandLine& line, const wchar_t* onl
 bool start_helper(const wchar_t* program, wchar_t* command_line, PROCESS_INFORMATION* made) {
   STARTUPINFOW info = {};
   info.cb = sizeof info;
-  return CreateProcessW(program, command_line, nullptr, nullptr, FALSE, CREATE_NO_WINDOW, nullptr,
-                        nullptr, &info, made);
+  return CreateProcessW(program, command_line, nullptr, nullptr, FALSE, CREATE_NO_WINDOW, nullptr, nullptr, &info,
+                        made);
 }
 
 std::wstring library_to_use(const std::string& given) {
@@ -94,8 +91,7 @@ std::wstring library_to_use(const std::string& given) {
     inject::Path launcher, path;
     inject::module_path(nullptr, launcher);
     // Of whichever architecture: the other one's is found beside it.
-    if (!inject::find_part(launcher.text, pe::FileKind::library, pe::own_machine, path))
-      path.set(launcher.text);
+    if (!inject::find_part(launcher.text, pe::FileKind::library, pe::own_machine, path)) path.set(launcher.text);
     return path.text;
   }
   const std::wstring path = full_path(wide(given));
@@ -106,8 +102,7 @@ std::wstring library_to_use(const std::string& given) {
 
 bool is_reheap(const wchar_t* library) {
   const std::string bytes = read_file(library);
-  return bytes.find("REHEAP_DOCTOR") != std::string::npos ||
-         bytes.find("rh_report_json") != std::string::npos;
+  return bytes.find("REHEAP_DOCTOR") != std::string::npos || bytes.find("rh_report_json") != std::string::npos;
 }
 
 }  // namespace rh::command

@@ -4,8 +4,7 @@ namespace rh::command {
 
 std::string narrow(std::wstring_view text) {
   const int length = static_cast<int>(text.size());
-  const int size =
-      WideCharToMultiByte(CP_UTF8, 0, text.data(), length, nullptr, 0, nullptr, nullptr);
+  const int size = WideCharToMultiByte(CP_UTF8, 0, text.data(), length, nullptr, 0, nullptr, nullptr);
   std::string result(static_cast<std::size_t>(size), '\0');
   WideCharToMultiByte(CP_UTF8, 0, text.data(), length, result.data(), size, nullptr, nullptr);
   return result;
@@ -28,9 +27,9 @@ std::wstring full_path(const std::wstring& name, DWORD longest) {
 
 std::string error_text(DWORD error) {
   wchar_t text[512];
-  DWORD length = FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS |
-                                    FORMAT_MESSAGE_MAX_WIDTH_MASK,
-                                nullptr, error, 0, text, sizeof text / sizeof *text, nullptr);
+  DWORD length =
+      FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS | FORMAT_MESSAGE_MAX_WIDTH_MASK,
+                     nullptr, error, 0, text, sizeof text / sizeof *text, nullptr);
   while (length > 0 && (text[length - 1] == L' ' || text[length - 1] == L'.')) --length;
   return length == 0 ? "error " + std::to_string(error) : narrow({text, length});
 }
@@ -43,9 +42,8 @@ std::string reason_of(const inject::Outcome& outcome) {
 
 std::string read_file(const wchar_t* path) {
   std::string text;
-  const HANDLE file =
-      CreateFileW(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
-                  nullptr, OPEN_EXISTING, 0, nullptr);
+  const HANDLE file = CreateFileW(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
+                                  OPEN_EXISTING, 0, nullptr);
   if (file == INVALID_HANDLE_VALUE) return text;
   char bytes[16 << 10];
   for (DWORD length = 0; ReadFile(file, bytes, sizeof bytes, &length, nullptr) && length > 0;)

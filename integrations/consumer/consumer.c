@@ -26,13 +26,11 @@ int main(int count, char** arguments) {
   if (count != 2) return 2;
   bool serves = strcmp(arguments[1], "serves") == 0;
 
-  expect(strcmp(rh_version(), VERSION_OF(RH_VERSION_MAJOR, RH_VERSION_MINOR, RH_VERSION_PATCH)) ==
-             0,
+  expect(strcmp(rh_version(), VERSION_OF(RH_VERSION_MAJOR, RH_VERSION_MINOR, RH_VERSION_PATCH)) == 0,
          "header and library have one version");
 
   char* block = rh_malloc(100);
-  expect(block && rh_owns(block) && rh_usable_size(block) >= 100,
-         "rh_malloc gives a block of its own");
+  expect(block && rh_owns(block) && rh_usable_size(block) >= 100, "rh_malloc gives a block of its own");
   memset(block, 1, 100);
 
   pthread_t thread;

@@ -49,8 +49,7 @@ int main(int count, char** arguments) {
   // libstdc++'s own code allocates these.
   std::vector<std::string> lines(100, std::string(100, 'x'));
   std::thread([&lines] { lines.assign(200, std::string(50, 'y')); }).join();
-  expect(lines[199][49] == 'y' && rh_owns(lines[199].data()) == serves,
-         "strings live where they should");
+  expect(lines[199][49] == 'y' && rh_owns(lines[199].data()) == serves, "strings live where they should");
 
   volatile std::size_t most = SIZE_MAX / 4;
   expect(throws_bad_alloc(most), "an impossible request throws std::bad_alloc");

@@ -38,9 +38,7 @@ struct Functions {
   static void* calloc(size_t count, size_t size) { return crt::calloc(host(), count, size); }
   static void* realloc(void* block, size_t size) { return crt::realloc(host(), block, size); }
   static void free(void* block) { crt::free_inlined(host(), block); }
-  static void* recalloc(void* block, size_t count, size_t size) {
-    return crt::recalloc(host(), block, count, size);
-  }
+  static void* recalloc(void* block, size_t count, size_t size) { return crt::recalloc(host(), block, count, size); }
   static size_t msize(void* block) { return crt::msize(host(), block); }
   static void* expand(void* block, size_t size) { return crt::expand(host(), block, size); }
 
@@ -64,35 +62,28 @@ struct Functions {
   static void* aligned_offset_realloc(void* block, size_t size, size_t alignment, size_t offset) {
     return crt::aligned_offset_realloc(host(), block, size, alignment, offset);
   }
-  static void* aligned_offset_recalloc(void* block, size_t count, size_t size, size_t alignment,
-                                       size_t offset) {
+  static void* aligned_offset_recalloc(void* block, size_t count, size_t size, size_t alignment, size_t offset) {
     return crt::aligned_offset_recalloc(host(), block, count, size, alignment, offset);
   }
 
   // ---- debug: the same without the notes about who asked, which belong to the runtime's own heap -------------
   using Place = const char*;
-  static bool is_theirs(const void* block) {
-    return block != nullptr && !rh_owns(block) && !copies::made(block);
-  }
+  static bool is_theirs(const void* block) { return block != nullptr && !rh_owns(block) && !copies::made(block); }
 
   static void* malloc_dbg(size_t size, int, Place, int) { return malloc(size); }
-  static void* calloc_dbg(size_t count, size_t size, int, Place, int) {
-    return calloc(count, size);
-  }
+  static void* calloc_dbg(size_t count, size_t size, int, Place, int) { return calloc(count, size); }
   static void* realloc_dbg(void* block, size_t size, int type, Place file, int line) {
     if (!is_theirs(block)) return realloc(block, size);
-    return original<void*(void*, size_t, int, Place, int)>(Role::realloc_dbg)(block, size, type,
-                                                                              file, line);
+    return original<void*(void*, size_t, int, Place, int)>(Role::realloc_dbg)(block, size, type, file, line);
   }
   static void free_dbg(void* block, int type) {
     if (!is_theirs(block)) return free(block);
     original<void(void*, int)>(Role::free_dbg)(block, type);
   }
-  static void* recalloc_dbg(void* block, size_t count, size_t size, int type, Place file,
-                            int line) {
+  static void* recalloc_dbg(void* block, size_t count, size_t size, int type, Place file, int line) {
     if (!is_theirs(block)) return recalloc(block, count, size);
-    return original<void*(void*, size_t, size_t, int, Place, int)>(Role::recalloc_dbg)(
-        block, count, size, type, file, line);
+    return original<void*(void*, size_t, size_t, int, Place, int)>(Role::recalloc_dbg)(block, count, size, type, file,
+                                                                                       line);
   }
   static size_t msize_dbg(void* block, int type) {
     if (!is_theirs(block)) return msize(block);
@@ -100,29 +91,24 @@ struct Functions {
   }
   static void* expand_dbg(void* block, size_t size, int type, Place file, int line) {
     if (!is_theirs(block)) return expand(block, size);
-    return original<void*(void*, size_t, int, Place, int)>(Role::expand_dbg)(block, size, type,
-                                                                             file, line);
+    return original<void*(void*, size_t, int, Place, int)>(Role::expand_dbg)(block, size, type, file, line);
   }
-  static void* aligned_malloc_dbg(size_t size, size_t alignment, Place, int) {
-    return aligned_malloc(size, alignment);
-  }
+  static void* aligned_malloc_dbg(size_t size, size_t alignment, Place, int) { return aligned_malloc(size, alignment); }
   static void aligned_free_dbg(void* block) { aligned_free(block); }
   static void* aligned_realloc_dbg(void* block, size_t size, size_t alignment, Place, int) {
     return aligned_realloc(block, size, alignment);
   }
-  static void* aligned_recalloc_dbg(void* block, size_t count, size_t size, size_t alignment, Place,
-                                    int) {
+  static void* aligned_recalloc_dbg(void* block, size_t count, size_t size, size_t alignment, Place, int) {
     return aligned_recalloc(block, count, size, alignment);
   }
   static void* aligned_offset_malloc_dbg(size_t size, size_t alignment, size_t offset, Place, int) {
     return aligned_offset_malloc(size, alignment, offset);
   }
-  static void* aligned_offset_realloc_dbg(void* block, size_t size, size_t alignment, size_t offset,
-                                          Place, int) {
+  static void* aligned_offset_realloc_dbg(void* block, size_t size, size_t alignment, size_t offset, Place, int) {
     return aligned_offset_realloc(block, size, alignment, offset);
   }
-  static void* aligned_offset_recalloc_dbg(void* block, size_t count, size_t size, size_t alignment,
-                                           size_t offset, Place, int) {
+  static void* aligned_offset_recalloc_dbg(void* block, size_t count, size_t size, size_t alignment, size_t offset,
+                                           Place, int) {
     return aligned_offset_recalloc(block, count, size, alignment, offset);
   }
   static int is_valid_heap_pointer(const void* block) {
@@ -130,24 +116,18 @@ struct Functions {
   }
 
   // The runtime's own blocks, for a host whose functions know no types.
-  static void theirs_free(void* block) {
-    original<void(void*, int)>(Role::free_dbg)(block, kNormalBlock);
-  }
+  static void theirs_free(void* block) { original<void(void*, int)>(Role::free_dbg)(block, kNormalBlock); }
   static void* theirs_realloc(void* block, size_t size) {
-    return original<void*(void*, size_t, int, Place, int)>(Role::realloc_dbg)(
-        block, size, kNormalBlock, nullptr, 0);
+    return original<void*(void*, size_t, int, Place, int)>(Role::realloc_dbg)(block, size, kNormalBlock, nullptr, 0);
   }
   static void* theirs_recalloc(void* block, size_t count, size_t size) {
-    return original<void*(void*, size_t, size_t, int, Place, int)>(Role::recalloc_dbg)(
-        block, count, size, kNormalBlock, nullptr, 0);
+    return original<void*(void*, size_t, size_t, int, Place, int)>(Role::recalloc_dbg)(block, count, size, kNormalBlock,
+                                                                                       nullptr, 0);
   }
   static void* theirs_expand(void* block, size_t size) {
-    return original<void*(void*, size_t, int, Place, int)>(Role::expand_dbg)(
-        block, size, kNormalBlock, nullptr, 0);
+    return original<void*(void*, size_t, int, Place, int)>(Role::expand_dbg)(block, size, kNormalBlock, nullptr, 0);
   }
-  static size_t theirs_msize(void* block) {
-    return original<size_t(void*, int)>(Role::msize_dbg)(block, kNormalBlock);
-  }
+  static size_t theirs_msize(void* block) { return original<size_t(void*, int)>(Role::msize_dbg)(block, kNormalBlock); }
 
   // ---- heap -----------------------------------------------------------------------------------
   // Gives unused memory back to the system: ours, and the runtime's.
@@ -163,15 +143,12 @@ struct Functions {
   }
   static void* operator_new_nothrow(size_t size, const void* tag) {
     void* block = malloc(size);
-    return block != nullptr
-               ? block
-               : original<void*(size_t, const void*)>(Role::operator_new_nothrow)(size, tag);
+    return block != nullptr ? block : original<void*(size_t, const void*)>(Role::operator_new_nothrow)(size, tag);
   }
   static void* operator_new_debug(size_t size, int type, Place file, int line) {
     void* block = malloc(size);
     if (block != nullptr) return block;
-    return original<void*(size_t, int, Place, int)>(Role::operator_new_debug)(size, type, file,
-                                                                              line);
+    return original<void*(size_t, int, Place, int)>(Role::operator_new_debug)(size, type, file, line);
   }
   static void operator_delete(void* block) {
     if (!is_theirs(block)) return free(block);
@@ -200,8 +177,7 @@ struct Functions {
     };
     constexpr auto kFirst = static_cast<size_t>(Role::malloc_dbg);
     static_assert(sizeof(debug) / sizeof(debug[0]) == static_cast<size_t>(Role::heapmin) - kFirst);
-    if (role >= Role::malloc_dbg && role < Role::heapmin)
-      return debug[static_cast<size_t>(role) - kFirst];
+    if (role >= Role::malloc_dbg && role < Role::heapmin) return debug[static_cast<size_t>(role) - kFirst];
     if (role == Role::operator_new_debug) return address_of(operator_new_debug);
     return plain_replacement<Functions>(role);
   }
@@ -234,8 +210,7 @@ struct Functions {
 
   // A runtime's own _aligned_realloc would take the new block from malloc, which is ours now, and hand out an address
   // within it; and it may do its work by another of the family, which is ours as well. So its blocks move over to us.
-  static void* theirs_aligned_offset_realloc(void* block, size_t size, size_t alignment,
-                                             size_t offset) {
+  static void* theirs_aligned_offset_realloc(void* block, size_t size, size_t alignment, size_t offset) {
     size_t present = theirs_present(block, alignment, offset);
     void* fresh = aligned_offset_malloc(size, alignment, offset);
     if (fresh == nullptr) return nullptr;

@@ -58,9 +58,7 @@ Runtime* find(const void* base) {
   return nullptr;
 }
 
-FamilyOutcome& outcome_of(Runtime& runtime, Family family) {
-  return runtime.families[static_cast<size_t>(family)];
-}
+FamilyOutcome& outcome_of(Runtime& runtime, Family family) { return runtime.families[static_cast<size_t>(family)]; }
 
 uint8_t* entry_of(const Image& image, const char* name) {
   uint8_t* code = image.function(name);
@@ -104,8 +102,8 @@ bool has(const Candidates& candidates, Role role) {
 }
 
 bool is_complete(const Candidates& candidates) {
-  return has(candidates, Role::malloc) && has(candidates, Role::calloc) &&
-         has(candidates, Role::realloc) && has(candidates, Role::free);
+  return has(candidates, Role::malloc) && has(candidates, Role::calloc) && has(candidates, Role::realloc) &&
+         has(candidates, Role::free);
 }
 
 // Whether a function of role `outer` may do its work by a call of one of role `inner`, and nothing else.
@@ -144,8 +142,8 @@ void prepare_all(Runtime& runtime, const Image& image, unsigned slot) {
     const Candidate& candidate = g_candidates.all[i];
     Role role = candidate.from->role;
     FamilyOutcome& outcome = outcome_of(runtime, family_of(role));
-    const char* problem = prepare(image.extent(candidate.entry), replacement(slot, role),
-                                  runtime.memory, &g_patches[i]);
+    const char* problem =
+        prepare(image.extent(candidate.entry), replacement(slot, role), runtime.memory, &g_patches[i]);
     if (problem == nullptr || outcome.reason != nullptr) continue;
     outcome.reason = problem;
     outcome.function = candidate.from->name;
@@ -155,8 +153,7 @@ void prepare_all(Runtime& runtime, const Image& image, unsigned slot) {
 // The family whose problem keeps all that stand together with it from being replaced.
 const FamilyOutcome* obstacle(const Runtime& runtime) {
   for (size_t i = 0; i < kFamilies; ++i) {
-    if (stands_together(static_cast<Family>(i)) && runtime.families[i].reason != nullptr)
-      return &runtime.families[i];
+    if (stands_together(static_cast<Family>(i)) && runtime.families[i].reason != nullptr) return &runtime.families[i];
   }
   return nullptr;
 }
@@ -263,8 +260,7 @@ void choose_main_host() {
   for (const Runtime& runtime : g_runtimes) {
     if (runtime.base == nullptr || runtime.left != nullptr) continue;
     bool first = chosen == &g_no_host;
-    if (first || is_universal(runtime))
-      chosen = &host_of(static_cast<unsigned>(&runtime - g_runtimes));
+    if (first || is_universal(runtime)) chosen = &host_of(static_cast<unsigned>(&runtime - g_runtimes));
   }
   g_main_host.store(chosen, std::memory_order_release);
 }

@@ -8,8 +8,7 @@
 #include "platform/windows/system.h"
 
 // Of ntdll: what its own heap reports failures by.
-extern "C" __declspec(dllimport) void NTAPI
-RtlSetLastWin32ErrorAndNtStatusFromNtStatus(LONG status);
+extern "C" __declspec(dllimport) void NTAPI RtlSetLastWin32ErrorAndNtStatusFromNtStatus(LONG status);
 
 namespace rh::heaps {
 
@@ -72,9 +71,7 @@ const void* address_of_function(Function* function) {
 }
 
 // What serves the handle, or null: the original alone does.
-Served* served(HANDLE handle) {
-  return handle == g_process_heap ? &g_process : g_handles.find(handle);
-}
+Served* served(HANDLE handle) { return handle == g_process_heap ? &g_process : g_handles.find(handle); }
 
 // ---- failures, as ntdll's heap reports them -----------------------------------------------------
 
@@ -102,9 +99,7 @@ using LockFunction = ULONG NTAPI(HANDLE);
 // is never released, so these are left alone from then on.
 bool is_last_thread() { return platform::others_are_gone(); }
 
-bool take_lock(HANDLE handle) {
-  return static_cast<BOOLEAN>(original<LockFunction>(Role::lock)(handle)) != 0;
-}
+bool take_lock(HANDLE handle) { return static_cast<BOOLEAN>(original<LockFunction>(Role::lock)(handle)) != 0; }
 
 // Held for a call: waits while another thread holds the heap's lock. (A call that is just under way when the lock is
 // taken is not waited for.)
@@ -180,8 +175,7 @@ RH_COLD void* allocate_cold(HANDLE handle, ULONG flags, SIZE_T size) {
 }
 
 void* NTAPI allocate(HANDLE handle, ULONG flags, SIZE_T size) {
-  if (RH_LIKELY(handle == g_unlocked_process_heap.load(std::memory_order_relaxed) &&
-                (flags & ~kFastFlags) == 0)) {
+  if (RH_LIKELY(handle == g_unlocked_process_heap.load(std::memory_order_relaxed) && (flags & ~kFastFlags) == 0)) {
     if (void* block = allocate_fast(size)) return block;
   }
   return allocate_cold(handle, flags, size);
@@ -267,8 +261,7 @@ void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
     }
     bool in_place = (flags & kInPlace) != 0;
     if (ours) present = requested_size(block, "HeapReAlloc");
-    resized = ours ? resize(block, present, size, in_place)
-                   : take_over(of, block, present, size, in_place);
+    resized = ours ? resize(block, present, size, in_place) : take_over(of, block, present, size, in_place);
     if (resized != nullptr && (flags & HEAP_ZERO_MEMORY) != 0 && size > present) {
       __builtin_memset(static_cast<char*>(resized) + present, 0, size - present);
     }
@@ -284,11 +277,9 @@ using Destroy = HANDLE NTAPI(HANDLE);
 using Compact = SIZE_T NTAPI(HANDLE, ULONG);
 
 // HeapCreate says of a heap without a maximum that it grows, but for Wine's, which passes no maximum on.
-bool is_plain(ULONG flags, const void* base, SIZE_T most, const void* lock_of,
-              const void* parameters) {
+bool is_plain(ULONG flags, const void* base, SIZE_T most, const void* lock_of, const void* parameters) {
   bool grows = (flags & HEAP_GROWABLE) != 0 || most == 0;
-  return grows && (flags & ~kPlainFlags) == 0 && base == nullptr && lock_of == nullptr &&
-         parameters == nullptr;
+  return grows && (flags & ~kPlainFlags) == 0 && base == nullptr && lock_of == nullptr && parameters == nullptr;
 }
 
 // Without memory or place for it the heap stays as it is.
@@ -298,11 +289,9 @@ void serve(HANDLE handle, ULONG flags) {
 }
 
 // What is to be committed at first would be so beside the memory of ours that the blocks lie in.
-HANDLE NTAPI create(ULONG flags, void* base, SIZE_T reserve, SIZE_T commit, void* lock_of,
-                    void* parameters) {
+HANDLE NTAPI create(ULONG flags, void* base, SIZE_T reserve, SIZE_T commit, void* lock_of, void* parameters) {
   bool plain = is_plain(flags, base, reserve, lock_of, parameters);
-  HANDLE handle =
-      original<Create>(Role::create)(flags, base, reserve, plain ? 0 : commit, lock_of, parameters);
+  HANDLE handle = original<Create>(Role::create)(flags, base, reserve, plain ? 0 : commit, lock_of, parameters);
   if (handle != nullptr && plain) serve(handle, flags);
   return handle;
 }
@@ -355,8 +344,7 @@ LONG walk_to_next(Heap* heap, WalkEntry* entry) {
 LONG NTAPI walk(HANDLE handle, WalkEntry* entry) {
   const Served* of = served(handle);
   Heap* heap = of != nullptr ? of->heap : nullptr;
-  if (heap != nullptr && entry != nullptr && in_realm(entry->block))
-    return walk_to_next(heap, entry);
+  if (heap != nullptr && entry != nullptr && in_realm(entry->block)) return walk_to_next(heap, entry);
   LONG status = original<Walk>(Role::walk)(handle, entry);
   if (heap == nullptr || status != kNoMoreEntries) return status;
   entry->block = nullptr;
@@ -364,10 +352,8 @@ LONG NTAPI walk(HANDLE handle, WalkEntry* entry) {
 }
 
 // Blocks of ours never have user values or flags: who wants them gets a block of the original's.
-ULONG NTAPI get_user_info(HANDLE handle, ULONG flags, void* block, void** value,
-                          ULONG* user_flags) {
-  if (!in_realm(block))
-    return original<GetUserInfo>(Role::get_user_info)(handle, flags, block, value, user_flags);
+ULONG NTAPI get_user_info(HANDLE handle, ULONG flags, void* block, void** value, ULONG* user_flags) {
+  if (!in_realm(block)) return original<GetUserInfo>(Role::get_user_info)(handle, flags, block, value, user_flags);
   if (value != nullptr) *value = nullptr;
   if (user_flags != nullptr) *user_flags = 0;
   return is_block_of(served(handle), block) ? TRUE : invalid();

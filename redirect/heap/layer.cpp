@@ -52,8 +52,7 @@ const char* prepare_all(const Image& ntdll, Originals* originals, size_t* count)
     }
     entry = redirect::follow_jumps(entry, ntdll.whole());
     Patch& patch = g_patches[*count];
-    const char* problem =
-        redirect::prepare(ntdll.extent(entry), replacement(role), g_memory, &patch);
+    const char* problem = redirect::prepare(ntdll.extent(entry), replacement(role), g_memory, &patch);
     if (problem != nullptr) return blame(role, problem);
     (*originals)[role] = patch.original;
     ++*count;

@@ -6,21 +6,11 @@ namespace {
 
 // In the order of the roles.
 constexpr Export kExports[] = {
-    {"RtlAllocateHeap", true},
-    {"RtlReAllocateHeap", true},
-    {"RtlFreeHeap", true},
-    {"RtlSizeHeap", true},
-    {"RtlCreateHeap", true},
-    {"RtlDestroyHeap", true},
-    {"RtlValidateHeap", true},
-    {"RtlWalkHeap", true},
-    {"RtlCompactHeap", true},
-    {"RtlLockHeap", true},
-    {"RtlUnlockHeap", true},
-    {"RtlGetUserInfoHeap", false},
-    {"RtlSetUserValueHeap", false},
-    {"RtlSetUserFlagsHeap", false},
-    {"RtlMultipleAllocateHeap", false},
+    {"RtlAllocateHeap", true},      {"RtlReAllocateHeap", true},    {"RtlFreeHeap", true},
+    {"RtlSizeHeap", true},          {"RtlCreateHeap", true},        {"RtlDestroyHeap", true},
+    {"RtlValidateHeap", true},      {"RtlWalkHeap", true},          {"RtlCompactHeap", true},
+    {"RtlLockHeap", true},          {"RtlUnlockHeap", true},        {"RtlGetUserInfoHeap", false},
+    {"RtlSetUserValueHeap", false}, {"RtlSetUserFlagsHeap", false}, {"RtlMultipleAllocateHeap", false},
     {"RtlMultipleFreeHeap", false},
 };
 static_assert(sizeof(kExports) / sizeof(kExports[0]) == kRoles);

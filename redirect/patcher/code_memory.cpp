@@ -13,8 +13,8 @@ constexpr uintptr_t kGranule = 65536;    // what VirtualAlloc rounds addresses t
 constexpr uintptr_t kLowest = kGranule;  // below nothing can be had
 
 uint8_t* allocate_at(uintptr_t address) {
-  return static_cast<uint8_t*>(VirtualAlloc(reinterpret_cast<void*>(address), kSize,
-                                            MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE));
+  return static_cast<uint8_t*>(
+      VirtualAlloc(reinterpret_cast<void*>(address), kSize, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE));
 }
 
 uintptr_t round_up(uintptr_t address) { return (address + kGranule - 1) & ~(kGranule - 1); }
@@ -50,8 +50,7 @@ uint8_t* allocate_below(uintptr_t from, uintptr_t lowest) {
     if (free_at(place, &occupied) >= kSize) {
       if (uint8_t* memory = allocate_at(place)) return memory;
     }
-    uintptr_t begin =
-        occupied.end != 0 && occupied.begin < place ? round_down(occupied.begin) : place;
+    uintptr_t begin = occupied.end != 0 && occupied.begin < place ? round_down(occupied.begin) : place;
     place = begin - kGranule;
   }
   return nullptr;
@@ -103,8 +102,7 @@ CodeMemory::Unwind* CodeMemory::unwinds() const { return reinterpret_cast<Unwind
 void CodeMemory::add_unwind(const uint8_t* code, size_t size, const uint8_t* data) {
   if (!kHasUnwindTables || unwind_count_ == kMostUnwinds) return;
   uint32_t begin = static_cast<uint32_t>(code - begin_);
-  unwinds()[unwind_count_++] = {begin, begin + static_cast<uint32_t>(size),
-                                static_cast<uint32_t>(data - begin_)};
+  unwinds()[unwind_count_++] = {begin, begin + static_cast<uint32_t>(size), static_cast<uint32_t>(data - begin_)};
 }
 
 bool CodeMemory::seal() {

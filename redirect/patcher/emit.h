@@ -24,7 +24,6 @@ uint8_t* emit_jump(uint8_t* at, uintptr_t place, uintptr_t target);
 uint8_t* emit_far_jump(uint8_t* at, uintptr_t target);
 
 // `instruction`, decoded at `from`, so that it means the same at `place`.
-uint8_t* emit_moved(uint8_t* at, uintptr_t place, const uint8_t* from,
-                    const Instruction& instruction);
+uint8_t* emit_moved(uint8_t* at, uintptr_t place, const uint8_t* from, const Instruction& instruction);
 
 }  // namespace rh::redirect

@@ -13,8 +13,7 @@ uint8_t* emit_word(uint8_t* at, uint32_t word) {
 
 uint8_t* emit_jump(uint8_t* at, uintptr_t place, uintptr_t target) {
   intptr_t distance = static_cast<intptr_t>(target - place);
-  if (distance > static_cast<intptr_t>(kReach) || distance < -static_cast<intptr_t>(kReach))
-    return nullptr;
+  if (distance > static_cast<intptr_t>(kReach) || distance < -static_cast<intptr_t>(kReach)) return nullptr;
   return emit_word(at, 0x14000000 | (static_cast<uint32_t>(distance >> 2) & 0x03FFFFFF));
 }
 
@@ -26,8 +25,7 @@ uint8_t* emit_far_jump(uint8_t* at, uintptr_t target) {
   return at + sizeof(target);
 }
 
-uint8_t* emit_moved(uint8_t* at, uintptr_t place, const uint8_t* from,
-                    const Instruction& instruction) {
+uint8_t* emit_moved(uint8_t* at, uintptr_t place, const uint8_t* from, const Instruction& instruction) {
   switch (instruction.flow) {
   case Flow::next:
   case Flow::leave:

@@ -24,14 +24,12 @@ uint8_t* emit_branch(uint8_t* at, uintptr_t place, const Instruction& instructio
   return emit_distance(at + 2, place + 2, instruction.target);
 }
 
-uint8_t* emit_copy(uint8_t* at, uintptr_t place, const uint8_t* from,
-                   const Instruction& instruction) {
+uint8_t* emit_copy(uint8_t* at, uintptr_t place, const uint8_t* from, const Instruction& instruction) {
   __builtin_memcpy(at, from, instruction.length);
   if (instruction.field != 0) {
     // The distance counts from the instruction's end, which lies `rest` bytes behind that of the field.
     size_t rest = instruction.length - instruction.field - size_t{4};
-    if (emit_distance(at + instruction.field, place + instruction.field + rest, instruction.data) ==
-        nullptr) {
+    if (emit_distance(at + instruction.field, place + instruction.field + rest, instruction.data) == nullptr) {
       return nullptr;
     }
   }
@@ -56,8 +54,7 @@ uint8_t* emit_far_jump(uint8_t* at, uintptr_t target) {
   }
 }
 
-uint8_t* emit_moved(uint8_t* at, uintptr_t place, const uint8_t* from,
-                    const Instruction& instruction) {
+uint8_t* emit_moved(uint8_t* at, uintptr_t place, const uint8_t* from, const Instruction& instruction) {
   switch (instruction.flow) {
   case Flow::next:
   case Flow::leave:

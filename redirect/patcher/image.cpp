@@ -81,8 +81,7 @@ Range Image::extent(const uint8_t* entry) const {
       high = middle;
     }
   }
-  if (low < unwind.Size / sizeof(RUNTIME_FUNCTION))
-    range.end = whole_.begin + functions[low].BeginAddress;
+  if (low < unwind.Size / sizeof(RUNTIME_FUNCTION)) range.end = whole_.begin + functions[low].BeginAddress;
 #endif
   return range;
 }

@@ -29,12 +29,10 @@ const char* walk(Range function, See see) {
   uintptr_t furthest = function.begin;
   for (uintptr_t here = function.begin; here < function.end;) {
     Instruction instruction;
-    if (!decode(code_at(here), function.end - here, &instruction))
-      return "has an unknown instruction";
+    if (!decode(code_at(here), function.end - here, &instruction)) return "has an unknown instruction";
     if (!see(here, instruction)) return nullptr;
     bool goes = instruction.flow == Flow::branch || instruction.flow == Flow::jump;
-    if (goes && function.holds(instruction.target) && instruction.target > furthest)
-      furthest = instruction.target;
+    if (goes && function.holds(instruction.target) && instruction.target > furthest) furthest = instruction.target;
     here += instruction.length;
     bool ends = instruction.flow == Flow::jump || instruction.flow == Flow::leave;
     if (ends && here > furthest) return nullptr;
@@ -47,8 +45,7 @@ const char* walk(Range function, See see) {
 bool is_padding(uintptr_t here, uintptr_t end, Range function) {
   while (here < end) {
     Instruction instruction;
-    if (here >= function.end || !decode(code_at(here), function.end - here, &instruction))
-      return false;
+    if (here >= function.end || !decode(code_at(here), function.end - here, &instruction)) return false;
     if (!instruction.padding) return false;
     here += instruction.length;
   }
@@ -60,8 +57,8 @@ const char* check_body(Range function) {
   bool inside = false;
   Range covered = {function.begin, function.begin + kJumpSize};
   const char* problem = walk(function, [&](uintptr_t, const Instruction& instruction) {
-    bool goes = instruction.flow == Flow::branch || instruction.flow == Flow::jump ||
-                instruction.flow == Flow::unmovable;
+    bool goes =
+        instruction.flow == Flow::branch || instruction.flow == Flow::jump || instruction.flow == Flow::unmovable;
     inside = inside || (goes && covered.holds(instruction.target));
     return !inside;
   });
@@ -72,8 +69,7 @@ const char* check_body(Range function) {
 class Mover {
  public:
   Mover(Range function, uint8_t* trampoline, Patch* patch)
-      : function_(function), here_(function.begin), at_(trampoline), trampoline_(trampoline),
-        patch_(patch) {}
+      : function_(function), here_(function.begin), at_(trampoline), trampoline_(trampoline), patch_(patch) {}
 
   const char* run() {
     uintptr_t covered = function_.begin + kJumpSize;
@@ -86,8 +82,7 @@ class Mover {
   }
 
   void describe_to(CodeMemory& memory) const {
-    describe_trampoline(*patch_, here_ - function_.begin, static_cast<size_t>(at_ - trampoline_),
-                        ended_, memory);
+    describe_trampoline(*patch_, here_ - function_.begin, static_cast<size_t>(at_ - trampoline_), ended_, memory);
   }
 
  private:
@@ -165,8 +160,7 @@ uintptr_t place_after(const Patch* patches, size_t count, uintptr_t address) {
     uintptr_t offset = address - address_of(patch.entry);
     if (offset == 0 || offset >= kJumpSize) continue;
     for (size_t move = 0; move < patch.move_count; ++move) {
-      if (patch.moves[move].from == offset)
-        return address_of(patch.original) + patch.moves[move].to;
+      if (patch.moves[move].from == offset) return address_of(patch.original) + patch.moves[move].to;
     }
     return 0;  // between instructions: nowhere to go on
   }
@@ -204,16 +198,14 @@ void write(const Patch* patches, size_t count) {
 }
 
 void flush(const Patch* patches, size_t count) {
-  for (size_t i = 0; i < count; ++i)
-    FlushInstructionCache(GetCurrentProcess(), patches[i].entry, kJumpSize);
+  for (size_t i = 0; i < count; ++i) FlushInstructionCache(GetCurrentProcess(), patches[i].entry, kJumpSize);
 }
 
 // While it runs no other thread does, so it must not wait for anything that one of them may hold.
 const char* commit_stopped(StoppedThreads& threads, const Patch* patches, size_t count, bool move) {
   Writable pages;
   if (!pages.open(patches, count)) return "lies in a process that does not let code be changed";
-  if (!lead_away(threads, patches, count, move))
-    return "holds a thread that cannot be moved out of the way";
+  if (!lead_away(threads, patches, count, move)) return "holds a thread that cannot be moved out of the way";
   write(patches, count);
   return nullptr;
 }
@@ -268,8 +260,7 @@ bool leads_to(Range function, const uint8_t* entry, Range image) {
   bool found = false;
   walk(function, [&](uintptr_t, const Instruction& instruction) {
     bool goes = instruction.flow == Flow::call || instruction.flow == Flow::jump;
-    found = goes && image.holds(instruction.target) &&
-            follow_jumps(code_at(instruction.target), image) == entry;
+    found = goes && image.holds(instruction.target) && follow_jumps(code_at(instruction.target), image) == entry;
     return !found;
   });
   return found;

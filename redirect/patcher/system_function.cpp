@@ -18,8 +18,7 @@ const void* home_of(const char* name) {
 
 }  // namespace
 
-const char* replace_system_function(const char* name, const void* replacement,
-                                    const void** original) {
+const char* replace_system_function(const char* name, const void* replacement, const void** original) {
   const Image home(home_of(name));
   uint8_t* entry = home.valid() ? home.function(name) : nullptr;
   if (entry == nullptr) return "is not exported";

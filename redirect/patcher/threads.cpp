@@ -14,15 +14,14 @@ constexpr size_t kMostThreads = 32768;
 constexpr ULONGLONG kPatienceMs = 2000;
 
 // Gives the threads of a process one after the other, new ones last, without allocating. In ntdll since Windows Vista.
-using GetNextThread = LONG(NTAPI*)(HANDLE process, HANDLE after, ACCESS_MASK access,
-                                   ULONG attributes, ULONG flags, HANDLE* next);
+using GetNextThread = LONG(NTAPI*)(HANDLE process, HANDLE after, ACCESS_MASK access, ULONG attributes, ULONG flags,
+                                   HANDLE* next);
 
 GetNextThread get_next_thread() {
   static GetNextThread function = nullptr;
   if (function == nullptr) {
     HMODULE ntdll = GetModuleHandleW(L"ntdll.dll");
-    function = reinterpret_cast<GetNextThread>(
-        reinterpret_cast<void*>(GetProcAddress(ntdll, "NtGetNextThread")));
+    function = reinterpret_cast<GetNextThread>(reinterpret_cast<void*>(GetProcAddress(ntdll, "NtGetNextThread")));
   }
   return function;
 }
@@ -50,8 +49,7 @@ struct BasicInformation {
 
 BasicInformation information_on(HANDLE thread) {
   BasicInformation information = {};
-  NtQueryInformationThread(thread, static_cast<THREADINFOCLASS>(0), &information,
-                           sizeof(information), nullptr);
+  NtQueryInformationThread(thread, static_cast<THREADINFOCLASS>(0), &information, sizeof(information), nullptr);
   return information;
 }
 
@@ -72,8 +70,8 @@ bool read_context(HANDLE thread, CONTEXT* context) {
 }  // namespace
 
 StoppedThreads::StoppedThreads() {
-  threads_ = static_cast<Thread*>(VirtualAlloc(nullptr, kMostThreads * sizeof(Thread),
-                                               MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE));
+  threads_ = static_cast<Thread*>(
+      VirtualAlloc(nullptr, kMostThreads * sizeof(Thread), MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE));
   if (threads_ == nullptr || get_next_thread() == nullptr) return;
   // Threads still running may make threads, until a round finds none.
   late_at_ = GetTickCount64() + kPatienceMs;
@@ -83,9 +81,7 @@ StoppedThreads::StoppedThreads() {
   }
 }
 
-bool StoppedThreads::has_patience() const {
-  return count_ < kMostThreads && GetTickCount64() < late_at_;
-}
+bool StoppedThreads::has_patience() const { return count_ < kMostThreads && GetTickCount64() < late_at_; }
 
 StoppedThreads::~StoppedThreads() {
   resume();

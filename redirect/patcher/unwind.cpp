@@ -46,8 +46,7 @@ uint8_t moved_to(const Patch& patch, size_t offset) {
 
 // What `from` says of the first `moved` bytes of its function, which end at `end` in the trampoline. False when it
 // cannot be told.
-bool translate(const UnwindInfo& from, const Patch& patch, size_t moved, uint8_t end,
-               UnwindInfo* to) {
+bool translate(const UnwindInfo& from, const Patch& patch, size_t moved, uint8_t end, UnwindInfo* to) {
   bool known = from.version() == 1 || from.version() == 2;
   if (!known || (from.version_and_flags & UnwindInfo::kChained) != 0) return false;
   *to = {};
@@ -73,11 +72,9 @@ bool translate(const UnwindInfo& from, const Patch& patch, size_t moved, uint8_t
 
 }  // namespace
 
-void describe_trampoline(const Patch& patch, size_t moved, size_t size, bool whole,
-                         CodeMemory& memory) {
+void describe_trampoline(const Patch& patch, size_t moved, size_t size, bool whole, CodeMemory& memory) {
   DWORD64 base = 0;
-  const auto* function =
-      RtlLookupFunctionEntry(reinterpret_cast<uintptr_t>(patch.entry), &base, nullptr);
+  const auto* function = RtlLookupFunctionEntry(reinterpret_cast<uintptr_t>(patch.entry), &base, nullptr);
   if (function == nullptr) return;  // it leaves the stack alone
   const auto* from = reinterpret_cast<const UnwindInfo*>(base + function->UnwindData);
   size_t end = whole ? size : size - kJumpSize;

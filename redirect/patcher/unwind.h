@@ -14,7 +14,6 @@ namespace rh::redirect {
 
 // The trampoline of `patch` is `size` bytes long. Those moved are the first `moved` of its function; `whole` when they
 // are all of it. Where memory for it lacks, the trampoline stays unknown to unwinders.
-void describe_trampoline(const Patch& patch, size_t moved, size_t size, bool whole,
-                         CodeMemory& memory);
+void describe_trampoline(const Patch& patch, size_t moved, size_t size, bool whole, CodeMemory& memory);
 
 }  // namespace rh::redirect

@@ -25,9 +25,7 @@ struct Image {
   WORD section_count = 0;
 
   bool read_at(uintptr_t address, void* to, size_t length) const;
-  bool read(DWORD offset, void* to, size_t length) const {
-    return read_at(base + offset, to, length);
-  }
+  bool read(DWORD offset, void* to, size_t length) const { return read_at(base + offset, to, length); }
   // Text ended by zero; cut when it is longer than fits.
   bool read_text(DWORD offset, char* to, size_t room) const;
 
@@ -50,8 +48,7 @@ template <class Take>
 bool each_section(const Image& image, Take take) {
   for (WORD number = 0; number < image.section_count; ++number) {
     IMAGE_SECTION_HEADER section;
-    if (!image.read_at(image.sections + number * sizeof section, &section, sizeof section))
-      return false;
+    if (!image.read_at(image.sections + number * sizeof section, &section, sizeof section)) return false;
     if (!take(section)) return true;
   }
   return true;
@@ -74,8 +71,7 @@ template <class Take>
 void each_function(const Image& image, const IMAGE_IMPORT_DESCRIPTOR& descriptor, Take take) {
   const DWORD width = image.wide ? 8 : 4;
   const uint64_t by_ordinal = image.wide ? IMAGE_ORDINAL_FLAG64 : IMAGE_ORDINAL_FLAG32;
-  DWORD at =
-      descriptor.OriginalFirstThunk != 0 ? descriptor.OriginalFirstThunk : descriptor.FirstThunk;
+  DWORD at = descriptor.OriginalFirstThunk != 0 ? descriptor.OriginalFirstThunk : descriptor.FirstThunk;
   for (;; at += width) {
     uint64_t entry = 0;
     char name[128];

@@ -8,12 +8,10 @@ namespace rh::inject {
 namespace {
 
 // What every form of CreateProcess ends in, but those that another process carries out (…WithLogon, …WithToken).
-using CreateProcessInternal = BOOL(WINAPI*)(HANDLE token, const wchar_t* program,
-                                            wchar_t* command_line, SECURITY_ATTRIBUTES* of_process,
-                                            SECURITY_ATTRIBUTES* of_thread, BOOL inherit,
-                                            DWORD flags, void* environment, const wchar_t* folder,
-                                            STARTUPINFOW* startup, PROCESS_INFORMATION* made,
-                                            HANDLE* restricted_token);
+using CreateProcessInternal = BOOL(WINAPI*)(HANDLE token, const wchar_t* program, wchar_t* command_line,
+                                            SECURITY_ATTRIBUTES* of_process, SECURITY_ATTRIBUTES* of_thread,
+                                            BOOL inherit, DWORD flags, void* environment, const wchar_t* folder,
+                                            STARTUPINFOW* startup, PROCESS_INFORMATION* made, HANDLE* restricted_token);
 
 constinit const void* g_original = nullptr;
 constinit Settings g_settings = {};
@@ -27,8 +25,8 @@ bool start_helper(const wchar_t* program, wchar_t* command_line, PROCESS_INFORMA
   STARTUPINFOW startup;
   SecureZeroMemory(&startup, sizeof startup);
   startup.cb = sizeof startup;
-  return original()(nullptr, program, command_line, nullptr, nullptr, FALSE, CREATE_NO_WINDOW,
-                    nullptr, nullptr, &startup, made, nullptr);
+  return original()(nullptr, program, command_line, nullptr, nullptr, FALSE, CREATE_NO_WINDOW, nullptr, nullptr,
+                    &startup, made, nullptr);
 }
 
 Outcome enter_child(const PROCESS_INFORMATION& made, const Settings& settings, bool shown) {
@@ -61,14 +59,12 @@ DWORD twin_flags(DWORD flags) {
   return (flags & ~debugged) | CREATE_SUSPENDED;
 }
 
-BOOL WINAPI create_process(HANDLE token, const wchar_t* program, wchar_t* command_line,
-                           SECURITY_ATTRIBUTES* of_process, SECURITY_ATTRIBUTES* of_thread,
-                           BOOL inherit, DWORD flags, void* environment, const wchar_t* folder,
-                           STARTUPINFOW* startup, PROCESS_INFORMATION* made,
+BOOL WINAPI create_process(HANDLE token, const wchar_t* program, wchar_t* command_line, SECURITY_ATTRIBUTES* of_process,
+                           SECURITY_ATTRIBUTES* of_thread, BOOL inherit, DWORD flags, void* environment,
+                           const wchar_t* folder, STARTUPINFOW* startup, PROCESS_INFORMATION* made,
                            HANDLE* restricted_token) {
-  const BOOL done =
-      original()(token, program, command_line, of_process, of_thread, inherit,
-                 flags | CREATE_SUSPENDED, environment, folder, startup, made, restricted_token);
+  const BOOL done = original()(token, program, command_line, of_process, of_thread, inherit, flags | CREATE_SUSPENDED,
+                               environment, folder, startup, made, restricted_token);
   if (!done || made == nullptr || made->hThread == nullptr) return done;
   // Whether it can be reached is not this program's affair, and may not show in its last error.
   const DWORD error = GetLastError();
@@ -77,8 +73,8 @@ BOOL WINAPI create_process(HANDLE token, const wchar_t* program, wchar_t* comman
   bool loads = is_shown(kind);
   // A library that its loader does not take would end the process: first another one has to show that it does.
   if (!loads && kind.machine != 0 &&
-      original()(token, program, command_line, of_process, of_thread, inherit, twin_flags(flags),
-                 environment, folder, startup, &twin, nullptr)) {
+      original()(token, program, command_line, of_process, of_thread, inherit, twin_flags(flags), environment, folder,
+                 startup, &twin, nullptr)) {
     loads = rehearse(twin);
     if (loads) show(kind);
   }

@@ -2,10 +2,9 @@
 
 // Of ntdll.
 extern "C" {
-__declspec(dllimport) LONG NTAPI NtMapViewOfSection(HANDLE section, HANDLE process, void** at,
-                                                    ULONG_PTR zero_bits, SIZE_T commit,
-                                                    LARGE_INTEGER* offset, SIZE_T* size,
-                                                    DWORD inherited, ULONG type, ULONG protection);
+__declspec(dllimport) LONG NTAPI NtMapViewOfSection(HANDLE section, HANDLE process, void** at, ULONG_PTR zero_bits,
+                                                    SIZE_T commit, LARGE_INTEGER* offset, SIZE_T* size, DWORD inherited,
+                                                    ULONG type, ULONG protection);
 __declspec(dllimport) LONG NTAPI NtUnmapViewOfSection(HANDLE process, void* at);
 }
 
@@ -46,8 +45,7 @@ struct Writer {
 
   bool write(uintptr_t to, const void* from, size_t length) const {
     SIZE_T done = 0;
-    return WriteProcessMemory(process, reinterpret_cast<void*>(to), from, length, &done) &&
-           done == length;
+    return WriteProcessMemory(process, reinterpret_cast<void*>(to), from, length, &done) && done == length;
   }
 
   // Over memory that is not writable, whose protection comes back.
@@ -63,22 +61,18 @@ struct Writer {
 
 bool is_writable(const pe::Image& image, DWORD offset) {
   MEMORY_BASIC_INFORMATION region;
-  constexpr DWORD writable =
-      PAGE_READWRITE | PAGE_WRITECOPY | PAGE_EXECUTE_READWRITE | PAGE_EXECUTE_WRITECOPY;
-  return VirtualQueryEx(image.process, reinterpret_cast<void*>(image.base + offset), &region,
-                        sizeof region) != 0 &&
+  constexpr DWORD writable = PAGE_READWRITE | PAGE_WRITECOPY | PAGE_EXECUTE_READWRITE | PAGE_EXECUTE_WRITECOPY;
+  return VirtualQueryEx(image.process, reinterpret_cast<void*>(image.base + offset), &region, sizeof region) != 0 &&
          (region.Protect & writable) != 0;
 }
 
 bool allocate_at(HANDLE process, uintptr_t at, size_t length, HANDLE section) {
   void* place = reinterpret_cast<void*>(at);
   if (section == nullptr)
-    return VirtualAllocEx(process, place, length, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) !=
-           nullptr;
+    return VirtualAllocEx(process, place, length, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) != nullptr;
   constexpr DWORD view_unmap = 2;  // not for the processes that this one makes
   SIZE_T size = length;
-  return NtMapViewOfSection(section, process, &place, 0, 0, nullptr, &size, view_unmap, 0,
-                            PAGE_READWRITE) == 0;
+  return NtMapViewOfSection(section, process, &place, 0, 0, nullptr, &size, view_unmap, 0, PAGE_READWRITE) == 0;
 }
 
 void release(HANDLE process, uintptr_t at, HANDLE section) {
@@ -97,9 +91,7 @@ uintptr_t allocate_above(const pe::Image& image, size_t length, HANDLE section) 
   while (at > image.base && at - image.base + uint64_t{length} < reach &&
          VirtualQueryEx(image.process, reinterpret_cast<void*>(at), &region, sizeof region) != 0) {
     const uintptr_t end = reinterpret_cast<uintptr_t>(region.BaseAddress) + region.RegionSize;
-    if (region.State == MEM_FREE && end - at >= length &&
-        allocate_at(image.process, at, length, section))
-      return at;
+    if (region.State == MEM_FREE && end - at >= length && allocate_at(image.process, at, length, section)) return at;
     at = (end + kGranule - 1) & ~(kGranule - 1);
   }
   return 0;
@@ -149,14 +141,12 @@ bool lead_to(const pe::Image& image, const Writer& writer, DWORD offset, const B
   return writer.overwrite(image.directories, directories, length);
 }
 
-Obstacle fill(const pe::Image& image, uintptr_t address, DWORD count, const char* library,
-              const Settings& settings) {
+Obstacle fill(const pe::Image& image, uintptr_t address, DWORD count, const char* library, const Settings& settings) {
   const Writer writer = {image.process};
   const DWORD offset = static_cast<DWORD>(address - image.base);
   Block block = make_block(image, offset, settings, count);
   if (!put_name(block, library)) return Obstacle::path_not_ascii;
-  const bool written = writer.write(address, &block, sizeof block) &&
-                       copy_descriptors(image, writer, address) &&
+  const bool written = writer.write(address, &block, sizeof block) && copy_descriptors(image, writer, address) &&
                        lead_to(image, writer, offset, block);
   return written ? Obstacle::none : Obstacle::not_writable;
 }
@@ -167,13 +157,10 @@ uintptr_t find_block(const pe::Image& image) {
   if (offset < image.size) return 0;  // the image's own list, or none
   const uintptr_t list = image.base + offset;
   MEMORY_BASIC_INFORMATION region;
-  if (VirtualQueryEx(image.process, reinterpret_cast<const void*>(list), &region, sizeof region) ==
-      0)
-    return 0;
+  if (VirtualQueryEx(image.process, reinterpret_cast<const void*>(list), &region, sizeof region) == 0) return 0;
   const auto block = reinterpret_cast<uintptr_t>(region.AllocationBase);
   char mark[sizeof kMark];
-  if (list != block + offsetof(Block, descriptors) || !image.read_at(block, mark, sizeof mark))
-    return 0;
+  if (list != block + offsetof(Block, descriptors) || !image.read_at(block, mark, sizeof mark)) return 0;
   for (size_t at = 0; at < sizeof kMark; ++at)
     if (mark[at] != kMark[at]) return 0;
   return block;
@@ -185,13 +172,11 @@ void restore_directories(const pe::Image& image, uintptr_t block) {
   if (!image.read_at(block + offsetof(Block, before), before, sizeof before)) return;
   for (size_t at = 0; at < kChangedCount; ++at)
     if (kChanged[at] < image.directory_count)
-      writer.overwrite(image.directories + kChanged[at] * sizeof(IMAGE_DATA_DIRECTORY), &before[at],
-                       sizeof before[at]);
+      writer.overwrite(image.directories + kChanged[at] * sizeof(IMAGE_DATA_DIRECTORY), &before[at], sizeof before[at]);
 }
 
 bool own_image(pe::Image& image) {
-  return image_at(GetCurrentProcess(), reinterpret_cast<uintptr_t>(GetModuleHandleW(nullptr)),
-                  image);
+  return image_at(GetCurrentProcess(), reinterpret_cast<uintptr_t>(GetModuleHandleW(nullptr)), image);
 }
 
 }  // namespace
@@ -203,21 +188,17 @@ void put_first_ordinal(bool wide, ImportTable& table) {
 }
 
 void lead_directories(IMAGE_DATA_DIRECTORY* directories, DWORD count, const ImportList& list) {
-  directories[IMAGE_DIRECTORY_ENTRY_IMPORT] = {
-      list.descriptors, (list.imports + 1) * DWORD{sizeof(IMAGE_IMPORT_DESCRIPTOR)}};
-  if (count > IMAGE_DIRECTORY_ENTRY_BOUND_IMPORT)
-    directories[IMAGE_DIRECTORY_ENTRY_BOUND_IMPORT] = {0, 0};
-  if (count > IMAGE_DIRECTORY_ENTRY_IAT &&
-      directories[IMAGE_DIRECTORY_ENTRY_IAT].VirtualAddress == 0)
+  directories[IMAGE_DIRECTORY_ENTRY_IMPORT] = {list.descriptors,
+                                               (list.imports + 1) * DWORD{sizeof(IMAGE_IMPORT_DESCRIPTOR)}};
+  if (count > IMAGE_DIRECTORY_ENTRY_BOUND_IMPORT) directories[IMAGE_DIRECTORY_ENTRY_BOUND_IMPORT] = {0, 0};
+  if (count > IMAGE_DIRECTORY_ENTRY_IAT && directories[IMAGE_DIRECTORY_ENTRY_IAT].VirtualAddress == 0)
     directories[IMAGE_DIRECTORY_ENTRY_IAT] = {list.table, sizeof(ImportTable)};
 }
 
-Obstacle add_import(const pe::Image& image, const char* library, const Settings& settings,
-                    HANDLE section) {
+Obstacle add_import(const pe::Image& image, const char* library, const Settings& settings, HANDLE section) {
   DWORD count = 0;
   const auto writable = [&image](DWORD offset) { return is_writable(image, offset); };
-  if (const Obstacle found = examine_imports(image, writable, count); found != Obstacle::none)
-    return found;
+  if (const Obstacle found = examine_imports(image, writable, count); found != Obstacle::none) return found;
   const size_t length = sizeof(Block) + (count + 1) * sizeof(IMAGE_IMPORT_DESCRIPTOR);
   if (section != nullptr && length > kSectionSize) return Obstacle::no_room;
   const uintptr_t address = allocate_above(image, length, section);

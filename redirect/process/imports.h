@@ -19,8 +19,7 @@ Obstacle examine_imports(const pe::Image& image, IsWritable is_writable, DWORD& 
   const bool read = each_import(image, [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
     ++count;
     // Bound in advance, without the names that it was bound from.
-    if (descriptor.OriginalFirstThunk == 0 && descriptor.TimeDateStamp != 0)
-      found = Obstacle::fixed_tables;
+    if (descriptor.OriginalFirstThunk == 0 && descriptor.TimeDateStamp != 0) found = Obstacle::fixed_tables;
     // Without that directory the loader would look for the tables in the section of the first descriptor's, now ours.
     if (!has_tables && !is_writable(descriptor.FirstThunk)) found = Obstacle::fixed_tables;
     return found == Obstacle::none;
@@ -51,9 +50,9 @@ enum class WhenLeft : uint32_t { nothing, tell, refuse };
 struct Settings {
   uint32_t follow_children = 0;
   WhenLeft when_left = WhenLeft::nothing;  // what to do where something could not be replaced
-  uint32_t rehearses = 0;   // the process is to show that the library loads, and ends then
-  uint32_t error_mode = 0;  // SetErrorMode's, which was the process's
-  uint32_t awaited = 0;     // until arrive() the error mode is another; enter() knows (inject.h)
+  uint32_t rehearses = 0;                  // the process is to show that the library loads, and ends then
+  uint32_t error_mode = 0;                 // SetErrorMode's, which was the process's
+  uint32_t awaited = 0;                    // until arrive() the error mode is another; enter() knows (inject.h)
 };
 
 // How a process ends that was refused so: as the launcher does.
@@ -65,8 +64,7 @@ constexpr DWORD kRehearsed = 0x5248'6f6b;
 // Writes a block into the process, within 4 GiB above the image, with a list of imports in which `library` (its ordinal
 // 1) comes before all others, and leads the image's headers to it. `library`: a full path in ASCII. The block lies in
 // `section`, of kSectionSize bytes, if there is one.
-Obstacle add_import(const pe::Image& image, const char* library, const Settings& settings,
-                    HANDLE section);
+Obstacle add_import(const pe::Image& image, const char* library, const Settings& settings, HANDLE section);
 
 // Puts the headers back as they were when somebody else has made an import of a library: of two that start a process
 // together, the later one's wishes hold.

@@ -4,8 +4,8 @@
 #include "library.h"
 
 // Of ntdll.
-extern "C" __declspec(dllimport) LONG NTAPI NtSetInformationProcess(HANDLE process, ULONG what,
-                                                                    void* from, ULONG length);
+extern "C" __declspec(dllimport) LONG NTAPI NtSetInformationProcess(HANDLE process, ULONG what, void* from,
+                                                                    ULONG length);
 
 namespace rh::inject {
 namespace {
@@ -35,8 +35,8 @@ bool admits_only_signed(HANDLE process) {
   constexpr int signature_policy = 8;
   constexpr DWORD microsoft_or_store_only = 3;
   // Windows 7 has no such function, and no such policy.
-  const auto get = reinterpret_cast<GetPolicy>(reinterpret_cast<void*>(
-      GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "GetProcessMitigationPolicy")));
+  const auto get = reinterpret_cast<GetPolicy>(
+      reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "GetProcessMitigationPolicy")));
   DWORD flags = 0;
   return get != nullptr && get(process, signature_policy, &flags, sizeof flags) &&
          (flags & microsoft_or_store_only) != 0;
@@ -59,13 +59,11 @@ void show_no_errors(HANDLE process) {
   if (GetErrorMode() != own) SetErrorMode(own);
 }
 
-Obstacle import_library(const pe::Image& image, const wchar_t* library, const Settings& settings,
-                        HANDLE section) {
+Obstacle import_library(const pe::Image& image, const wchar_t* library, const Settings& settings, HANDLE section) {
   char name[kLongestPath];
   if (!import_name(library, name, sizeof name)) return Obstacle::path_not_ascii;
   const Obstacle obstacle = add_import(image, name, settings, section);
-  if (obstacle == Obstacle::none && (settings.awaited != 0 || settings.rehearses != 0))
-    show_no_errors(image.process);
+  if (obstacle == Obstacle::none && (settings.awaited != 0 || settings.rehearses != 0)) show_no_errors(image.process);
   return obstacle;
 }
 
@@ -75,8 +73,8 @@ bool is_wow64(HANDLE process) {
 }
 
 bool queue(HANDLE thread, const char* function, ULONG_PTR argument) {
-  const auto code = reinterpret_cast<PAPCFUNC>(
-      reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernel32.dll"), function)));
+  const auto code =
+      reinterpret_cast<PAPCFUNC>(reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernel32.dll"), function)));
   return QueueUserAPC(code, thread, argument) != 0;
 }
 
@@ -87,17 +85,15 @@ bool load_later(const PROCESS_INFORMATION& suspended, const wchar_t* library, bo
   size_t length = 0;
   while (library[length] != 0) ++length;
   const size_t bytes = (length + 1) * sizeof *library;
-  void* const name =
-      VirtualAllocEx(suspended.hProcess, nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+  void* const name = VirtualAllocEx(suspended.hProcess, nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
   if (name == nullptr) return false;
   return WriteProcessMemory(suspended.hProcess, name, library, bytes, nullptr) &&
          queue(suspended.hThread, "LoadLibraryW", reinterpret_cast<ULONG_PTR>(name)) &&
-         (!stop || queue(suspended.hThread, "SuspendThread",
-                         reinterpret_cast<ULONG_PTR>(GetCurrentThread())));
+         (!stop || queue(suspended.hThread, "SuspendThread", reinterpret_cast<ULONG_PTR>(GetCurrentThread())));
 }
 
-Outcome enter_image(const PROCESS_INFORMATION& suspended, const pe::Image& image,
-                    const wchar_t* library, const Settings& settings, HANDLE section) {
+Outcome enter_image(const PROCESS_INFORMATION& suspended, const pe::Image& image, const wchar_t* library,
+                    const Settings& settings, HANDLE section) {
   const Obstacle obstacle = import_library(image, library, settings, section);
   if (obstacle == Obstacle::none) return {Entry::first_import, obstacle, 0};
   const Outcome outcome = failed(obstacle);
@@ -127,8 +123,7 @@ Outcome wait_for_helper(const PROCESS_INFORMATION& helper) {
   return told ? unpack(answer) : failed(Obstacle::helper_failed);
 }
 
-Outcome enter_by_helper(const PROCESS_INFORMATION& suspended, const Means& means,
-                        const Settings& settings) {
+Outcome enter_by_helper(const PROCESS_INFORMATION& suspended, const Means& means, const Settings& settings) {
   Path launcher, line;
   if (!find_part(means.library, pe::FileKind::program, IMAGE_FILE_MACHINE_AMD64, launcher) &&
       !find_part(means.library, pe::FileKind::program, pe::machine_arm64, launcher))
@@ -143,17 +138,14 @@ Outcome enter_by_helper(const PROCESS_INFORMATION& suspended, const Means& means
   append_number(line, GetCurrentProcessId());
   append_number(line, static_cast<DWORD>(reinterpret_cast<uintptr_t>(means.section)));
   PROCESS_INFORMATION helper;
-  if (!means.start_helper(launcher.text, line.text, &helper))
-    return failed(Obstacle::helper_failed);
+  if (!means.start_helper(launcher.text, line.text, &helper)) return failed(Obstacle::helper_failed);
   return wait_for_helper(helper);
 }
 
 }  // namespace
 
 // From a 32-bit process a 64-bit one cannot be written to: the 64-bit launcher does it.
-bool out_of_reach(HANDLE process) {
-  return sizeof(void*) == 4 && is_wow64(GetCurrentProcess()) && !is_wow64(process);
-}
+bool out_of_reach(HANDLE process) { return sizeof(void*) == 4 && is_wow64(GetCurrentProcess()) && !is_wow64(process); }
 
 bool library_for(WORD machine, const wchar_t* library, Path& found) {
   if (machine == 0) return false;
@@ -166,15 +158,12 @@ Outcome enter(const PROCESS_INFORMATION& suspended, const Means& means, const Se
   pe::Image image;
   if (!main_image(suspended.hProcess, image)) return failed(Obstacle::unreadable);
   take_import_back(image);
-  if (const Obstacle found = judge(suspended.hProcess, image); found != Obstacle::none)
-    return {Entry::none, found, 0};
+  if (const Obstacle found = judge(suspended.hProcess, image); found != Obstacle::none) return {Entry::none, found, 0};
   Path library;
-  if (!library_for(image.machine, means.library, library))
-    return {Entry::none, Obstacle::no_library, 0};
+  if (!library_for(image.machine, means.library, library)) return {Entry::none, Obstacle::no_library, 0};
   const LibraryFile file = means.shown ? LibraryFile{true, true} : look_at_library(library.text);
   // One that does not know of rehearsals would run the program.
-  if (!file.whole || (settings.rehearses != 0 && !file.answers))
-    return {Entry::none, Obstacle::damaged, 0};
+  if (!file.whole || (settings.rehearses != 0 && !file.answers)) return {Entry::none, Obstacle::damaged, 0};
   Settings passed = settings;
   passed.awaited = means.section != nullptr && file.answers ? 1 : 0;
   return enter_image(suspended, image, library.text, passed, means.section);

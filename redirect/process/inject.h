@@ -8,8 +8,7 @@
 namespace rh::inject {
 
 // How a process is started to help; by whoever links this, for in reheap.dll CreateProcess itself is followed.
-using StartHelper = bool (*)(const wchar_t* program, wchar_t* command_line,
-                             PROCESS_INFORMATION* made);
+using StartHelper = bool (*)(const wchar_t* program, wchar_t* command_line, PROCESS_INFORMATION* made);
 
 struct Means {
   const wchar_t* library;  // the reheap.dll to use: of this architecture, or of the process's

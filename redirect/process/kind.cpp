@@ -16,13 +16,12 @@ bool begins(const char* text, const char* start) {
 
 constexpr const char* kAllocation[] = {
     // The OS's heap.
-    "HeapAlloc", "HeapReAlloc", "HeapFree", "HeapSize", "HeapCreate", "RtlAllocateHeap",
-    "RtlReAllocateHeap", "RtlFreeHeap", "RtlSizeHeap", "RtlCreateHeap",
+    "HeapAlloc", "HeapReAlloc", "HeapFree", "HeapSize", "HeapCreate", "RtlAllocateHeap", "RtlReAllocateHeap",
+    "RtlFreeHeap", "RtlSizeHeap", "RtlCreateHeap",
     // The C runtimes'.
-    "malloc", "calloc", "realloc", "free", "_malloc_base", "_calloc_base", "_realloc_base",
-    "_free_base", "_msize", "_recalloc", "_expand", "_aligned_malloc", "_aligned_realloc",
-    "_aligned_recalloc", "_aligned_free", "_aligned_offset_malloc", "_malloc_dbg", "_free_dbg",
-    "_strdup", "_wcsdup"};
+    "malloc", "calloc", "realloc", "free", "_malloc_base", "_calloc_base", "_realloc_base", "_free_base", "_msize",
+    "_recalloc", "_expand", "_aligned_malloc", "_aligned_realloc", "_aligned_recalloc", "_aligned_free",
+    "_aligned_offset_malloc", "_malloc_dbg", "_free_dbg", "_strdup", "_wcsdup"};
 
 // operator new and delete, as Microsoft's compiler names them.
 constexpr const char* kOperators[] = {"??2@", "??3@", "??_U@", "??_V@"};
@@ -74,8 +73,7 @@ bool is_managed(const pe::Image& image) {
   const IMAGE_DATA_DIRECTORY where = image.directory(IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR);
   constexpr DWORD flags_at = offsetof(IMAGE_COR20_HEADER, Flags);
   DWORD flags = 0;
-  return where.VirtualAddress != 0 &&
-         image.read(where.VirtualAddress + flags_at, &flags, sizeof flags) &&
+  return where.VirtualAddress != 0 && image.read(where.VirtualAddress + flags_at, &flags, sizeof flags) &&
          (flags & COMIMAGE_FLAGS_ILONLY) != 0;
 }
 
@@ -95,8 +93,7 @@ bool is_allocation(const char* name) {
 bool imports_allocation(const pe::Image& image) {
   bool found = false;
   each_import(image, [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
-    each_function(image, descriptor,
-                  [&](const char* name) { found = found || is_allocation(name); });
+    each_function(image, descriptor, [&](const char* name) { found = found || is_allocation(name); });
     return !found;
   });
   return found;

@@ -9,8 +9,8 @@ namespace {
 constexpr DWORD kMostBytes = 256 << 20;
 
 HANDLE open(const wchar_t* path) {
-  return CreateFileW(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
-                     nullptr, OPEN_EXISTING, 0, nullptr);
+  return CreateFileW(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr, OPEN_EXISTING,
+                     0, nullptr);
 }
 
 // The bytes of a file, read into memory of their own.
@@ -69,10 +69,8 @@ bool has_all_sections(const pe::Image& file, DWORD size) {
 bool is_whole(const Bytes& bytes) {
   pe::Image file;
   const auto base = reinterpret_cast<uintptr_t>(bytes.begin());
-  if (!image_within(base, base + bytes.size(), file) || !has_all_sections(file, bytes.size()))
-    return false;
-  static_assert(offsetof(IMAGE_OPTIONAL_HEADER64, CheckSum) ==
-                offsetof(IMAGE_OPTIONAL_HEADER32, CheckSum));
+  if (!image_within(base, base + bytes.size(), file) || !has_all_sections(file, bytes.size())) return false;
+  static_assert(offsetof(IMAGE_OPTIONAL_HEADER64, CheckSum) == offsetof(IMAGE_OPTIONAL_HEADER32, CheckSum));
   const uintptr_t at = file.optional_header + offsetof(IMAGE_OPTIONAL_HEADER64, CheckSum);
   DWORD expected = 0;
   if (!file.read_at(at, &expected, sizeof expected)) return false;
@@ -101,8 +99,7 @@ DWORD checksum(const void* file, size_t size, size_t checksum_at) {
 bool FileIdentity::operator==(const FileIdentity& other) const {
   return volume == other.volume && index_high == other.index_high && index_low == other.index_low &&
          size_high == other.size_high && size_low == other.size_low &&
-         written.dwHighDateTime == other.written.dwHighDateTime &&
-         written.dwLowDateTime == other.written.dwLowDateTime;
+         written.dwHighDateTime == other.written.dwHighDateTime && written.dwLowDateTime == other.written.dwLowDateTime;
 }
 
 FileIdentity identity_of(const wchar_t* path) {

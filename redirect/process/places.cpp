@@ -49,9 +49,7 @@ bool find_part(const wchar_t* beside, pe::FileKind part, WORD machine, Path& fou
     Path candidate;
     if (!candidate.set(beside)) return false;
     candidate.to_folder();
-    if (!candidate.append(stem) ||
-        !candidate.append(part == pe::FileKind::library ? L".dll" : L".exe"))
-      continue;
+    if (!candidate.append(stem) || !candidate.append(part == pe::FileKind::library ? L".dll" : L".exe")) continue;
     if (file_machine(candidate.text, part) == machine) return found.set(candidate.text);
   }
   return false;

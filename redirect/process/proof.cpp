@@ -4,10 +4,9 @@
 
 // Of ntdll.
 extern "C" {
-__declspec(dllimport) LONG NTAPI NtOpenProcessToken(HANDLE process, ACCESS_MASK access,
-                                                    HANDLE* token);
-__declspec(dllimport) LONG NTAPI NtQueryInformationToken(HANDLE token, TOKEN_INFORMATION_CLASS what,
-                                                         void* to, ULONG length, ULONG* needed);
+__declspec(dllimport) LONG NTAPI NtOpenProcessToken(HANDLE process, ACCESS_MASK access, HANDLE* token);
+__declspec(dllimport) LONG NTAPI NtQueryInformationToken(HANDLE token, TOKEN_INFORMATION_CLASS what, void* to,
+                                                         ULONG length, ULONG* needed);
 }
 
 namespace rh::inject {
@@ -37,12 +36,10 @@ struct Rights {
 bool take_rights(HANDLE token, Rights& rights) {
   TOKEN_STATISTICS statistics;
   ULONG length = 0;
-  if (NtQueryInformationToken(token, TokenStatistics, &statistics, sizeof statistics, &length) != 0)
-    return false;
+  if (NtQueryInformationToken(token, TokenStatistics, &statistics, sizeof statistics, &length) != 0) return false;
   rights = {statistics.AuthenticationId, statistics.ModifiedId, 0};
   // Windows 7 has no containers, and does not know the question.
-  NtQueryInformationToken(token, TokenIsAppContainer, &rights.contained, sizeof rights.contained,
-                          &length);
+  NtQueryInformationToken(token, TokenIsAppContainer, &rights.contained, sizeof rights.contained, &length);
   return true;
 }
 
@@ -58,8 +55,8 @@ bool rights_of(HANDLE process, Rights& rights) {
 bool policies_of(HANDLE process, DWORD (&policies)[2]) {
   using GetPolicy = BOOL(WINAPI*)(HANDLE, int, void*, SIZE_T);
   constexpr int signature_policy = 8, image_load_policy = 10;
-  const auto get = reinterpret_cast<GetPolicy>(reinterpret_cast<void*>(
-      GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "GetProcessMitigationPolicy")));
+  const auto get = reinterpret_cast<GetPolicy>(
+      reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "GetProcessMitigationPolicy")));
   policies[0] = policies[1] = 0;
   if (get == nullptr) return true;
   return get(process, signature_policy, &policies[0], sizeof policies[0]) &&
@@ -68,13 +65,11 @@ bool policies_of(HANDLE process, DWORD (&policies)[2]) {
 
 bool has_own_rights(HANDLE process) {
   Rights own, its;
-  if (!rights_of(GetCurrentProcess(), own) || !rights_of(process, its) || !(own == its))
-    return false;
+  if (!rights_of(GetCurrentProcess(), own) || !rights_of(process, its) || !(own == its)) return false;
   DWORD own_policies[2], its_policies[2];
   const bool own_told = policies_of(GetCurrentProcess(), own_policies);
   const bool its_told = policies_of(process, its_policies);
-  return own_told == its_told && own_policies[0] == its_policies[0] &&
-         own_policies[1] == its_policies[1];
+  return own_told == its_told && own_policies[0] == its_policies[0] && own_policies[1] == its_policies[1];
 }
 
 // The library that a process would get, and its machine; 0 when there is none.
@@ -107,8 +102,7 @@ bool is_shown(const Kind& kind) {
   // Held by nobody who waits; who finds it taken tries the library once more.
   if (!TryAcquireSRWLockShared(&g_lock)) return false;
   bool found = false;
-  for (const Kind& shown : g_shown)
-    found = found || (shown.machine == kind.machine && shown.library == kind.library);
+  for (const Kind& shown : g_shown) found = found || (shown.machine == kind.machine && shown.library == kind.library);
   ReleaseSRWLockShared(&g_lock);
   return found;
 }

@@ -36,15 +36,13 @@ void say_what_is_to_be_said(HANDLE process) {
 
 BOOL WINAPI terminate_process(HANDLE process, UINT code) {
   say_what_is_to_be_said(process);
-  return reinterpret_cast<decltype(&TerminateProcess)>(reinterpret_cast<uintptr_t>(g_original))(
-      process, code);
+  return reinterpret_cast<decltype(&TerminateProcess)>(reinterpret_cast<uintptr_t>(g_original))(process, code);
 }
 
 }  // namespace
 
 const char* watch_termination() {
-  return replace_system_function("TerminateProcess",
-                                 reinterpret_cast<const void*>(terminate_process), &g_original);
+  return replace_system_function("TerminateProcess", reinterpret_cast<const void*>(terminate_process), &g_original);
 }
 
 }  // namespace rh::redirect

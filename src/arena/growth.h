@@ -20,9 +20,7 @@ static_assert(kPieceGrain / kBlockAlign % platform::kReserveGrain == 0, "and so 
 
 // What is reserved counts where a program locks all its memory (mlockall), and that may be little. So it begins with
 // little where that costs no more than a call.
-inline constexpr size_t kFirstPiece = !k64Bit              ? 4 * kMiB
-                                      : kPieceGrain > kMiB ? 64 * kMiB
-                                                           : 2 * kMiB;
+inline constexpr size_t kFirstPiece = !k64Bit ? 4 * kMiB : kPieceGrain > kMiB ? 64 * kMiB : 2 * kMiB;
 inline constexpr size_t kStride = 64 * kMiB;
 inline constexpr size_t kLargestPiece = k64Bit ? 1024 * kMiB : 16 * kMiB;
 

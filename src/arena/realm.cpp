@@ -24,11 +24,9 @@ bool Realm::set_window(const Window& window) {
 
 bool Realm::is_valid() const {
   size_t taken = 0;
-  for (size_t index = 0; index < stretches_.count(); ++index)
-    taken += stretches_[index].end - stretches_[index].start;
+  for (size_t index = 0; index < stretches_.count(); ++index) taken += stretches_[index].end - stretches_[index].start;
   bool has_descriptors = !k64Bit || span_.load() <= frontier_ - base();
-  return taken == reserved_ && committed_ <= reserved_ && frontier_ <= reserved_end_ &&
-         has_descriptors;
+  return taken == reserved_ && committed_ <= reserved_ && frontier_ <= reserved_end_ && has_descriptors;
 }
 
 Realm::Run Realm::run_from(const Span* span) const {

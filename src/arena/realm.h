@@ -40,14 +40,10 @@ class Realm {
   // The same for any pointer: null when it is not ours.
   Span* find(const void* pointer) const { return holds(pointer) ? span_of(pointer) : nullptr; }
 
-  uintptr_t address(const Span* span) const {
-    return base() + (static_cast<uintptr_t>(span - spans()) << kUnitShift);
-  }
+  uintptr_t address(const Span* span) const { return base() + (static_cast<uintptr_t>(span - spans()) << kUnitShift); }
 
   // Whether `span` is a readable entry of the table. Adding to or subtracting from a valid entry is fine.
-  bool contains(const Span* span) const {
-    return span >= spans() && static_cast<size_t>(span - spans()) < count();
-  }
+  bool contains(const Span* span) const { return span >= spans() && static_cast<size_t>(span - spans()) < count(); }
 
   // What was asked for of blocks in slabs.
   RH_INLINE Sizes& sizes() { return sizes_; }
@@ -116,9 +112,7 @@ class Realm {
 
  private:
   bool reserve_more(size_t least);
-  bool may_take(uintptr_t start, size_t size) {
-    return stretches_.have_room_for({start, start + size});
-  }
+  bool may_take(uintptr_t start, size_t size) { return stretches_.have_room_for({start, start + size}); }
   void note_taken(uintptr_t start, size_t size);
   size_t commit_some(size_t least, size_t wanted);
   Span* at(uintptr_t address) const { return spans() + ((address - base()) >> kUnitShift); }

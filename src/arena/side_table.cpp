@@ -12,8 +12,7 @@ void SideTable::open(uintptr_t start, uintptr_t end) {
 bool SideTable::reserve_to(size_t bytes) {
   size_t more = start_ + bytes - end_;
   if (start_ + bytes <= end_) return true;
-  bool reserved = renews_ ? platform::renew(end_, more)
-                          : platform::reserve_at(end_, more) == platform::Reserve::done;
+  bool reserved = renews_ ? platform::renew(end_, more) : platform::reserve_at(end_, more) == platform::Reserve::done;
   if (!reserved) return false;
   end_ += more;
   return true;

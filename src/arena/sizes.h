@@ -17,9 +17,7 @@ inline constexpr unsigned kNoteShift = highest_bit(kBlockAlign);
 // 64-bit: one table, parallel to the window.
 class WindowNotes {
  public:
-  RH_INLINE uint8_t* of(const void* block) const {
-    return of_null_.load() + (address_of(block) >> kNoteShift);
-  }
+  RH_INLINE uint8_t* of(const void* block) const { return of_null_.load() + (address_of(block) >> kNoteShift); }
 
   // Of the memory from `base` on; there is address space from `start` to `end`.
   void open(uintptr_t base, uintptr_t start, uintptr_t end) {
@@ -41,8 +39,7 @@ class PieceNotes {
   static constexpr size_t kPieceAlign = size_t{1} << 20;
 
   RH_INLINE uint8_t* of(const void* block) const {
-    return pieces_[address_of(block) / kPieceAlign].load() +
-           (address_of(block) % kPieceAlign >> kNoteShift);
+    return pieces_[address_of(block) / kPieceAlign].load() + (address_of(block) % kPieceAlign >> kNoteShift);
   }
 
   // Of the piece [start, end), at multiples of kPieceAlign.

@@ -40,13 +40,12 @@ enum class SpanKind : uint8_t {
   slab,        // blocks of one size class
   interior,    // a later unit of a slab; `units` leads back to its head
   large,       // one block
-  inside,  // a unit of a long large block that leads back to its head by `units` (heap/large.cpp)
+  inside,      // a unit of a long large block that leads back to its head by `units` (heap/large.cpp)
 };
 
 // Whether a span of this kind is in one of the arena's sets.
 constexpr bool is_free(SpanKind kind) {
-  return kind == SpanKind::free_clean || kind == SpanKind::free_dirty ||
-         kind == SpanKind::free_bare;
+  return kind == SpanKind::free_clean || kind == SpanKind::free_dirty || kind == SpanKind::free_bare;
 }
 
 // The owner of a large block that belongs to no heap: nobody, but not null, which early in a program's life looks like
@@ -59,7 +58,7 @@ inline constexpr uintptr_t kLeft = 2;
 enum class SlabState : uint8_t {
   current,    // the owner takes its class's blocks from it
   available,  // has free blocks, in the owner's list of its class
-  full,  // too few free blocks to be worth taking; in no list (of a shared heap: in its full list)
+  full,       // too few free blocks to be worth taking; in no list (of a shared heap: in its full list)
 };
 
 struct Span {
@@ -86,8 +85,7 @@ struct Span {
     Block* returned;  // slab: blocks freed by others, collected from the inbox; ends likewise
     Span* right;      // free span: larger in the tree, or next of its size
   };
-  Span*
-      next;  // neighbours in a list: a class's slabs, a shared heap's spans, the stash, free spans by age
+  Span* next;  // neighbours in a list: a class's slabs, a shared heap's spans, the stash, free spans by age
   Span* previous;
   uint32_t units;  // length, or the distance back to the head
   uint32_t stamp;  // free span: when it became so, in ms; slab: a fork's note of `free`

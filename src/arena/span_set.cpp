@@ -13,9 +13,7 @@ uint64_t priority(const Span* span) { return mix(address_of(span)); }
 
 }  // namespace
 
-bool SpanSet::before(const Span* a, const Span* b) {
-  return a->units != b->units ? a->units < b->units : a < b;
-}
+bool SpanSet::before(const Span* a, const Span* b) { return a->units != b->units ? a->units < b->units : a < b; }
 
 // All of `low` stands before all of `high`.
 Span* SpanSet::merge(Span* low, Span* high) {

@@ -27,8 +27,7 @@ Stretches::Entry* Stretches::entry_for(Range range) {
   size_t count = count_.load();
   if constexpr (k64Bit) {
     Entry* last = count != 0 ? &entries_[count - 1] : nullptr;
-    bool follows =
-        last != nullptr && (last->end.load() == range.start || last->start.load() == range.end);
+    bool follows = last != nullptr && (last->end.load() == range.start || last->start.load() == range.end);
     if (follows) return last;
   } else {
     for (size_t index = 0; index < count; ++index) {

@@ -23,9 +23,7 @@ class Stretches {
   void remove(size_t index);
 
   size_t count() const { return count_.load(); }
-  Range operator[](size_t index) const {
-    return {entries_[index].start.load(), entries_[index].end.load()};
-  }
+  Range operator[](size_t index) const { return {entries_[index].start.load(), entries_[index].end.load()}; }
 
   bool cover(uintptr_t address) const;
 

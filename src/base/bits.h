@@ -15,18 +15,12 @@ constexpr uintptr_t align_down(uintptr_t value, size_t alignment) {
 }
 
 // The caller rules out overflow.
-constexpr uintptr_t align_up(uintptr_t value, size_t alignment) {
-  return align_down(value + alignment - 1, alignment);
-}
+constexpr uintptr_t align_up(uintptr_t value, size_t alignment) { return align_down(value + alignment - 1, alignment); }
 
-constexpr size_t divide_up(size_t value, size_t divisor) {
-  return value / divisor + (value % divisor != 0);
-}
+constexpr size_t divide_up(size_t value, size_t divisor) { return value / divisor + (value % divisor != 0); }
 
 // Index of the highest set bit; value is not 0.
-constexpr unsigned highest_bit(size_t value) {
-  return static_cast<unsigned>(std::bit_width(value)) - 1;
-}
+constexpr unsigned highest_bit(size_t value) { return static_cast<unsigned>(std::bit_width(value)) - 1; }
 
 // A well-mixed number from a regular one (the finaliser of SplitMix64).
 constexpr uint64_t mix(uint64_t value) {

@@ -15,8 +15,7 @@ inline constexpr bool kDebugChecks = false;
 }  // namespace rh
 
 #if defined(RH_DEBUG_CHECKS)
-#define RH_CHECK(condition) \
-  (static_cast<bool>(condition) ? void() : ::rh::check_failed(#condition, __FILE__, __LINE__))
+#define RH_CHECK(condition) (static_cast<bool>(condition) ? void() : ::rh::check_failed(#condition, __FILE__, __LINE__))
 #else
 #define RH_CHECK(condition) static_cast<void>(sizeof(static_cast<bool>(condition)))
 #endif

@@ -32,9 +32,7 @@ bool valid_alignment(size_t alignment) {
   return false;
 }
 
-size_t at_least_block(size_t alignment) {
-  return alignment < kBlockAlign ? kBlockAlign : alignment;
-}
+size_t at_least_block(size_t alignment) { return alignment < kBlockAlign ? kBlockAlign : alignment; }
 
 size_t all_os_calls() {
   size_t total = 0;
@@ -89,8 +87,7 @@ void* rh_heap_calloc(rh_heap* heap, size_t count, size_t size) noexcept {
 
 void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size) noexcept {
   if (!valid_alignment(alignment)) return nullptr;
-  return rules::heap_allocate(inside(heap, "rh_heap_aligned_alloc"), at_least_block(alignment),
-                              size, false);
+  return rules::heap_allocate(inside(heap, "rh_heap_aligned_alloc"), at_least_block(alignment), size, false);
 }
 
 void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) noexcept {

@@ -103,8 +103,7 @@ void paths(Json& json, const stats::Figures& figures) {
 constinit Describe g_replaced = nullptr;
 
 const char* version() {
-  return RH_TEXT_OF(RH_VERSION_MAJOR) "." RH_TEXT_OF(RH_VERSION_MINOR) "." RH_TEXT_OF(
-      RH_VERSION_PATCH);
+  return RH_TEXT_OF(RH_VERSION_MAJOR) "." RH_TEXT_OF(RH_VERSION_MINOR) "." RH_TEXT_OF(RH_VERSION_PATCH);
 }
 
 void process(Text& text) {

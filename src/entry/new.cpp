@@ -40,8 +40,7 @@ template <typename Allocate>
 bool is_possible(std::align_val_t alignment) { return is_power_of_two(number(alignment)); }
 
 void* make_aligned(size_t size, std::align_val_t alignment) {
-  return number(alignment) > kMaxAlignment ? nullptr
-                                           : rh::allocate_aligned(number(alignment), size);
+  return number(alignment) > kMaxAlignment ? nullptr : rh::allocate_aligned(number(alignment), size);
 }
 
 RH_INLINE void* make(size_t size) {
@@ -75,24 +74,14 @@ void* make_quietly(size_t size, std::align_val_t alignment) noexcept {
 
 RH_EXPORT void* operator new(size_t size) { return make(size); }
 RH_EXPORT void* operator new[](size_t size) { return make(size); }
-RH_EXPORT void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  return make_quietly(size);
-}
-RH_EXPORT void* operator new[](size_t size, const std::nothrow_t&) noexcept {
-  return make_quietly(size);
-}
-RH_EXPORT void* operator new(size_t size, std::align_val_t alignment) {
-  return make(size, alignment);
-}
-RH_EXPORT void* operator new[](size_t size, std::align_val_t alignment) {
-  return make(size, alignment);
-}
-RH_EXPORT void* operator new(size_t size, std::align_val_t alignment,
-                             const std::nothrow_t&) noexcept {
+RH_EXPORT void* operator new(size_t size, const std::nothrow_t&) noexcept { return make_quietly(size); }
+RH_EXPORT void* operator new[](size_t size, const std::nothrow_t&) noexcept { return make_quietly(size); }
+RH_EXPORT void* operator new(size_t size, std::align_val_t alignment) { return make(size, alignment); }
+RH_EXPORT void* operator new[](size_t size, std::align_val_t alignment) { return make(size, alignment); }
+RH_EXPORT void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return make_quietly(size, alignment);
 }
-RH_EXPORT void* operator new[](size_t size, std::align_val_t alignment,
-                               const std::nothrow_t&) noexcept {
+RH_EXPORT void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return make_quietly(size, alignment);
 }
 
@@ -101,20 +90,10 @@ RH_EXPORT void operator delete[](void* block) noexcept { rules::free(block); }
 RH_EXPORT void operator delete(void* block, size_t) noexcept { rules::free(block); }
 RH_EXPORT void operator delete[](void* block, size_t) noexcept { rules::free(block); }
 RH_EXPORT void operator delete(void* block, const std::nothrow_t&) noexcept { rules::free(block); }
-RH_EXPORT void operator delete[](void* block, const std::nothrow_t&) noexcept {
-  rules::free(block);
-}
+RH_EXPORT void operator delete[](void* block, const std::nothrow_t&) noexcept { rules::free(block); }
 RH_EXPORT void operator delete(void* block, std::align_val_t) noexcept { rules::free(block); }
 RH_EXPORT void operator delete[](void* block, std::align_val_t) noexcept { rules::free(block); }
-RH_EXPORT void operator delete(void* block, size_t, std::align_val_t) noexcept {
-  rules::free(block);
-}
-RH_EXPORT void operator delete[](void* block, size_t, std::align_val_t) noexcept {
-  rules::free(block);
-}
-RH_EXPORT void operator delete(void* block, std::align_val_t, const std::nothrow_t&) noexcept {
-  rules::free(block);
-}
-RH_EXPORT void operator delete[](void* block, std::align_val_t, const std::nothrow_t&) noexcept {
-  rules::free(block);
-}
+RH_EXPORT void operator delete(void* block, size_t, std::align_val_t) noexcept { rules::free(block); }
+RH_EXPORT void operator delete[](void* block, size_t, std::align_val_t) noexcept { rules::free(block); }
+RH_EXPORT void operator delete(void* block, std::align_val_t, const std::nothrow_t&) noexcept { rules::free(block); }
+RH_EXPORT void operator delete[](void* block, std::align_val_t, const std::nothrow_t&) noexcept { rules::free(block); }

@@ -95,8 +95,7 @@ bool set_window_at(const char* value) {
     g_window.place = Window::Place::low;
   } else if (same_text(value, "image")) {
     g_window.place = Window::Place::image;
-  } else if (parse_number(value, &address, &end) && *end == 0 && address % kUnitSize == 0 &&
-             address != 0) {
+  } else if (parse_number(value, &address, &end) && *end == 0 && address % kUnitSize == 0 && address != 0) {
     g_window.place = Window::Place::address;
     g_window.address = address;
   } else {
@@ -122,8 +121,8 @@ constexpr Option kOptions[] = {
      k64Bit ? "low, image or an address that is a multiple of 16 KiB (with a window of at most 4G)"
             : "nothing in a 32-bit process",
      set_window_at, false},
-    {"doctor", "a file's path of less than 480 bytes",
-     [](const char* value) { return set_path(value, &g_doctor); }, false},
+    {"doctor", "a file's path of less than 480 bytes", [](const char* value) { return set_path(value, &g_doctor); },
+     false},
 };
 
 constexpr char kPrefix[] = "REHEAP_";
@@ -190,8 +189,7 @@ bool begins_with(const char* text, const char* with) {
 bool is_known(const char* entry) {
   for (const Option& option : kOptions) {
     VariableName variable = variable_of(option.name);
-    if (begins_with(entry, variable.text) && entry[__builtin_strlen(variable.text)] == '=')
-      return true;
+    if (begins_with(entry, variable.text) && entry[__builtin_strlen(variable.text)] == '=') return true;
   }
   for (const char* word : kOfTools) {
     if (begins_with(entry + kPrefixLength, word)) return true;
@@ -221,8 +219,7 @@ void place_window() {
   g_realm.open();
   if (g_realm.window().place == g_window.place) return;
   Text message;
-  report(message << variable_of("window_at").text
-                 << ": no room there; the heap lies where the system puts it");
+  report(message << variable_of("window_at").text << ": no room there; the heap lies where the system puts it");
 }
 
 }  // namespace

@@ -20,10 +20,9 @@ bool set(const char* name, const char* value, When when);
 
 bool verbose();
 // reheap.dll: which layers it takes the place of.
-bool layer_crt();   // the C runtimes' heaps
-bool layer_heap();  // the system's
-const char*
-stats_target();  // "" when statistics are not asked for, "1" for stderr, or a file's path
+bool layer_crt();             // the C runtimes' heaps
+bool layer_heap();            // the system's
+const char* stats_target();   // "" when statistics are not asked for, "1" for stderr, or a file's path
 const char* doctor_target();  // "" or a file's path
 
 // The values in force.

@@ -25,9 +25,7 @@ RH_INLINE void* allocate(size_t size) {
   return RH_LIKELY(block != nullptr) ? block : allocate_cold(size);
 }
 
-inline bool product(size_t count, size_t size, size_t* bytes) {
-  return !__builtin_mul_overflow(count, size, bytes);
-}
+inline bool product(size_t count, size_t size, size_t* bytes) { return !__builtin_mul_overflow(count, size, bytes); }
 
 // Every alignment below is a power of two; one that is not is the caller's to refuse.
 void* allocate_zeroed(size_t count, size_t size);

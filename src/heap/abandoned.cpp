@@ -8,8 +8,7 @@ namespace {
 
 void restore_free_list(Span* slab) {
   uintptr_t note = slab->stamp;
-  slab->free =
-      note == 0 ? slab::list_end() : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
+  slab->free = note == 0 ? slab::list_end() : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
   slab::recount(slab);
 }
 
@@ -32,8 +31,7 @@ void recount_outgoing(Heap* heap) {
     }
     out.slab = slab::head(g_realm.span_of(out.first));
     out.count = 1;
-    for (out.last = out.first; out.last->next != slab::batch_end(); out.last = out.last->next)
-      ++out.count;
+    for (out.last = out.first; out.last->next != slab::batch_end(); out.last = out.last->next) ++out.count;
   }
 }
 

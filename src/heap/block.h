@@ -29,9 +29,7 @@ struct BlockAt {
   // were.
   bool is_live() const { return is_start() && (is_large || !slab::is_noted_free(span, pointer)); }
 
-  size_t usable_size() const {
-    return is_large ? Units{span->units}.bytes() : slab::properties(span).size;
-  }
+  size_t usable_size() const { return is_large ? Units{span->units}.bytes() : slab::properties(span).size; }
 
   // What was asked for, with kExactSizes; else the usable size.
   size_t requested_size() const {

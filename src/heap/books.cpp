@@ -40,8 +40,7 @@ void check_class(const Heap* heap, SizeClass size_class) {
 
 void check(const Heap* heap) {
   if (torn()) return;
-  for (size_t index = 0; index < size_class::kCount; ++index)
-    check_class(heap, static_cast<SizeClass>(index));
+  for (size_t index = 0; index < size_class::kCount; ++index) check_class(heap, static_cast<SizeClass>(index));
   check_stash(heap);
 }
 

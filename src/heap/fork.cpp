@@ -35,8 +35,7 @@ constinit Fork g_fork = {};
 // forked within the preparation) is sure of nothing.
 enum class Stage : uint8_t { none, preparing, prepared };
 constinit RH_OF_FORKING_THREAD Stage t_stage = Stage::none;
-constinit RH_OF_FORKING_THREAD unsigned t_depth =
-    0;  // of forks in handlers that interrupt this thread's fork
+constinit RH_OF_FORKING_THREAD unsigned t_depth = 0;  // of forks in handlers that interrupt this thread's fork
 
 template <typename Visit>
 void for_each_heap(Visit visit) {
@@ -47,9 +46,7 @@ void for_each_heap(Visit visit) {
 // ---- before -------------------------------------------------------------------------------------
 
 // Its own heap's lock nobody waits for.
-bool is_waited_for(ThreadToken token) {
-  return g_arena.lock().held_by(token) || registry::lock().held_by(token);
-}
+bool is_waited_for(ThreadToken token) { return g_arena.lock().held_by(token) || registry::lock().held_by(token); }
 
 bool hold(Lock& lock, ThreadToken token, uint64_t patience_ms) {
   return lock.held_by(token) || lock.acquire_within(patience_ms, kForkToken);
@@ -85,8 +82,7 @@ void note_free_list(Span* slab) {
 }
 
 bool wants_notes(const Heap* heap) {
-  return !heap->shared && !heap->is_forking && !heap->is_at_rest &&
-         heap->fork_state == ForkState::whole;
+  return !heap->shared && !heap->is_forking && !heap->is_at_rest && heap->fork_state == ForkState::whole;
 }
 
 void note_free_lists() {
@@ -187,8 +183,7 @@ static bool prepare(ThreadToken token) {
   for_each_heap([&](Heap* heap) { note_heap(heap, hold(heap->lock, token, patience_ms)); });
   g_fork.in_arena = g_arena.lock().held_by(token);
   g_fork.holds_arena = hold(g_arena.lock(), token, patience_ms);
-  for_each_heap(
-      [](Heap* heap) { heap->inbox_at_fork = heap->inbox.load(std::memory_order_acquire); });
+  for_each_heap([](Heap* heap) { heap->inbox_at_fork = heap->inbox.load(std::memory_order_acquire); });
   g_fork.realm.take();
   note_free_lists();
   return true;

@@ -71,9 +71,8 @@ RH_INLINE static Block* take_own(SizeClass size_class) {
 }
 
 RH_INLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
-  Block* block = insist([=] {
-    return heap == nullptr ? take_own(size_class) : shared::take(heap, size_class, size, zeroed);
-  });
+  Block* block =
+      insist([=] { return heap == nullptr ? take_own(size_class) : shared::take(heap, size_class, size, zeroed); });
   // Those who use first-class heaps look when they free.
   if (heap == nullptr && RH_UNLIKELY(retained::is_much())) idle::note_free();
   if (RH_UNLIKELY(block == nullptr)) {

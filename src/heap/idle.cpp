@@ -96,8 +96,7 @@ uint64_t interval_ms() {
 }
 
 RH_INLINE bool much_is_free() {
-  return g_arena.dirty_bytes() >= kWorthReturning || retained::is_much() ||
-         retained::freed() >= kWorthReturning;
+  return g_arena.dirty_bytes() >= kWorthReturning || retained::is_much() || retained::freed() >= kWorthReturning;
 }
 
 // The helper thread. It ends when little is left to return; whoever frees next starts another.
@@ -129,9 +128,7 @@ void decay_here() {
 }
 
 // Whether the program's only thread sees to it when it waits.
-bool is_left_to_waits() {
-  return g_waits_return.load(std::memory_order_relaxed) && platform::is_single_threaded();
-}
+bool is_left_to_waits() { return g_waits_return.load(std::memory_order_relaxed) && platform::is_single_threaded(); }
 
 // Whatever its age, and the address space it lay in when enough has come together.
 void return_now(Units most) {
@@ -264,9 +261,7 @@ WithoutHelper::WithoutHelper() { do_without_helper(); }
 WithoutHelper::~WithoutHelper() { g_unwanted.fetch_sub(1); }
 
 // What a signal handler interrupted may hold the lock.
-static bool may_return_here() {
-  return is_left_to_waits() && !g_arena.lock().held_by(platform::thread_token());
-}
+static bool may_return_here() { return is_left_to_waits() && !g_arena.lock().held_by(platform::thread_token()); }
 
 void let_waits_return() { g_waits_return.store(true, std::memory_order_relaxed); }
 

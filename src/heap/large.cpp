@@ -110,14 +110,11 @@ Span* head_of(Span* unit) {
 void clear(Span* span, size_t size) {
   if (span->zero) return;
   uintptr_t start = g_realm.address(span);
-  if (size >= kLeastReplaced && platform::replace_by_zeros(start, Units{span->units}.bytes()))
-    return;
+  if (size >= kLeastReplaced && platform::replace_by_zeros(start, Units{span->units}.bytes())) return;
   __builtin_memset(reinterpret_cast<void*>(start), 0, size);
 }
 
-Prefer preferred_for_zero(size_t size) {
-  return size >= kLeastReplaced ? Prefer::zero : Prefer::warm;
-}
+Prefer preferred_for_zero(size_t size) { return size >= kLeastReplaced ? Prefer::zero : Prefer::warm; }
 
 Resized resize_in_place(Span* span, size_t size, Fit fit) {
   if (!is_possible(size) || (fit == Fit::close && size <= kMaxSmall)) return Resized::no;
@@ -146,8 +143,8 @@ bool may_move(const Span* span, size_t size) {
 }
 
 bool move(Span* span, Span* target) {
-  platform::Moved moved = platform::move_pages(g_realm.address(span), g_realm.address(target),
-                                               Units{span->units}.bytes());
+  platform::Moved moved =
+      platform::move_pages(g_realm.address(span), g_realm.address(target), Units{span->units}.bytes());
   if (moved != platform::Moved::done) {
     // What was lost stays in use for ever: nothing is to be handed out there.
     if (moved == platform::Moved::refused) free(target);

@@ -11,9 +11,7 @@ enum class Fit : uint8_t { close, loose };
 namespace large {
 
 // Whether any memory at all could hold so much.
-inline bool is_possible(size_t size) {
-  return size <= kMaxRequest && Units::holding(size).count <= UINT32_MAX;
-}
+inline bool is_possible(size_t size) { return size <= kMaxRequest && Units::holding(size).count <= UINT32_MAX; }
 
 // The span of a block that no heap lists; null when there is no memory.
 Span* allocate(size_t size, size_t alignment, Prefer prefer);

@@ -19,9 +19,7 @@ void give_up(Heap* heap) {
   heap->stashed = 0;
 }
 
-Heap* heap_of(Lock* lock) {
-  return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(lock) - offsetof(Heap, lock));
-}
+Heap* heap_of(Lock* lock) { return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(lock) - offsetof(Heap, lock)); }
 
 // The caller has taken the lock over.
 void put_in_order(Lock& lock) {

@@ -71,15 +71,13 @@ RH_INLINE static slab::Taken take_from_current(Heap* heap, SizeClass size_class)
 
 RH_NOINLINE static slab::Taken take_from_next(Heap* heap, SizeClass size_class) {
   slab::Taken taken{};
-  while (taken.blocks == nullptr && change_current(heap, size_class))
-    taken = take_from_current(heap, size_class);
+  while (taken.blocks == nullptr && change_current(heap, size_class)) taken = take_from_current(heap, size_class);
   return taken;
 }
 
 Block* refill(Heap* heap, SizeClass size_class) {
   heap->refills.add(1);
-  if (heap->inbox.load(std::memory_order_relaxed) != nullptr)
-    drain(heap, {heap->token.load(), true});
+  if (heap->inbox.load(std::memory_order_relaxed) != nullptr) drain(heap, {heap->token.load(), true});
   slab::Taken taken = take_from_current(heap, size_class);
   if (RH_UNLIKELY(taken.blocks == nullptr)) taken = take_from_next(heap, size_class);
   if (RH_UNLIKELY(taken.blocks == nullptr)) return nullptr;

@@ -94,8 +94,7 @@ void* shared_memory() {
 void free_shared_memory(Heap* heap) {
   uintptr_t place = address_of(heap);
   SharedChunk* chunk = reinterpret_cast<SharedChunk*>(align_down(place, kSharedChunk));
-  if (!platform::replace_by_zeros(place, kSharedSize))
-    __builtin_memset(reinterpret_cast<void*>(place), 0, kSharedSize);
+  if (!platform::replace_by_zeros(place, kSharedSize)) __builtin_memset(reinterpret_cast<void*>(place), 0, kSharedSize);
   chunk->used &= ~(1u << ((place - address_of(chunk)) / kSharedSize));
   g_metadata.set(g_metadata.value() - kSharedSize);
 }
@@ -119,8 +118,7 @@ Heap* find_ownerless() {
     }
     // The loader resets thread-local storage once while a program starts: this thread has forgotten its heap. Later a
     // token proves nothing: it may be that of a dead thread, whose heap another is just taking over.
-    if (g_loading.load(std::memory_order_relaxed) &&
-        heap->token.load() == platform::thread_token()) {
+    if (g_loading.load(std::memory_order_relaxed) && heap->token.load() == platform::thread_token()) {
       return heap;
     }
   }
@@ -162,8 +160,7 @@ void take_over(Heap* heap, Heap* from) {
 
 // To ask whose it is costs calls of the system: a heap that was left behind long ago would be asked for ever.
 bool has_nothing(const Heap* heap) {
-  return heap->stripped.load(std::memory_order_relaxed) &&
-         heap->inbox.load(std::memory_order_relaxed) == nullptr;
+  return heap->stripped.load(std::memory_order_relaxed) && heap->inbox.load(std::memory_order_relaxed) == nullptr;
 }
 
 }  // namespace

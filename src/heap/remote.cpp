@@ -36,9 +36,7 @@ struct Batch {
   unsigned count;
 };
 
-uint64_t position_in(uintptr_t slab, const Block* block) {
-  return (address_of(block) - slab) / kBlockAlign;
-}
+uint64_t position_in(uintptr_t slab, const Block* block) { return (address_of(block) - slab) / kBlockAlign; }
 
 Block* at_position(uintptr_t slab, uint64_t position) {
   return reinterpret_cast<Block*>(slab + (position & 0xffff) * kBlockAlign);
@@ -48,26 +46,24 @@ Message* encode(const Outgoing& out) {
   uintptr_t slab = g_realm.address(out.slab);
   Message* message = reinterpret_cast<Message*>(out.first);
   uint64_t second = out.count > 1 ? position_in(slab, out.first->next) : 0;
-  message->packed = second | position_in(slab, out.last) << kPositionBits |
-                    static_cast<uint64_t>(out.count) << (2 * kPositionBits);
+  message->packed =
+      second | position_in(slab, out.last) << kPositionBits | static_cast<uint64_t>(out.count) << (2 * kPositionBits);
   return message;
 }
 
 Batch decode(const Message* message, const Span* slab_span) {
   uintptr_t slab = g_realm.address(slab_span);
   unsigned count = static_cast<unsigned>(message->packed >> (2 * kPositionBits));
-  return {count > 1 ? at_position(slab, message->packed) : nullptr,
-          at_position(slab, message->packed >> kPositionBits), count};
+  return {count > 1 ? at_position(slab, message->packed) : nullptr, at_position(slab, message->packed >> kPositionBits),
+          count};
 }
 
 // A block freed again while it waited in an inbox is no message any longer.
 bool is_possible(const Batch& batch, const Span* slab, const Block* first) {
   uintptr_t start = g_realm.address(slab);
-  auto is_block = [&](const Block* block) {
-    return slab::is_block(slab, address_of(block) - start);
-  };
-  return batch.count != 0 && batch.count <= slab::outstanding(slab) && is_block(first) &&
-         is_block(batch.last) && (batch.second == nullptr || is_block(batch.second));
+  auto is_block = [&](const Block* block) { return slab::is_block(slab, address_of(block) - start); };
+  return batch.count != 0 && batch.count <= slab::outstanding(slab) && is_block(first) && is_block(batch.last) &&
+         (batch.second == nullptr || is_block(batch.second));
 }
 
 void push(std::atomic<Block*>& inbox, Message* message) {
@@ -75,8 +71,8 @@ void push(std::atomic<Block*>& inbox, Message* message) {
   do {
     schedule_point();
     message->next = reinterpret_cast<Message*>(first);
-  } while (!inbox.compare_exchange_weak(first, reinterpret_cast<Block*>(message),
-                                        std::memory_order_release, std::memory_order_relaxed));
+  } while (!inbox.compare_exchange_weak(first, reinterpret_cast<Block*>(message), std::memory_order_release,
+                                        std::memory_order_relaxed));
 }
 
 // Gives how many bytes wait for the owner now.

@@ -137,8 +137,7 @@ void free(Heap* heap, Span* slab, Block* block) {
   // Here every free comes by, so that the notes of such a heap are complete.
   slab::note_free(slab, block);
   count_freed(heap, slab::properties(slab).size);
-  if (!torn() && slab::free_local(slab, block))
-    review(heap, slab, {platform::thread_token(), true});
+  if (!torn() && slab::free_local(slab, block)) review(heap, slab, {platform::thread_token(), true});
 }
 
 Heap* heap_of(const Span* span) {

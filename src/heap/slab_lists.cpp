@@ -46,8 +46,7 @@ static void empty_bin(Heap* heap, SizeClass size_class) {
 }
 
 void empty_bins(Heap* heap) {
-  for (size_t index = 0; index < size_class::kCount; ++index)
-    empty_bin(heap, static_cast<SizeClass>(index));
+  for (size_t index = 0; index < size_class::kCount; ++index) empty_bin(heap, static_cast<SizeClass>(index));
 }
 
 // All of the slab is free.

@@ -19,14 +19,10 @@ inline void note_use(Heap* heap, SizeClass size_class) {
   if (heap->uses[size_class] < kSeldom) ++heap->uses[size_class];
 }
 
-inline bool is_seldom_used(const Heap* heap, SizeClass size_class) {
-  return heap->uses[size_class] < kSeldom;
-}
+inline bool is_seldom_used(const Heap* heap, SizeClass size_class) { return heap->uses[size_class] < kSeldom; }
 
 // While the blocks made at a time are few, each that is freed is looked at.
-inline bool has_few_blocks(const Heap* heap, SizeClass size_class) {
-  return heap->uses[size_class] <= kFewBlocks;
-}
+inline bool has_few_blocks(const Heap* heap, SizeClass size_class) { return heap->uses[size_class] <= kFewBlocks; }
 
 inline size_t bytes_of(const Span* slab) { return Units{slab->units}.bytes(); }
 

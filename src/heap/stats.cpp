@@ -65,8 +65,7 @@ void gather(Figures* figures) {
     figures->metadata = registry::metadata_bytes() + g_realm.side_tables();
   }
   add_spans(figures);
-  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next)
-    add_heap(figures, heap);
+  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) add_heap(figures, heap);
 }
 
 }  // namespace rh::stats

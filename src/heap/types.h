@@ -69,7 +69,7 @@ struct Heap {
   // ---- anyone ----
   alignas(64) std::atomic<Block*> inbox{nullptr};  // messages: heap/remote.cpp
   std::atomic<size_t> waiting{0};                  // the bytes in there, about
-  std::atomic<bool> stripped{false};  // left behind, its slabs adopted; more come by the inbox
+  std::atomic<bool> stripped{false};               // left behind, its slabs adopted; more come by the inbox
   platform::Ownership ownership;
   Heap* next = nullptr;      // in the registry; set before it is published
   Heap* previous = nullptr;  // of a shared heap

@@ -43,8 +43,7 @@ bool Lock::break_fork(ThreadToken token) {
   if (breaks == nullptr) return false;
   breaks->fetch_add(1, std::memory_order_seq_cst);
   ThreadToken fork = kForkToken;
-  bool broken = holder_.compare_exchange_strong(fork, token, std::memory_order_acquire,
-                                                std::memory_order_relaxed);
+  bool broken = holder_.compare_exchange_strong(fork, token, std::memory_order_acquire, std::memory_order_relaxed);
   if (kDebugChecks && broken) lock_order::note_held(rank(), token);
   return broken;
 }

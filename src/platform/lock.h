@@ -52,8 +52,8 @@ class Lock {
   bool try_acquire(ThreadToken token = platform::thread_token()) {
     schedule_point();
     ThreadToken nobody = 0;
-    bool acquired = holder_.compare_exchange_strong(nobody, token, std::memory_order_acquire,
-                                                    std::memory_order_relaxed);
+    bool acquired =
+        holder_.compare_exchange_strong(nobody, token, std::memory_order_acquire, std::memory_order_relaxed);
     if (kDebugChecks && acquired) lock_order::note_held(rank(), token);
     return acquired;
   }
@@ -91,9 +91,7 @@ class Lock {
 
 class LockGuard {
  public:
-  explicit LockGuard(Lock& lock, ThreadToken token = platform::thread_token()) : lock_(lock) {
-    lock_.acquire(token);
-  }
+  explicit LockGuard(Lock& lock, ThreadToken token = platform::thread_token()) : lock_(lock) { lock_.acquire(token); }
   ~LockGuard() { lock_.release(); }
   LockGuard(const LockGuard&) = delete;
   LockGuard& operator=(const LockGuard&) = delete;

@@ -15,9 +15,7 @@ constexpr size_t kBuckets = 256, kPlaces = 4;
 constexpr unsigned kRankBits = 3;
 constinit std::atomic<uint64_t> g_held[kBuckets][kPlaces] = {};
 
-uint64_t entry(LockRank rank, ThreadToken token) {
-  return uint64_t{token} << kRankBits | static_cast<uint64_t>(rank);
-}
+uint64_t entry(LockRank rank, ThreadToken token) { return uint64_t{token} << kRankBits | static_cast<uint64_t>(rank); }
 
 LockRank rank_of(uint64_t entry) { return static_cast<LockRank>(entry % (1u << kRankBits)); }
 

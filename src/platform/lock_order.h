@@ -12,10 +12,10 @@ namespace rh {
 using platform::ThreadToken;
 
 enum class LockRank : uint8_t {
-  fork_turn,  // one fork at a time; only asked for so long
-  registry,   // the list of heaps
-  heap,       // one heap: another's only by trying
-  arena,      // free memory and the realm
+  fork_turn,     // one fork at a time; only asked for so long
+  registry,      // the list of heaps
+  heap,          // one heap: another's only by trying
+  arena,         // free memory and the realm
   helper_start,  // one start of the idle helper; asked for in signal handlers too, whatever their thread holds
 };
 

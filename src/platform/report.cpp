@@ -6,8 +6,7 @@
 namespace rh {
 
 void report(const Text& message) {
-  Text line([](const char* text, size_t length, void*) { platform::write_error(text, length); },
-            nullptr);
+  Text line([](const char* text, size_t length, void*) { platform::write_error(text, length); }, nullptr);
   line << "reheap: ";
   for (size_t i = 0; i < message.length(); ++i) line << message.data()[i];
   line << '\n';

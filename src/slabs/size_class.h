@@ -59,9 +59,8 @@ constexpr Properties properties_of(size_t index) {
   size_t capacity = units.bytes() / size;
   size_t carve = size < 4096 ? 4096 / size : 1;
   size_t worth = capacity / 16;
-  return {static_cast<uint16_t>(size), static_cast<uint16_t>(capacity),
-          static_cast<uint8_t>(units.count), static_cast<uint8_t>(carve < 255 ? carve : 255),
-          static_cast<uint16_t>(worth == 0 ? 1 : worth)};
+  return {static_cast<uint16_t>(size), static_cast<uint16_t>(capacity), static_cast<uint8_t>(units.count),
+          static_cast<uint8_t>(carve < 255 ? carve : 255), static_cast<uint16_t>(worth == 0 ? 1 : worth)};
 }
 
 template <typename Entry, size_t kEntries>
@@ -140,8 +139,7 @@ static_assert([] {
   for (size_t index = 0; index < kCount; ++index) {
     size_t size = size_of(index);
     size_t below = index == 0 ? 0 : size_of(index - 1);
-    if (size % kBlockAlign != 0 || computed(size) != index || computed(below + 1) != index)
-      return false;
+    if (size % kBlockAlign != 0 || computed(size) != index || computed(below + 1) != index) return false;
     if (size > kLinearMax && (size - below) * kPerDoubling > size) return false;
     if (slab_units_of(index).count > 0xff || properties_of(index).capacity < 4) return false;
   }

@@ -32,9 +32,7 @@ void finish(Span* slab) {
 
 namespace {
 
-void add(Word<uint16_t>& word, unsigned amount) {
-  word.store(static_cast<uint16_t>(word.load() + amount));
-}
+void add(Word<uint16_t>& word, unsigned amount) { word.store(static_cast<uint16_t>(word.load() + amount)); }
 
 void add(uint16_t& word, unsigned amount) { word = static_cast<uint16_t>(word + amount); }
 
@@ -109,8 +107,7 @@ void arm(Span* slab, unsigned frees) {
 }
 
 void leave(Span* slab) {
-  slab->owner.store(
-      reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(slab->owner.load()) | kLeft));
+  slab->owner.store(reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(slab->owner.load()) | kLeft));
 }
 
 // Frees since the last arming are in neither count yet: they change nothing.
@@ -130,8 +127,7 @@ RH_INLINE static Taken carve_here(Span* slab, unsigned most) {
   if (count == 0) return {nullptr, false};
   uintptr_t first = g_realm.address(slab) + carved * size_t{own.size};
   uintptr_t last = first + (count - 1) * size_t{own.size};
-  for (uintptr_t at = first; at < last; at += own.size)
-    block_at(at)->next = block_at(at + own.size);
+  for (uintptr_t at = first; at < last; at += own.size) block_at(at)->next = block_at(at + own.size);
   block_at(last)->next = nullptr;
   note_free_from(slab, first, last);
   add(slab->carved, count);

@@ -14,9 +14,7 @@ inline const size_class::Properties& properties(const Span* slab) {
 }
 
 // The head of the slab that `span`, of kind slab or interior, belongs to.
-inline Span* head(Span* span) {
-  return span->kind.load() == SpanKind::interior ? span - span->units : span;
-}
+inline Span* head(Span* span) { return span->kind.load() == SpanKind::interior ? span - span->units : span; }
 
 // Turns an allocated span into a slab, with all of its blocks still to be carved.
 void start(Span* span, SizeClass size_class, Heap* owner);
@@ -30,9 +28,7 @@ inline unsigned outstanding(const Span* slab) {
   return static_cast<uint16_t>(slab->outstanding.load() - freed);
 }
 
-inline unsigned free_blocks(const Span* slab) {
-  return properties(slab).capacity - outstanding(slab);
-}
+inline unsigned free_blocks(const Span* slab) { return properties(slab).capacity - outstanding(slab); }
 
 // From here the count never reaches 0: a slab holds far fewer blocks than the counter has values.
 inline constexpr unsigned kNever = 0;

@@ -77,9 +77,7 @@ struct Held {
   }
 
  private:
-  bool intact_part(const Held& before, std::size_t length) const {
-    return intact(block, length / 8 * 8, before.key());
-  }
+  bool intact_part(const Held& before, std::size_t length) const { return intact(block, length / 8 * 8, before.key()); }
 };
 
 // A megabyte and more of every small size, and one large block.
@@ -102,9 +100,8 @@ inline bool ended_well(pid_t child) {
   }
   if (status == 0) return true;
   char text[64];
-  const int length =
-      std::snprintf(text, sizeof text, "child %d ended with status %d, by signal %d\n", child,
-                    WEXITSTATUS(status), WTERMSIG(status));
+  const int length = std::snprintf(text, sizeof text, "child %d ended with status %d, by signal %d\n", child,
+                                   WEXITSTATUS(status), WTERMSIG(status));
   [[maybe_unused]] const ssize_t told = write(2, text, static_cast<std::size_t>(length));
   return false;
 }

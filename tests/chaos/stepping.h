@@ -68,9 +68,8 @@ inline void on_trap(int, siginfo_t*, void* raw) {
 
 inline void set_trap_flag() {
 #if defined(__x86_64__)
-  asm volatile(
-      "lea -128(%%rsp), %%rsp\n\tpushfq\n\torq $0x100, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp" ::
-          : "memory", "cc");
+  asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\torq $0x100, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp" ::
+                   : "memory", "cc");
 #else
   asm volatile("pushfl\n\torl $0x100, (%%esp)\n\tpopfl" ::: "memory", "cc");
 #endif
@@ -78,9 +77,8 @@ inline void set_trap_flag() {
 
 inline void clear_trap_flag() {
 #if defined(__x86_64__)
-  asm volatile(
-      "lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $-257, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp" ::
-          : "memory", "cc");
+  asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $-257, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp" ::
+                   : "memory", "cc");
 #else
   asm volatile("pushfl\n\tandl $-257, (%%esp)\n\tpopfl" ::: "memory", "cc");
 #endif

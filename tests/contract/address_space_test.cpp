@@ -12,8 +12,7 @@ using namespace contract;
 namespace {
 
 bool map(std::size_t size) {
-  return mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) !=
-         MAP_FAILED;
+  return mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
 }
 
 // From here on only memory that will be returned is left.

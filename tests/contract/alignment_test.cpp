@@ -32,8 +32,7 @@ struct Live {
   const AlignedMaker* maker;
 };
 
-void check_block(const AlignedMaker& maker, std::size_t alignment, std::size_t size,
-                 std::vector<Live>& live) {
+void check_block(const AlignedMaker& maker, std::size_t alignment, std::size_t size, std::vector<Live>& live) {
   errno = 0;
   void* block = maker.make(opaque(alignment), opaque(size));
   if (!block && may_be_refused(alignment)) {
@@ -106,8 +105,7 @@ SCENARIO(alignment_cost) {
     NEED(block, "block %d", at);
     block[0] = 1;
   }
-  for (std::size_t alignment = 2 * MiB; alignment <= (narrow ? 64 * MiB : 1024 * MiB);
-       alignment *= 2) {
+  for (std::size_t alignment = 2 * MiB; alignment <= (narrow ? 64 * MiB : 1024 * MiB); alignment *= 2) {
     auto* block = static_cast<char*>(make(alignment, 3000));
     NEED(block, "alignment %zu", alignment);
     block[2999] = 1;

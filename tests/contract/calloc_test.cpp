@@ -32,8 +32,7 @@ TEST(Calloc, ZeroesRecycledBlocksOfEverySize) {
     dirty_and_free(size, count);
     std::vector<void*> blocks;
     for (int at = 0; at < count; ++at) {
-      void* block =
-          at % 2 ? calloc(size, opaque<std::size_t>(1)) : calloc(opaque<std::size_t>(1), size);
+      void* block = at % 2 ? calloc(size, opaque<std::size_t>(1)) : calloc(opaque<std::size_t>(1), size);
       ASSERT_NE(block, nullptr);
       EXPECT_TRUE(all_zero(block, size)) << size;
       std::memset(block, 0x5a, usable(block));
@@ -45,8 +44,8 @@ TEST(Calloc, ZeroesRecycledBlocksOfEverySize) {
 
 // Memory freed as one size is reused as another: whole slabs and spans change their use.
 TEST(Calloc, ZeroesMemoryThatHadAnotherSize) {
-  const std::vector<std::pair<std::size_t, int>> uses = {
-      {32, 60000}, {100000, 30}, {700, 4000}, {3 * MiB, 1}, {5000, 600}, {16, 100000}, {40000, 60}};
+  const std::vector<std::pair<std::size_t, int>> uses = {{32, 60000}, {100000, 30}, {700, 4000}, {3 * MiB, 1},
+                                                         {5000, 600}, {16, 100000}, {40000, 60}};
   for (const auto& [dirty_size, dirty_count] : uses) {
     for (const auto& [size, count] : uses) {
       dirty_and_free(dirty_size, dirty_count);

@@ -93,8 +93,7 @@ void need_one_identity(const Change& change) {
   const std::string own = identity(std::to_string(getpid()));
   for (const std::string& task : tasks()) {
     const std::string other = identity(task);
-    if (!other.empty() && other != own)
-      fail(change, "the process is\n" + own + "a thread\n" + other);
+    if (!other.empty() && other != own) fail(change, "the process is\n" + own + "a thread\n" + other);
   }
 }
 
@@ -105,8 +104,7 @@ void need_ids(const Change& change) {
   getresgid(&group[0], &group[1], &group[2]);
   for (std::size_t at = 0; at < 6; ++at) {
     const unsigned id = at < 3 ? user[at] : group[at - 3];
-    if (id != change.ids[at])
-      fail(change, "number " + std::to_string(at) + " is " + std::to_string(id));
+    if (id != change.ids[at]) fail(change, "number " + std::to_string(at) + " is " + std::to_string(id));
   }
 }
 
@@ -129,8 +127,7 @@ void run(const Change& change) {
   pthread_create(&sleeper, nullptr, sleep_for_long, nullptr);
   free_much();
   usleep(20000);
-  if (has_reheap() && tasks().size() != 3)
-    fail(change, "nobody gives memory back: this shows nothing");
+  if (has_reheap() && tasks().size() != 3) fail(change, "nobody gives memory back: this shows nothing");
   if (change.make() != 0) fail(change, std::strerror(errno));
   for (int round = 0; round < 8; ++round) {
     need_one_identity(change);

@@ -54,10 +54,8 @@ void use(const Names& heap, std::uint64_t seed) {
 Names load(void** library) {
   *library = dlopen(std::getenv("CONTRACT_LIBRARY"), RTLD_NOW | RTLD_LOCAL);
   NEED(*library, "%s", dlerror());
-  return {name_in<decltype(rh_malloc)>(*library, "rh_malloc"),
-          name_in<decltype(rh_calloc)>(*library, "rh_calloc"),
-          name_in<decltype(rh_realloc)>(*library, "rh_realloc"),
-          name_in<decltype(rh_free)>(*library, "rh_free"),
+  return {name_in<decltype(rh_malloc)>(*library, "rh_malloc"), name_in<decltype(rh_calloc)>(*library, "rh_calloc"),
+          name_in<decltype(rh_realloc)>(*library, "rh_realloc"), name_in<decltype(rh_free)>(*library, "rh_free"),
           name_in<decltype(rh_owns)>(*library, "rh_owns")};
 }
 

@@ -30,11 +30,9 @@ __attribute__((init_priority(102))) Early early;
 
 int main() {
   const bool from_ours =
-      !contract::on_reheap() ||
-      contract::server_of(dlsym(RTLD_DEFAULT, "malloc")) == contract::expected_server();
+      !contract::on_reheap() || contract::server_of(dlsym(RTLD_DEFAULT, "malloc")) == contract::expected_server();
   const bool sound = early_blocks_sound();
-  std::printf("library %d, constructor %d, server %d\n", sound, from_constructor != nullptr,
-              from_ours);
+  std::printf("library %d, constructor %d, server %d\n", sound, from_constructor != nullptr, from_ours);
   free(from_constructor);
   return sound && from_constructor && from_ours && early.text->size() == 1000 ? 0 : 1;
 }

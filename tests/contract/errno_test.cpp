@@ -48,8 +48,7 @@ TEST(Errno, FailedReallocKeepsTheBlock) {
       if (!runtime_is_strict()) continue;
       EXPECT_EQ(errno, ENOMEM) << wanted;
       errno = kUntouched;
-      ASSERT_EQ(resize_array(opaque(block), opaque(wanted / 2), opaque<std::size_t>(8)), nullptr)
-          << wanted;
+      ASSERT_EQ(resize_array(opaque(block), opaque(wanted / 2), opaque<std::size_t>(8)), nullptr) << wanted;
       EXPECT_EQ(errno, ENOMEM) << wanted;
     }
     EXPECT_TRUE(intact(block, size, size));
@@ -57,8 +56,7 @@ TEST(Errno, FailedReallocKeepsTheBlock) {
   }
 }
 
-const std::size_t served[] = {0, 1, 16, 100, 1000, 5000, 20000, 70000, 300000, 1 << 20, 5 << 20,
-                              40 << 20,
+const std::size_t served[] = {0, 1, 16, 100, 1000, 5000, 20000, 70000, 300000, 1 << 20, 5 << 20, 40 << 20,
                               // A 32-bit program may have no gap that large.
                               narrow ? 20 << 20 : 100 << 20};
 

@@ -17,8 +17,7 @@ using namespace contract;
 
 namespace {
 
-const std::size_t sizes[] = {0,     1,         24,        100,     1000,    5000,
-                             40000, 127 * KiB, 200 * KiB, 3 * MiB, 40 * MiB};
+const std::size_t sizes[] = {0, 1, 24, 100, 1000, 5000, 40000, 127 * KiB, 200 * KiB, 3 * MiB, 40 * MiB};
 
 TEST(Foreign, AreNotMadeByUs) {
   if (!on_reheap()) GTEST_SKIP() << "there they are the heap's own";
@@ -103,8 +102,7 @@ TEST(Foreign, UsableSize) {
 
 TEST(Foreign, ByThreadsThatMadeNone) {
   std::vector<void*> blocks;
-  for (int at = 0; at < 2000; ++at)
-    blocks.push_back(foreign_makers()[0].make(static_cast<std::size_t>(at) * 10));
+  for (int at = 0; at < 2000; ++at) blocks.push_back(foreign_makers()[0].make(static_cast<std::size_t>(at) * 10));
   std::vector<std::thread> threads;
   for (std::size_t part = 0; part < 4; ++part) {
     threads.emplace_back([&, part] {

@@ -119,8 +119,7 @@ class Load {
  public:
   explicit Load(int count) {
     stop = false;
-    for (int at = 0; at < count; ++at)
-      threads_.emplace_back(churn, static_cast<std::uint64_t>(at) + 1);
+    for (int at = 0; at < count; ++at) threads_.emplace_back(churn, static_cast<std::uint64_t>(at) + 1);
     nap(0.02);
   }
   ~Load() {
@@ -134,8 +133,7 @@ class Load {
 
 TEST(Fork, UnderLoadOfFourThreads) {
   const Load load(4);
-  for (int at = 0; at < rounds(100); ++at)
-    ASSERT_EQ(fork_and_wait(use_heap_in_child), 0) << "fork " << at;
+  for (int at = 0; at < rounds(100); ++at) ASSERT_EQ(fork_and_wait(use_heap_in_child), 0) << "fork " << at;
 }
 
 // 300 more forks, from threads that allocate in between.
@@ -186,8 +184,7 @@ int threads_in_child_unlocked() {
 
 TEST(Fork, ThreadsInTheChild) {
   const Load load(4);
-  for (int at = 0; at < rounds(12); ++at)
-    ASSERT_EQ(fork_and_wait(threads_in_child_unlocked), 0) << "fork " << at;
+  for (int at = 0; at < rounds(12); ++at) ASSERT_EQ(fork_and_wait(threads_in_child_unlocked), 0) << "fork " << at;
 }
 
 int fork_depth = 0;
@@ -205,8 +202,7 @@ int forks_in_child() {
 
 TEST(Fork, Nested) {
   const Load load(3);
-  for (int at = 0; at < rounds(12); ++at)
-    ASSERT_EQ(fork_and_wait(forks_in_child), 0) << "fork " << at;
+  for (int at = 0; at < rounds(12); ++at) ASSERT_EQ(fork_and_wait(forks_in_child), 0) << "fork " << at;
 }
 
 // The parent's memory must not grow with the number of children, nor a child's with the generations.
@@ -228,8 +224,7 @@ TEST(Fork, GenerationsDoNotGrow) {
       for (std::size_t at = 0; at < own.size(); ++at) own[at].take(at * 100 + 1, at);
       for (Held& held : own) held.drop();
     }
-    NEED(resident() < before + 12 * MiB, "%zu KiB more after 40 generations",
-         (resident() - before) / KiB);
+    NEED(resident() < before + 12 * MiB, "%zu KiB more after 40 generations", (resident() - before) / KiB);
     return 0;
   }));
 }
@@ -255,8 +250,7 @@ TEST(Fork, HandlersThatAllocate) {
   ASSERT_EQ(pthread_atfork(prepare, finish, finish), 0);
   handlers_on = true;
   const Load load(3);
-  for (int at = 0; at < rounds(40); ++at)
-    ASSERT_EQ(fork_and_wait(use_heap_in_child), 0) << "fork " << at;
+  for (int at = 0; at < rounds(40); ++at) ASSERT_EQ(fork_and_wait(use_heap_in_child), 0) << "fork " << at;
   handlers_on = false;
 }
 
@@ -316,8 +310,7 @@ void fork_in_handler(int) {
     return;
   }
   int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
-    failed_children = failed_children + 1;
+  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) failed_children = failed_children + 1;
   forks = forks + 1;
   arm_timer();
   errno = saved;
@@ -346,8 +339,7 @@ SCENARIO(fork_in_signal_handler) {
   arm_timer();
   work_while_interrupted();
   if (is_child) _exit(0);
-  NEED(failed_children == 0, "%d of %d", static_cast<int>(failed_children),
-       static_cast<int>(forks));
+  NEED(failed_children == 0, "%d of %d", static_cast<int>(failed_children), static_cast<int>(forks));
   return 0;
 }
 

@@ -34,8 +34,7 @@ namespace {
 
 // Far from its ends, where scanning everything in between would take the test's time many times over.
 SCENARIO(api_owns_within_huge) {
-  constexpr std::size_t kHuge =
-      sizeof(void*) == 8 ? std::size_t{200} << 30 : std::size_t{200} << 20;
+  constexpr std::size_t kHuge = sizeof(void*) == 8 ? std::size_t{200} << 30 : std::size_t{200} << 20;
   auto* block = static_cast<char*>(RH(rh_malloc)(kHuge));
   if (block == nullptr) return 0;  // the system does not grant that much
   for (int round = 0; round < 20000; ++round) {
@@ -49,8 +48,7 @@ SCENARIO(api_owns_within_huge) {
 TEST(Api, OwnsWithinHugeBlocks) { EXPECT_SCENARIO("api_owns_within_huge", {.deadline = 20}); }
 
 TEST(Api, Version) {
-  const std::string expected = std::to_string(RH_VERSION_MAJOR) + '.' +
-                               std::to_string(RH_VERSION_MINOR) + '.' +
+  const std::string expected = std::to_string(RH_VERSION_MAJOR) + '.' + std::to_string(RH_VERSION_MINOR) + '.' +
                                std::to_string(RH_VERSION_PATCH);
   EXPECT_EQ(RH(rh_version)(), expected);
 }
@@ -215,10 +213,8 @@ SCENARIO(heap_destroyed_whole) {
     }
     RH(rh_heap_destroy)(heap);
   }
-  NEED(peak_resident() < before + 180 * MiB, "peak %zu MiB for 100, three times",
-       (peak_resident() - before) / MiB);
-  NEED(eventually(4, [&] { return resident() < before + 12 * MiB; }), "%zu MiB stay",
-       (resident() - before) / MiB);
+  NEED(peak_resident() < before + 180 * MiB, "peak %zu MiB for 100, three times", (peak_resident() - before) / MiB);
+  NEED(eventually(4, [&] { return resident() < before + 12 * MiB; }), "%zu MiB stay", (resident() - before) / MiB);
   return 0;
 }
 
@@ -245,8 +241,7 @@ SCENARIO(thousand_heaps) {
     RH(rh_free)(plain);
     if (round == 1) early = resident();
   }
-  NEED(resident() < early + 8 * MiB, "%zu KiB after 2 rounds, %zu after 6", early / KiB,
-       resident() / KiB);
+  NEED(resident() < early + 8 * MiB, "%zu KiB after 2 rounds, %zu after 6", early / KiB, resident() / KiB);
   return 0;
 }
 
@@ -347,8 +342,7 @@ TEST(Stats, CountWhatOthersFree) {
   ASSERT_TRUE(RH(rh_stats_get)(&after));
   EXPECT_GE(after.remote_frees, before.remote_frees + 9000);
   EXPECT_GT(after.remote_batches, before.remote_batches);
-  EXPECT_LT(after.remote_batches - before.remote_batches, 10000u)
-      << "a message carries more than one";
+  EXPECT_LT(after.remote_batches - before.remote_batches, 10000u) << "a message carries more than one";
 }
 
 SCENARIO(trim_returns) {

@@ -26,11 +26,9 @@ using namespace contract;
 extern "C" {
 ssize_t __read_chk(int file, void* buffer, size_t size, size_t room);
 ssize_t __recv_chk(int file, void* buffer, size_t size, size_t room, int flags);
-ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t room, int flags, sockaddr* from,
-                       socklen_t* length);
+ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t room, int flags, sockaddr* from, socklen_t* length);
 int __poll_chk(pollfd* files, nfds_t count, int timeout, size_t room);
-int __ppoll_chk(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set,
-                size_t room);
+int __ppoll_chk(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set, size_t room);
 }
 
 namespace {
@@ -54,8 +52,7 @@ struct Ends {
     NEED(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0);
   }
   ~Ends() {
-    for (const int file : {pipe_ends[0], pipe_ends[1], sockets[0], sockets[1], listener})
-      close(file);
+    for (const int file : {pipe_ends[0], pipe_ends[1], sockets[0], sockets[1], listener}) close(file);
   }
   void send_byte() const {
     NEED(write(pipe_ends[1], "x", 1) == 1);
@@ -96,26 +93,20 @@ bool interrupted(int result) { return result == -1 && errno == EINTR; }
 
 const Call kCalls[] = {
     {"read", Wakes::byte, false, [](const Ends& e) { return read(e.pipe_ends[0], &byte, 1) == 1; }},
-    {"read of a socket", Wakes::byte, false,
-     [](const Ends& e) { return read(e.sockets[0], &byte, 1) == 1; }},
-    {"__read_chk", Wakes::byte, false,
-     [](const Ends& e) { return __read_chk(e.pipe_ends[0], &byte, 1, 1) == 1; }},
+    {"read of a socket", Wakes::byte, false, [](const Ends& e) { return read(e.sockets[0], &byte, 1) == 1; }},
+    {"__read_chk", Wakes::byte, false, [](const Ends& e) { return __read_chk(e.pipe_ends[0], &byte, 1, 1) == 1; }},
     {"readv", Wakes::byte, false,
      [](const Ends& e) {
        const iovec parts[] = {{&byte, 0}, {&byte, 1}};
        return readv(e.pipe_ends[0], parts, 2) == 1;
      }},
 #if !defined(__i386__)
-    {"recv", Wakes::byte, false,
-     [](const Ends& e) { return recv(e.sockets[0], &byte, 1, 0) == 1; }},
-    {"__recv_chk", Wakes::byte, false,
-     [](const Ends& e) { return __recv_chk(e.sockets[0], &byte, 1, 1, 0) == 1; }},
+    {"recv", Wakes::byte, false, [](const Ends& e) { return recv(e.sockets[0], &byte, 1, 0) == 1; }},
+    {"__recv_chk", Wakes::byte, false, [](const Ends& e) { return __recv_chk(e.sockets[0], &byte, 1, 1, 0) == 1; }},
     {"recvfrom", Wakes::byte, false,
      [](const Ends& e) { return recvfrom(e.sockets[0], &byte, 1, 0, nullptr, nullptr) == 1; }},
     {"__recvfrom_chk", Wakes::byte, false,
-     [](const Ends& e) {
-       return __recvfrom_chk(e.sockets[0], &byte, 1, 1, MSG_PEEK, nullptr, nullptr) == 1;
-     }},
+     [](const Ends& e) { return __recvfrom_chk(e.sockets[0], &byte, 1, 1, MSG_PEEK, nullptr, nullptr) == 1; }},
 #endif
     {"recvmsg", Wakes::byte, false,
      [](const Ends& e) {
@@ -125,8 +116,7 @@ const Call kCalls[] = {
        message.msg_iovlen = 1;
        return recvmsg(e.sockets[0], &message, 0) == 1;
      }},
-    {"accept", Wakes::connection, false,
-     [](const Ends& e) { return accept(e.listener, nullptr, nullptr) >= 0; }},
+    {"accept", Wakes::connection, false, [](const Ends& e) { return accept(e.listener, nullptr, nullptr) >= 0; }},
     {"accept4", Wakes::connection, false,
      [](const Ends& e) { return accept4(e.listener, nullptr, nullptr, SOCK_CLOEXEC) >= 0; }},
     {"__poll_chk", Wakes::byte, false,
@@ -146,8 +136,7 @@ const Call kCalls[] = {
        rusage usage;
        return wait3(nullptr, 0, &usage) > 0;
      }},
-    {"wait4", Wakes::byte, true,
-     [](const Ends&) { return wait4(-getpgrp(), nullptr, WUNTRACED, nullptr) > 0; }},
+    {"wait4", Wakes::byte, true, [](const Ends&) { return wait4(-getpgrp(), nullptr, WUNTRACED, nullptr) > 0; }},
     {"waitid", Wakes::byte, true,
      [](const Ends&) {
        siginfo_t info{};
@@ -407,8 +396,7 @@ SCENARIO(who_does_not_wait_is_not_kept) {
 TEST(Idle, MemoryGoesBackInEndlessCalls) { expect_scenarios({"returned_in_endless_calls"}); }
 
 TEST(Idle, EndlessCallsDoWhatTheyDid) {
-  expect_scenarios({"signals_end_endless_calls_as_before",
-                    "signals_end_waits_for_children_as_before",
+  expect_scenarios({"signals_end_endless_calls_as_before", "signals_end_waits_for_children_as_before",
                     "waits_with_the_childs_signal_blocked", "other_signals_end_sigwaitinfo",
                     "handlers_jump_out_of_endless_calls", "who_does_not_wait_is_not_kept"});
 }

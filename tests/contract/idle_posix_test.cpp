@@ -77,12 +77,9 @@ TEST(Idle, LockedPagesKeepLittleElse) {
   static char probe = 1;
   if (mlock(&probe, 1) != 0) GTEST_SKIP() << "no page may be locked here";
   munlock(&probe, 1);
-  expect_scenarios({"locked_at_the_start", "locked_in_the_middle", "locked_at_the_end",
-                    "locked_in_several_places"});
+  expect_scenarios({"locked_at_the_start", "locked_in_the_middle", "locked_at_the_end", "locked_in_several_places"});
 }
 
-TEST(Idle, ForkAndSignalsReachOnlyTheProgram) {
-  expect_scenarios({"returned_in_a_child", "helper_takes_no_signals"});
-}
+TEST(Idle, ForkAndSignalsReachOnlyTheProgram) { expect_scenarios({"returned_in_a_child", "helper_takes_no_signals"}); }
 
 }  // namespace

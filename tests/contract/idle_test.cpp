@@ -117,9 +117,7 @@ int idle_after(const char* what, const Task& task, Workers::Free whose) {
 SCENARIO(idle_small) { return idle_after("small", {kSmallBytes, 16, 256}, Workers::Free::own); }
 SCENARIO(idle_mixed) { return idle_after("mixed", {200 * MiB, 16, 60 * KiB}, Workers::Free::own); }
 SCENARIO(idle_large) { return idle_after("large", {300 * MiB, MiB, 20 * MiB}, Workers::Free::own); }
-SCENARIO(idle_cross) {
-  return idle_after("freed by another thread", {200 * MiB, 16, 2000}, Workers::Free::neighbours);
-}
+SCENARIO(idle_cross) { return idle_after("freed by another thread", {200 * MiB, 16, 2000}, Workers::Free::neighbours); }
 
 // In random order: consecutive frees are scattered, so nobody can send much of one slab at once.
 SCENARIO(idle_scattered) {
@@ -131,8 +129,7 @@ SCENARIO(idle_scattered) {
     std::memset(block, 1, 200);
   }
   Random random(7);
-  for (std::size_t at = blocks.size() - 1; at > 0; --at)
-    std::swap(blocks[at], blocks[random.below(at + 1)]);
+  for (std::size_t at = blocks.size() - 1; at > 0; --at) std::swap(blocks[at], blocks[random.below(at + 1)]);
   const std::size_t full = resident();
   std::thread([&blocks] {
     for (void* block : blocks) free(block);
@@ -169,8 +166,8 @@ SCENARIO(idle_after_threads_ended) {
 }
 
 TEST(Idle, MemoryGoesBack) {
-  expect_scenarios({"idle_small", "idle_mixed", "idle_large", "idle_cross", "idle_scattered",
-                    "idle_single_thread", "idle_after_threads_ended"});
+  expect_scenarios({"idle_small", "idle_mixed", "idle_large", "idle_cross", "idle_scattered", "idle_single_thread",
+                    "idle_after_threads_ended"});
 }
 
 // ---- the thread that returns it ----------------------------------------------------------------
@@ -192,8 +189,7 @@ SCENARIO(no_thread_once_returned) {
   const std::size_t before = resident();
   for (int round = 0; round < 2; ++round) {
     free_much();
-    NEED(eventually(4, [&] { return resident() < before + 8 * MiB; }), "%zu MiB stay",
-         (resident() - before) / MiB);
+    NEED(eventually(4, [&] { return resident() < before + 8 * MiB; }), "%zu MiB stay", (resident() - before) / MiB);
     NEED(eventually(6, [] { return threads() == 1; }), "%d threads are left", threads());
   }
   return 0;
@@ -216,16 +212,14 @@ SCENARIO(starter_of_the_helper_ends) {
              },
              nullptr) == 0);
     pthread_join(id, nullptr);
-    NEED(eventually(4, [&] { return resident() < before + 8 * MiB; }), "%zu MiB stay",
-         (resident() - before) / MiB);
+    NEED(eventually(4, [&] { return resident() < before + 8 * MiB; }), "%zu MiB stay", (resident() - before) / MiB);
     NEED(eventually(6, [] { return threads() == 1; }), "%d threads are left", threads());
   }
   return 0;
 }
 
 TEST(Idle, ThreadLivesOnlyWhileThereIsSomethingToReturn) {
-  expect_scenarios(
-      {"no_thread_after_little_work", "no_thread_once_returned", "starter_of_the_helper_ends"});
+  expect_scenarios({"no_thread_after_little_work", "no_thread_once_returned", "starter_of_the_helper_ends"});
 }
 
 }  // namespace

@@ -60,8 +60,7 @@ void check_service_after(Chain& chain, Random& random, std::size_t freed, std::s
   while (chain.bytes() < wanted) {
     const std::size_t size = sizeof(Link) + random.size(most);
     void* block = malloc(size);
-    NEED(block, "%zu refused: %zu MiB held, %zu MiB were freed", size, chain.bytes() / MiB,
-         freed / MiB);
+    NEED(block, "%zu refused: %zu MiB held, %zu MiB were freed", size, chain.bytes() / MiB, freed / MiB);
     chain.add(block, size);
   }
   void* block = malloc(100);
@@ -108,9 +107,7 @@ SCENARIO(exhaust_large) { return exhaust_and_go_on(40 * MiB); }
 
 class Limits : public testing::TestWithParam<const char*> {};
 
-TEST_P(Limits, AddressSpace) {
-  EXPECT_SCENARIO(GetParam(), {.limits = {{Resource::memory, 120 * MiB}}});
-}
+TEST_P(Limits, AddressSpace) { EXPECT_SCENARIO(GetParam(), {.limits = {{Resource::memory, 120 * MiB}}}); }
 
 TEST_P(Limits, DataSegment) {
   if (mode() != Mode::preload) GTEST_SKIP() << "the same code as preloaded";
@@ -118,8 +115,7 @@ TEST_P(Limits, DataSegment) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Limits,
-                         testing::Values("exhaust_tiny", "exhaust_small", "exhaust_mixed",
-                                         "exhaust_large"),
+                         testing::Values("exhaust_tiny", "exhaust_small", "exhaust_mixed", "exhaust_large"),
                          [](const auto& sizes) { return std::string(sizes.param).substr(8); });
 
 TEST(LimitsOnce, VeryLittleAddressSpace) {
@@ -170,8 +166,7 @@ SCENARIO(exhaust_in_four_threads) {
   pthread_attr_setstacksize(&attributes, 256 * KiB);
   pthread_t ids[4];
   for (std::uintptr_t at = 0; at < 4; ++at) {
-    NEED(pthread_create(&ids[at], &attributes, exhaust_in_thread,
-                        reinterpret_cast<void*>(at + 1)) == 0);
+    NEED(pthread_create(&ids[at], &attributes, exhaust_in_thread, reinterpret_cast<void*>(at + 1)) == 0);
   }
   for (pthread_t id : ids) pthread_join(id, nullptr);
   NEED(finished.load() == 4);

@@ -63,8 +63,8 @@ SCENARIO(load_thousand_times) {
     if (round == rounds(1000) / 10) early = resident();
   }
   for (char* block : left) free(block);
-  NEED(resident() < early + 4 * MiB, "%zu KiB after a tenth of the rounds, %zu after all",
-       early / KiB, resident() / KiB);
+  NEED(resident() < early + 4 * MiB, "%zu KiB after a tenth of the rounds, %zu after all", early / KiB,
+       resident() / KiB);
   return 0;
 }
 

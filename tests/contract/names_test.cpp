@@ -106,8 +106,7 @@ TEST(Names, MallocTrim) {
 }
 
 TEST(Names, Mallopt) {
-  for (const int parameter :
-       {M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX, M_ARENA_MAX}) {
+  for (const int parameter : {M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX, M_ARENA_MAX}) {
     const int result = mallopt(parameter, 1 << 20);
     EXPECT_TRUE(result == 0 || result == 1) << parameter;
   }
@@ -175,10 +174,9 @@ std::string info_document() {
 
 TEST(Names, MallocInfoWritesXml) {
   const std::string document = info_document();
-  std::FILE* parser =
-      popen("env -u LD_PRELOAD python3 -c 'import sys, xml.etree.ElementTree as tree;"
-            " sys.exit(tree.parse(sys.stdin).getroot().tag != \"malloc\")'",
-            "w");
+  std::FILE* parser = popen("env -u LD_PRELOAD python3 -c 'import sys, xml.etree.ElementTree as tree;"
+                            " sys.exit(tree.parse(sys.stdin).getroot().tag != \"malloc\")'",
+                            "w");
   ASSERT_NE(parser, nullptr);
   std::fwrite(document.data(), 1, document.size(), parser);
   EXPECT_EQ(pclose(parser), 0) << document;

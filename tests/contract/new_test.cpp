@@ -35,10 +35,8 @@ struct New {
 const New news[] = {
     {"new", false, false, true, [](size_t size, align_val_t) { return ::operator new(size); }},
     {"new[]", false, true, true, [](size_t size, align_val_t) { return ::operator new[](size); }},
-    {"new nothrow", false, false, false,
-     [](size_t size, align_val_t) { return ::operator new(size, nothrow); }},
-    {"new[] nothrow", false, true, false,
-     [](size_t size, align_val_t) { return ::operator new[](size, nothrow); }},
+    {"new nothrow", false, false, false, [](size_t size, align_val_t) { return ::operator new(size, nothrow); }},
+    {"new[] nothrow", false, true, false, [](size_t size, align_val_t) { return ::operator new[](size, nothrow); }},
     {"new aligned", true, false, true,
      [](size_t size, align_val_t alignment) { return ::operator new(size, alignment); }},
     {"new[] aligned", true, true, true,
@@ -59,34 +57,22 @@ struct Delete {
 const Delete deletes[] = {
     {"delete", false, false, [](void* block, size_t, align_val_t) { ::operator delete(block); }},
     {"delete[]", false, true, [](void* block, size_t, align_val_t) { ::operator delete[](block); }},
-    {"delete sized", false, false,
-     [](void* block, size_t size, align_val_t) { ::operator delete(block, size); }},
-    {"delete[] sized", false, true,
-     [](void* block, size_t size, align_val_t) { ::operator delete[](block, size); }},
-    {"delete nothrow", false, false,
-     [](void* block, size_t, align_val_t) { ::operator delete(block, nothrow); }},
-    {"delete[] nothrow", false, true,
-     [](void* block, size_t, align_val_t) { ::operator delete[](block, nothrow); }},
+    {"delete sized", false, false, [](void* block, size_t size, align_val_t) { ::operator delete(block, size); }},
+    {"delete[] sized", false, true, [](void* block, size_t size, align_val_t) { ::operator delete[](block, size); }},
+    {"delete nothrow", false, false, [](void* block, size_t, align_val_t) { ::operator delete(block, nothrow); }},
+    {"delete[] nothrow", false, true, [](void* block, size_t, align_val_t) { ::operator delete[](block, nothrow); }},
     {"delete aligned", true, false,
      [](void* block, size_t, align_val_t alignment) { ::operator delete(block, alignment); }},
     {"delete[] aligned", true, true,
      [](void* block, size_t, align_val_t alignment) { ::operator delete[](block, alignment); }},
     {"delete sized aligned", true, false,
-     [](void* block, size_t size, align_val_t alignment) {
-       ::operator delete(block, size, alignment);
-     }},
+     [](void* block, size_t size, align_val_t alignment) { ::operator delete(block, size, alignment); }},
     {"delete[] sized aligned", true, true,
-     [](void* block, size_t size, align_val_t alignment) {
-       ::operator delete[](block, size, alignment);
-     }},
+     [](void* block, size_t size, align_val_t alignment) { ::operator delete[](block, size, alignment); }},
     {"delete aligned nothrow", true, false,
-     [](void* block, size_t, align_val_t alignment) {
-       ::operator delete(block, alignment, nothrow);
-     }},
+     [](void* block, size_t, align_val_t alignment) { ::operator delete(block, alignment, nothrow); }},
     {"delete[] aligned nothrow", true, true,
-     [](void* block, size_t, align_val_t alignment) {
-       ::operator delete[](block, alignment, nothrow);
-     }},
+     [](void* block, size_t, align_val_t alignment) { ::operator delete[](block, alignment, nothrow); }},
 };
 
 std::vector<size_t> alignments_for(const New& form) {
@@ -159,8 +145,7 @@ TEST(New, FailureThrowsOrGivesNull) {
     for (const size_t alignment : alignments_for(form)) {
       for (const size_t size : {kImpossible, kImpossible + 8192, SIZE_MAX - 8, SIZE_MAX}) {
         // libstdc++ 12 rounds the size up to the alignment, some C libraries add a pointer: past the end.
-        if (!on_reheap() && form.aligned && size > SIZE_MAX - alignment - 4 * sizeof(void*))
-          continue;
+        if (!on_reheap() && form.aligned && size > SIZE_MAX - alignment - 4 * sizeof(void*)) continue;
         bool thrown = false;
         void* block = &block;
         try {
@@ -183,9 +168,7 @@ int calls = 0;
 
 class HandlerScope {
  public:
-  explicit HandlerScope(std::new_handler handler) : old_(std::set_new_handler(handler)) {
-    calls = 0;
-  }
+  explicit HandlerScope(std::new_handler handler) : old_(std::set_new_handler(handler)) { calls = 0; }
   ~HandlerScope() { std::set_new_handler(old_); }
 
  private:
@@ -268,10 +251,8 @@ TEST(New, Expressions) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(opaque<void*>(one.get())) % 256, 0u);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(opaque<void*>(many.get())) % 256, 0u);
     std::map<int, std::string> tree;
-    for (int at = 0; at < 200; ++at)
-      tree[at * 7919 % 200] = std::string(static_cast<size_t>(at), 'x');
-    for (const auto& [key, text] : tree)
-      EXPECT_EQ(text.size() * 7919 % 200, static_cast<size_t>(key));
+    for (int at = 0; at < 200; ++at) tree[at * 7919 % 200] = std::string(static_cast<size_t>(at), 'x');
+    for (const auto& [key, text] : tree) EXPECT_EQ(text.size() * 7919 % 200, static_cast<size_t>(key));
     std::pmr::vector<int> numbers(1000, std::pmr::new_delete_resource());
     EXPECT_EQ(numbers.size(), 1000u);
   }

@@ -29,8 +29,7 @@ std::size_t lines(const std::string& text) {
 void work() {
   Random random(3);
   std::vector<std::string> texts(500);
-  for (int round = 0; round < 20000; ++round)
-    texts[random.below(500)] = std::string(random.size(10000), 'o');
+  for (int round = 0; round < 20000; ++round) texts[random.below(500)] = std::string(random.size(10000), 'o');
   void* large = calloc(1, 5 * MiB);
   NEED(large && all_zero(large, 5 * MiB));
   free(large);
@@ -104,9 +103,9 @@ TEST(Options, AnUnknownNameIsSaid) {
 }
 
 TEST(Options, NamesOfTheToolsAreLeftAlone) {
-  const Outcome outcome = run("option_work", {.environment = {{"REHEAP_LIBRARY", "/some/where"},
-                                                              {"REHEAP_RECORD_LIMIT", "1"},
-                                                              {"REHEAPING", "1"}}});
+  const Outcome outcome =
+      run("option_work",
+          {.environment = {{"REHEAP_LIBRARY", "/some/where"}, {"REHEAP_RECORD_LIMIT", "1"}, {"REHEAPING", "1"}}});
   EXPECT_EQ(outcome.err, "");
 }
 
@@ -132,19 +131,15 @@ void visit_blocks(Visit visit) {
 }
 
 SCENARIO(window_low) {
-  visit_blocks([](std::uint64_t at) {
-    NEED(at < std::uint64_t{1} << 32, "0x%jx", static_cast<uintmax_t>(at));
-  });
+  visit_blocks([](std::uint64_t at) { NEED(at < std::uint64_t{1} << 32, "0x%jx", static_cast<uintmax_t>(at)); });
   return 0;
 }
 
 SCENARIO(window_near_the_image) {
   static int anchor = 0;
   visit_blocks([](std::uintptr_t at) {
-    const auto distance =
-        static_cast<std::intptr_t>(at - reinterpret_cast<std::uintptr_t>(&anchor));
-    NEED(std::abs(static_cast<long long>(distance)) < 2ll << 30, "%lld",
-         static_cast<long long>(distance));
+    const auto distance = static_cast<std::intptr_t>(at - reinterpret_cast<std::uintptr_t>(&anchor));
+    NEED(std::abs(static_cast<long long>(distance)) < 2ll << 30, "%lld", static_cast<long long>(distance));
   });
   return 0;
 }
@@ -152,20 +147,17 @@ SCENARIO(window_near_the_image) {
 constexpr std::uint64_t kPlace = 0x300000000000u;
 
 SCENARIO(window_at_a_place) {
-  visit_blocks([](std::uint64_t at) {
-    NEED(at >= kPlace && at < kPlace + 1024 * MiB, "0x%jx", static_cast<uintmax_t>(at));
-  });
+  visit_blocks(
+      [](std::uint64_t at) { NEED(at >= kPlace && at < kPlace + 1024 * MiB, "0x%jx", static_cast<uintmax_t>(at)); });
   return 0;
 }
 
 TEST(Window, LiesWhereAsked) {
   if (narrow) GTEST_SKIP() << "everything is near and low in 32 bits";
-  EXPECT_SCENARIO("window_low",
-                  {.environment = {{"REHEAP_WINDOW", "1G"}, {"REHEAP_WINDOW_AT", "low"}}});
-  EXPECT_SCENARIO("window_near_the_image",
-                  {.environment = {{"REHEAP_WINDOW", "1G"}, {"REHEAP_WINDOW_AT", "image"}}});
-  EXPECT_SCENARIO("window_at_a_place", {.environment = {{"REHEAP_WINDOW", "1G"},
-                                                        {"REHEAP_WINDOW_AT", "0x300000000000"}}});
+  EXPECT_SCENARIO("window_low", {.environment = {{"REHEAP_WINDOW", "1G"}, {"REHEAP_WINDOW_AT", "low"}}});
+  EXPECT_SCENARIO("window_near_the_image", {.environment = {{"REHEAP_WINDOW", "1G"}, {"REHEAP_WINDOW_AT", "image"}}});
+  EXPECT_SCENARIO("window_at_a_place",
+                  {.environment = {{"REHEAP_WINDOW", "1G"}, {"REHEAP_WINDOW_AT", "0x300000000000"}}});
 }
 
 SCENARIO(window_is_the_limit) {
@@ -220,8 +212,7 @@ SCENARIO(held_after_half_a_second) {
 
 TEST(Decay, IsAsLongAsAsked) {
   Running at_once = start("held_after_half_a_second", {.environment = {{"REHEAP_DECAY_MS", "0"}}});
-  Running later =
-      start("held_after_half_a_second", {.environment = {{"REHEAP_DECAY_MS", "60000"}}});
+  Running later = start("held_after_half_a_second", {.environment = {{"REHEAP_DECAY_MS", "60000"}}});
   EXPECT_GT(std::atoi(at_once.finish().out.c_str()), 45) << "MiB returned with a decay of 0";
   EXPECT_LT(std::atoi(later.finish().out.c_str()), 10) << "MiB returned with a decay of a minute";
 }
@@ -254,15 +245,15 @@ TEST(Options, ByApi) {
 std::string collect(void (*report)(rh_write_fn, void*)) {
   std::string text;
   text.reserve(1 << 20);  // the report allocates nothing, and neither must its reader
-  report([](const char* piece, std::size_t length,
-            void* into) { static_cast<std::string*>(into)->append(piece, length); },
-         &text);
+  report(
+      [](const char* piece, std::size_t length, void* into) { static_cast<std::string*>(into)->append(piece, length); },
+      &text);
   return text;
 }
 
 void check_stats(const json& stats) {
-  for (const char* name : {"reserved", "committed", "committed_peak", "in_use", "spans_in_use",
-                           "spans_in_use_peak", "free_dirty", "metadata", "returned", "heaps"}) {
+  for (const char* name : {"reserved", "committed", "committed_peak", "in_use", "spans_in_use", "spans_in_use_peak",
+                           "free_dirty", "metadata", "returned", "heaps"}) {
     ASSERT_TRUE(stats.contains(name) && stats[name].is_number_unsigned()) << name;
   }
   EXPECT_EQ(stats["version"], "0.1.0");
@@ -279,10 +270,8 @@ void check_stats(const json& stats) {
     EXPECT_GE(size_class["blocks"], size_class["in_use"]) << size_class;
   }
   EXPECT_GT(last, 0u);
-  EXPECT_GE(stats["large"]["bytes"].get<std::size_t>(),
-            stats["large"]["blocks"].get<std::size_t>());
-  for (const char* call :
-       {"reserve", "release", "commit", "purge", "move", "thread", "wait", "wake"}) {
+  EXPECT_GE(stats["large"]["bytes"].get<std::size_t>(), stats["large"]["blocks"].get<std::size_t>());
+  for (const char* call : {"reserve", "release", "commit", "purge", "move", "thread", "wait", "wake"}) {
     ASSERT_TRUE(stats["os_calls"].contains(call)) << call;
   }
   EXPECT_GT(stats["os_calls"]["reserve"], 0u);
@@ -302,8 +291,7 @@ TEST(Report, StatsByApi) {
   void* large = malloc(30 * MiB);
   const json during = json::parse(collect(CONTRACT_FIND(rh_stats_json)));
   free(large);
-  EXPECT_GE(during["large"]["bytes"].get<std::size_t>(),
-            before["large"]["bytes"].get<std::size_t>() + 30 * MiB);
+  EXPECT_GE(during["large"]["bytes"].get<std::size_t>(), before["large"]["bytes"].get<std::size_t>() + 30 * MiB);
   for (void* block : blocks) free(block);
 }
 
@@ -329,8 +317,7 @@ TEST(Report, StatsAtExitToAFile) {
 }
 
 TEST(Report, StatsToAFileThatCannotBeWritten) {
-  const Outcome outcome =
-      run("option_work", {.environment = {{"REHEAP_STATS", "/nonexistent/stats"}}});
+  const Outcome outcome = run("option_work", {.environment = {{"REHEAP_STATS", "/nonexistent/stats"}}});
   EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
   EXPECT_EQ(outcome.err.substr(0, 8), "reheap: ") << outcome.err;
   EXPECT_NE(outcome.err.find("/nonexistent/stats"), std::string::npos) << outcome.err;
@@ -349,8 +336,7 @@ TEST(Report, SaysWhoServesMalloc) {
   EXPECT_EQ(report["overridden"], true);
   EXPECT_EQ(report["version"], "0.1.0");
   EXPECT_EQ(report["options"]["decay_ms"], 1234);
-  EXPECT_NE(report["build"].get<std::string>().find(narrow ? "32-bit" : "64-bit"),
-            std::string::npos);
+  EXPECT_NE(report["build"].get<std::string>().find(narrow ? "32-bit" : "64-bit"), std::string::npos);
   for (const char* name : {"malloc_served_by", "library"}) {
     EXPECT_EQ(real_path(report[name].get<std::string>()), expected_server()) << name;
   }
@@ -359,8 +345,7 @@ TEST(Report, SaysWhoServesMalloc) {
 
 TEST(Report, SaysWhatBecameOfAnImpossibleWindow) {
   if (narrow) GTEST_SKIP() << "64-bit processes only";
-  const Outcome outcome =
-      run("report_here", {.environment = {{"REHEAP_WINDOW_AT", "low"}, {"REHEAP_WINDOW", "8G"}}});
+  const Outcome outcome = run("report_here", {.environment = {{"REHEAP_WINDOW_AT", "low"}, {"REHEAP_WINDOW", "8G"}}});
   const json report = json::parse(outcome.out, nullptr, false);
   ASSERT_FALSE(report.is_discarded()) << outcome.describe();
   EXPECT_NE(outcome.err.find("no room there"), std::string::npos) << outcome.err;

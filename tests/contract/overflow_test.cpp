@@ -14,8 +14,7 @@ using namespace contract;
 namespace {
 
 constexpr std::size_t kMost = SIZE_MAX;
-constexpr std::size_t kHalfBits = std::size_t{1}
-                                  << (sizeof(std::size_t) * 4);  // its square wraps to 0
+constexpr std::size_t kHalfBits = std::size_t{1} << (sizeof(std::size_t) * 4);  // its square wraps to 0
 
 const char* const kLenient = "the C library computes blindly";
 
@@ -59,11 +58,9 @@ TEST(Overflow, ResizedArrayKeepsTheBlock) {
     fill(block, old, 7);
     for (const auto& [count, size] : wrapping) {
       errno = 0;
-      ASSERT_EQ(resize_array(opaque(block), opaque(count), opaque(size)), nullptr)
-          << count << " * " << size;
+      ASSERT_EQ(resize_array(opaque(block), opaque(count), opaque(size)), nullptr) << count << " * " << size;
       EXPECT_EQ(errno, ENOMEM) << count << " * " << size;
-      ASSERT_EQ(resize_array(nullptr, opaque(size), opaque(count)), nullptr)
-          << size << " * " << count;
+      ASSERT_EQ(resize_array(nullptr, opaque(size), opaque(count)), nullptr) << size << " * " << count;
     }
     EXPECT_TRUE(intact(block, old, 7));
     free(block);
@@ -84,8 +81,8 @@ TEST(Overflow, ZeroTimesAnythingIsZero) {
 TEST(Overflow, AlignedSizes) {
   if (!runtime_is_strict()) GTEST_SKIP() << kLenient;
   for (std::size_t alignment = sizeof(void*); alignment <= (std::size_t{1} << 30); alignment *= 2) {
-    for (const std::size_t short_of : {std::size_t{0}, std::size_t{1}, alignment - 1, alignment,
-                                       alignment + 1, alignment * 2 - 1}) {
+    for (const std::size_t short_of :
+         {std::size_t{0}, std::size_t{1}, alignment - 1, alignment, alignment + 1, alignment * 2 - 1}) {
       const std::size_t size = kMost - short_of;
       if (size <= kMost / 2) continue;
       for (const AlignedMaker& maker : aligned_makers()) {
@@ -99,13 +96,11 @@ TEST(Overflow, AlignedSizes) {
 
 TEST(Overflow, HugeAlignmentIsRefused) {
   if (!runtime_is_strict()) GTEST_SKIP() << kLenient;
-  for (std::size_t alignment = kMost / 2 + 1; alignment > (narrow ? 1024 * MiB : kMost / 8);
-       alignment /= 2) {
+  for (std::size_t alignment = kMost / 2 + 1; alignment > (narrow ? 1024 * MiB : kMost / 8); alignment /= 2) {
     for (const std::size_t size : {std::size_t{1}, std::size_t{4096}, kMost / 2}) {
       for (const AlignedMaker& maker : aligned_makers()) {
         errno = 0;
-        EXPECT_EQ(maker.make(opaque(alignment), opaque(size)), nullptr)
-            << alignment << ", " << size;
+        EXPECT_EQ(maker.make(opaque(alignment), opaque(size)), nullptr) << alignment << ", " << size;
         EXPECT_TRUE(errno == ENOMEM || errno == EINVAL)
             << maker.call << ' ' << alignment << ", " << size << ": " << errno;
       }

@@ -32,10 +32,8 @@ const struct Alteration {
 } kAlterations[] = {
     {"protected", [](void* at, std::size_t size) { expect(mprotect(at, size, PROT_NONE) == 0); }},
     {"read_only", [](void* at, std::size_t size) { expect(mprotect(at, size, PROT_READ) == 0); }},
-    {"of_the_parent",
-     [](void* at, std::size_t size) { expect(madvise(at, size, MADV_DONTFORK) == 0); }},
-    {"wiped_in_children",
-     [](void* at, std::size_t size) { expect(madvise(at, size, MADV_WIPEONFORK) == 0); }},
+    {"of_the_parent", [](void* at, std::size_t size) { expect(madvise(at, size, MADV_DONTFORK) == 0); }},
+    {"wiped_in_children", [](void* at, std::size_t size) { expect(madvise(at, size, MADV_WIPEONFORK) == 0); }},
     {"mapped_over",
      [](void* at, std::size_t size) {
        expect(mmap(at, size, PROT_READ, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
@@ -81,8 +79,7 @@ class Pages : public testing::TestWithParam<std::size_t> {};
 TEST_P(Pages, AreAsBeforeOnceTheBlockIsFreed) {
   const bool maps_over = std::string_view(kAlterations[GetParam()].name) == "mapped_over";
   if (narrow && maps_over) GTEST_SKIP() << "not seen on 32-bit (docs/design/slabs.md)";
-  const Outcome outcome =
-      run("altered_pages", {.environment = {{"ALTERATION", std::to_string(GetParam())}}});
+  const Outcome outcome = run("altered_pages", {.environment = {{"ALTERATION", std::to_string(GetParam())}}});
   EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
 }
 

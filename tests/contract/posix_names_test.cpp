@@ -41,9 +41,8 @@ TEST(Errno, PosixMemalignReturnsEnomem) {
 }
 
 TEST(Errno, PosixMemalignReturnsEinvalAndLeavesErrno) {
-  const std::size_t bad[] = {
-      0,  1,    2,    3,     sizeof(void*) - 1, sizeof(void*) + 1, 3 * sizeof(void*), 24,
-      48, 4095, 4097, kMost, kMost / 2};
+  const std::size_t bad[] = {0,  1,    2,    3,     sizeof(void*) - 1, sizeof(void*) + 1, 3 * sizeof(void*), 24,
+                             48, 4095, 4097, kMost, kMost / 2};
   for (const std::size_t alignment : bad) {
     void* block = &block;
     errno = kUntouched;

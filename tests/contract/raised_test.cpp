@@ -21,9 +21,7 @@ SCENARIO(raised_work) {
   return 0;
 }
 
-std::string own_file() {
-  return testing::TempDir() + "reheap-raised-" + std::to_string(process_id());
-}
+std::string own_file() { return testing::TempDir() + "reheap-raised-" + std::to_string(process_id()); }
 
 void expect_ignored(const char* name, const std::string& value) {
   const Outcome outcome = run("raised_work", {.environment = {{name, value}}, .raised = true});
@@ -50,8 +48,6 @@ SCENARIO(raised_options_by_api) {
   return 0;
 }
 
-TEST(Raised, TheProgramItselfSetsOptions) {
-  EXPECT_SCENARIO("raised_options_by_api", {.raised = true});
-}
+TEST(Raised, TheProgramItselfSetsOptions) { EXPECT_SCENARIO("raised_options_by_api", {.raised = true}); }
 
 }  // namespace

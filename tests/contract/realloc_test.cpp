@@ -16,11 +16,10 @@ using namespace contract;
 
 namespace {
 
-const std::size_t sizes[] = {1,     2,      15,     16,     17,     31,     33,     48,
-                             64,    100,    127,    129,    200,    256,    500,    512,
-                             1000,  1024,   1500,   2048,   3000,   4095,   4097,   6000,
-                             8192,  10000,  16384,  20000,  32768,  40000,  65536,  65537,
-                             90000, 131072, 200000, 262145, 400000, 524288, 1 << 20};
+const std::size_t sizes[] = {1,     2,     15,    16,     17,     31,     33,     48,     64,     100,
+                             127,   129,   200,   256,    500,    512,    1000,   1024,   1500,   2048,
+                             3000,  4095,  4097,  6000,   8192,   10000,  16384,  20000,  32768,  40000,
+                             65536, 65537, 90000, 131072, 200000, 262145, 400000, 524288, 1 << 20};
 
 TEST(Realloc, KeepsTheContentBetweenAnyTwoSizes) {
   for (const std::size_t from : sizes) {
@@ -43,8 +42,7 @@ TEST(Realloc, KeepsTheContentBetweenAnyTwoSizes) {
 TEST(Realloc, KeepsTheContentOfLargeBlocks) {
   const std::size_t large[] = {MiB + 5, 3 * MiB, 4 * MiB + 4096, 9 * MiB, 33 * MiB};
   for (const std::size_t from : large) {
-    for (const std::size_t to :
-         {large[0], large[1], large[2], large[3], large[4], std::size_t{100}}) {
+    for (const std::size_t to : {large[0], large[1], large[2], large[3], large[4], std::size_t{100}}) {
       void* block = malloc(from);
       fill(block, from, to);
       block = realloc(block, to);
@@ -102,8 +100,7 @@ TEST(Realloc, OfNullAllocates) {
 constexpr std::size_t kLarge = narrow ? 128 * MiB : 512 * MiB;
 
 void touch(char* block, std::size_t size) {
-  for (std::size_t at = 0; at < size; at += 4096)
-    block[at] = static_cast<char>(at / 4096 % 127 + 1);
+  for (std::size_t at = 0; at < size; at += 4096) block[at] = static_cast<char>(at / 4096 % 127 + 1);
 }
 
 bool touched(const char* block, std::size_t size) {
@@ -129,8 +126,7 @@ SCENARIO(large_realloc) {
   block = static_cast<char*>(realloc(block, kLarge / 8));
   NEED(block);
   NEED(touched(block, kLarge / 8));
-  NEED(eventually(5, [] { return resident() < kLarge / 4; }), "%zu MiB held after shrinking",
-       resident() / MiB);
+  NEED(eventually(5, [] { return resident() < kLarge / 4; }), "%zu MiB held after shrinking", resident() / MiB);
   free(block);
   free(before);
   free(after);

@@ -79,8 +79,8 @@ SCENARIO(ten_thousand_threads) {
     if (at == rounds(10000) / 10) early = resident();
   }
   for (Held& held : left) drop(held);
-  NEED(resident() < early + 6 * MiB, "%zu KiB after a tenth of the threads, %zu after all",
-       early / KiB, resident() / KiB);
+  NEED(resident() < early + 6 * MiB, "%zu KiB after a tenth of the threads, %zu after all", early / KiB,
+       resident() / KiB);
   return 0;
 }
 
@@ -106,8 +106,7 @@ SCENARIO(reuse_of_the_dead) {
     }
     for (Held& held : left) drop(held);
   }
-  NEED(peak_resident() < start + 40 * MiB, "peak %zu KiB for 16 MB, five times",
-       (peak_resident() - start) / KiB);
+  NEED(peak_resident() < start + 40 * MiB, "peak %zu KiB for 16 MB, five times", (peak_resident() - start) / KiB);
   return 0;
 }
 
@@ -132,8 +131,7 @@ SCENARIO(two_hundred_at_once) {
           [](void* argument) -> void* {
             const Own& here = *static_cast<Own*>(argument);
             Random random(reinterpret_cast<std::uintptr_t>(&here));
-            for (int at = 0; at < 100; ++at)
-              here.mine->push_back(take(random.size(3000), random.next()));
+            for (int at = 0; at < 100; ++at) here.mine->push_back(take(random.size(3000), random.next()));
             here.together->arrive_and_wait();
             for (Held& held : *here.others) drop(held);
             return nullptr;
@@ -227,8 +225,8 @@ int one_way(std::size_t most_size, int count) {
   Random random(most_size);
   for (int at = 0; at < count; ++at) queue.put(take(1 + random.below(most_size), random.next()));
   consumer.join();
-  std::printf("one way, up to %zu bytes: %zu KiB after a fifth, %zu at the peak\n", most_size,
-              (early - before) / KiB, (peak_resident() - before) / KiB);
+  std::printf("one way, up to %zu bytes: %zu KiB after a fifth, %zu at the peak\n", most_size, (early - before) / KiB,
+              (peak_resident() - before) / KiB);
   NEED(peak_resident() < before + 24 * MiB, "peak %zu KiB", (peak_resident() - before) / KiB);
   return 0;
 }
@@ -252,8 +250,7 @@ SCENARIO(ring) {
       Random random(at);
       // Offset by half a queue, so that no two threads wait for each other.
       for (int round = 0; round < kRounds + 100; ++round) {
-        if (round < kRounds)
-          queues[(at + 1) % kThreads].put(take(1 + random.below(4000), random.next()));
+        if (round < kRounds) queues[(at + 1) % kThreads].put(take(1 + random.below(4000), random.next()));
         if (round >= 100) {
           Held held = queues[at].get();
           drop(held);
@@ -357,16 +354,15 @@ SCENARIO(owner_asleep) {
     blocks = take_many(kAsleep);
   }
   const std::size_t peak = peak_resident() - before;
-  std::printf("owner asleep: peak %zu MiB for %zu MiB freed and made again 4 times\n", peak / MiB,
-              kAsleep / MiB);
+  std::printf("owner asleep: peak %zu MiB for %zu MiB freed and made again 4 times\n", peak / MiB, kAsleep / MiB);
   NEED(peak < kAsleep * 9 / 4, "peak %zu MiB for %zu", peak / MiB, kAsleep / MiB);
   drop_many(blocks);
   blocks.shrink_to_fit();
   if (on_reheap()) {
     const double freed = seconds();
     const bool back = eventually(5, [&] { return resident() < before + kAsleep / 10; });
-    std::printf("owner asleep: %zu MiB left %.2f s after all was freed\n",
-                (resident() - before) / MiB, seconds() - freed);
+    std::printf("owner asleep: %zu MiB left %.2f s after all was freed\n", (resident() - before) / MiB,
+                seconds() - freed);
     NEED(back, "%zu MiB stay", (resident() - before) / MiB);
     NEED(seconds() - freed < 3.0, "took %.2f s", seconds() - freed);
   }

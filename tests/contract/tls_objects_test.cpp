@@ -75,8 +75,7 @@ SCENARIO(teardown_does_not_leak) {
     }).join();
     if (at == 500) early = resident();
   }
-  NEED(resident() < early + 6 * MiB, "%zu KiB after 500 threads, %zu after 2,000", early / KiB,
-       resident() / KiB);
+  NEED(resident() < early + 6 * MiB, "%zu KiB after 500 threads, %zu after 2,000", early / KiB, resident() / KiB);
   return 0;
 }
 

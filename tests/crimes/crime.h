@@ -24,9 +24,7 @@ static inline int survived(const void* block) {
   return 0;
 }
 
-static inline void append(const char* text, size_t length, void* into) {
-  strncat((char*)into, text, length);
-}
+static inline void append(const char* text, size_t length, void* into) { strncat((char*)into, text, length); }
 
 /* The end of the realm, from the library's own report: there the heap comes last. */
 static inline void* unused_in_realm(void) {

@@ -30,8 +30,7 @@ class Player {
   }
 
  private:
-  static constexpr fake::Call kKinds[] = {fake::Call::reserve, fake::Call::commit,
-                                          fake::Call::purge};
+  static constexpr fake::Call kKinds[] = {fake::Call::reserve, fake::Call::commit, fake::Call::purge};
 
   static uintptr_t start(Span* span) { return g_realm.address(span); }
 
@@ -75,8 +74,7 @@ class Player {
     FUZZ_EXPECT(span->kind.load() == SpanKind::none);
     auto next = live_.lower_bound(span);
     FUZZ_EXPECT(next == live_.end() || span + span->units <= next->first);
-    FUZZ_EXPECT(next == live_.begin() ||
-                std::prev(next)->first + std::prev(next)->first->units <= span);
+    FUZZ_EXPECT(next == live_.begin() || std::prev(next)->first + std::prev(next)->first->units <= span);
     if (span->zero) FUZZ_EXPECT(pages::are_zero(start(span), Units{span->units}.bytes()));
     mark(span);
   }
@@ -131,8 +129,7 @@ class Player {
     FUZZ_EXPECT(span->units == (done ? to : before));
     expect_marks(span, before);
     if (!done) return;
-    if (span->zero)
-      FUZZ_EXPECT(pages::are_zero(start(span) + Units{before}.bytes(), Units{to - before}.bytes()));
+    if (span->zero) FUZZ_EXPECT(pages::are_zero(start(span) + Units{before}.bytes(), Units{to - before}.bytes()));
     mark(span);
   }
 
@@ -158,8 +155,7 @@ class Player {
       SpanKind kind = span->kind.load();
       if (live_.count(span) != 0) {
         in_use += span->units;
-        for (uint32_t unit = 0; unit < span->units; ++unit)
-          FUZZ_EXPECT(span[unit].kind.load() == SpanKind::none);
+        for (uint32_t unit = 0; unit < span->units; ++unit) FUZZ_EXPECT(span[unit].kind.load() == SpanKind::none);
       } else if (kind == SpanKind::free_dirty) {
         dirty += span->units;
       } else if (kind == SpanKind::free_clean) {

@@ -7,8 +7,7 @@
 #include <cstdlib>
 
 // Not assert: it also holds in optimised builds.
-#define FUZZ_EXPECT(condition) \
-  (static_cast<bool>(condition) ? void() : fuzz_failed(#condition, __FILE__, __LINE__))
+#define FUZZ_EXPECT(condition) (static_cast<bool>(condition) ? void() : fuzz_failed(#condition, __FILE__, __LINE__))
 
 [[noreturn]] inline void fuzz_failed(const char* condition, const char* file, int line) {
   std::fprintf(stderr, "%s:%d: not so: %s\n", file, line, condition);
@@ -30,9 +29,7 @@ class Input {
 
   uint32_t word() { return static_cast<uint32_t>(byte()) << 8 | byte(); }
 
-  size_t below(size_t count) {
-    return count <= 256 ? byte() % count : (word() << 8 | byte()) % count;
-  }
+  size_t below(size_t count) { return count <= 256 ? byte() % count : (word() << 8 | byte()) % count; }
 
   // Small ones often, large ones sometimes.
   size_t size_up_to(unsigned bits) {

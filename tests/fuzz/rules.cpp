@@ -44,8 +44,7 @@ class Player {
   }
 
  private:
-  static constexpr fake::Call kKinds[] = {fake::Call::reserve, fake::Call::commit,
-                                          fake::Call::purge, fake::Call::move,
+  static constexpr fake::Call kKinds[] = {fake::Call::reserve, fake::Call::commit, fake::Call::purge, fake::Call::move,
                                           fake::Call::start_helper};
 
   void act() {
@@ -110,10 +109,8 @@ class Player {
     FUZZ_EXPECT(address_of(block) % kBlockAlign == 0);
     FUZZ_EXPECT(rh_usable_size(block) >= size && rh_owns(block));
     auto next = live_.lower_bound(static_cast<char*>(block));
-    FUZZ_EXPECT(next == live_.end() ||
-                static_cast<char*>(block) + rh_usable_size(block) <= next->first);
-    FUZZ_EXPECT(next == live_.begin() ||
-                std::prev(next)->first + std::prev(next)->second.size <= block);
+    FUZZ_EXPECT(next == live_.end() || static_cast<char*>(block) + rh_usable_size(block) <= next->first);
+    FUZZ_EXPECT(next == live_.begin() || std::prev(next)->first + std::prev(next)->second.size <= block);
     fill(block, size, ++seed_);
     live_[static_cast<char*>(block)] = {size, seed_, heap};
   }
@@ -139,8 +136,7 @@ class Player {
   }
 
   void free_some() {
-    for (size_t count = 1 + input_.below(30); count != 0 && !live_.empty(); --count)
-      release(some());
+    for (size_t count = 1 + input_.below(30); count != 0 && !live_.empty(); --count) release(some());
   }
 
   void resize() {

@@ -54,8 +54,7 @@ class Player {
   }
 
   Block* some() {
-    auto at = live_.lower_bound(
-        reinterpret_cast<Block*>(g_realm.address(slab_) + input_.below(64) * size()));
+    auto at = live_.lower_bound(reinterpret_cast<Block*>(g_realm.address(slab_) + input_.below(64) * size()));
     Block* block = at == live_.end() ? *live_.begin() : *at;
     live_.erase(block);
     std::memset(static_cast<void*>(block), 0xee, size());

@@ -11,9 +11,7 @@ namespace {
 using rh::Span;
 
 struct Before {
-  bool operator()(const Span* a, const Span* b) const {
-    return a->units != b->units ? a->units < b->units : a < b;
-  }
+  bool operator()(const Span* a, const Span* b) const { return a->units != b->units ? a->units < b->units : a < b; }
 };
 using Model = std::set<Span*, Before>;
 
@@ -21,9 +19,7 @@ Span* shortest(const Model& model, size_t units) {
   Span probe = {};
   probe.units = static_cast<uint32_t>(units);
   // The probe's own address decides nothing: all spans of its length fit.
-  for (auto at = model.lower_bound(&probe);
-       at != model.begin() && (*std::prev(at))->units >= units;)
-    --at;
+  for (auto at = model.lower_bound(&probe); at != model.begin() && (*std::prev(at))->units >= units;) --at;
   for (Span* span : model) {
     if (span->units >= units) return span;
   }

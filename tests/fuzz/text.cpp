@@ -9,17 +9,13 @@
 
 namespace {
 
-void append(const char* part, size_t length, void* to) {
-  static_cast<std::string*>(to)->append(part, length);
-}
+void append(const char* part, size_t length, void* to) { static_cast<std::string*>(to)->append(part, length); }
 
 constexpr const char* kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
 // How many bytes at `index` are one character (RFC 3629), 0 when they are none: by its number.
 size_t character_at(const std::string& text, size_t index) {
-  auto byte = [&](size_t at) {
-    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u;
-  };
+  auto byte = [&](size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u; };
   unsigned lead = byte(index);
   if (lead < 0x80) return 1;
   size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
@@ -84,8 +80,7 @@ void check_number(const std::string& text) {
   bool good = rh::parse_number(text.c_str(), &value, &end);
   bool hex = text.size() > 1 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
   char first = text[hex ? 2 : 0];
-  bool digit =
-      hex ? std::isxdigit(static_cast<unsigned char>(first)) != 0 : first >= '0' && first <= '9';
+  bool digit = hex ? std::isxdigit(static_cast<unsigned char>(first)) != 0 : first >= '0' && first <= '9';
   errno = 0;
   char* expected_end = nullptr;
   uint64_t expected = std::strtoull(text.c_str(), &expected_end, hex ? 16 : 10);
@@ -112,8 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check_text(text);
   check_number(text);
   // Mostly digits, so that numbers are found.
-  for (char& character : text)
-    character = "0123456789abcdefxX "[static_cast<unsigned char>(character) % 19];
+  for (char& character : text) character = "0123456789abcdefxX "[static_cast<unsigned char>(character) % 19];
   check_number(text);
   check_number("0x" + text);
   check_number(std::to_string(size) + text.substr(0, 20));

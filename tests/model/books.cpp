@@ -31,8 +31,7 @@ size_t count_list(const Span* slab, Block* first, std::set<void*>* seen) {
   uintptr_t start = g_realm.address(slab);
   size_t size = slab::properties(slab).size;
   size_t count = 0;
-  for (Block* block = first; block != nullptr && block != &slab::g_end;
-       block = block->next, ++count) {
+  for (Block* block = first; block != nullptr && block != &slab::g_end; block = block->next, ++count) {
     uintptr_t offset = address_of(block) - start;
     MODEL_NEED(offset % size == 0 && offset / size < slab->carved.load());
     if (!seen->insert(block).second) fail("a block is free twice");
@@ -93,8 +92,7 @@ void check_books() {
   deliver();
   std::map<SpanKind, size_t> units = count_units();
   size_t stashed = 0;
-  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next)
-    stashed += heap->stashed;
+  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) stashed += heap->stashed;
   MODEL_NEED(units[SpanKind::none] == stashed);
   MODEL_NEED(units[SpanKind::busy] == 0);
   size_t in_use = units[SpanKind::slab] + units[SpanKind::large] + stashed;

@@ -89,8 +89,7 @@ void free_anothers() {
 
 void collect_everything() { idle::trim(); }
 
-const Program kRemoteFree = {
-    own_twelve, {free_and_allocate_own, free_anothers, collect_everything}, check_all};
+const Program kRemoteFree = {own_twelve, {free_and_allocate_own, free_anothers, collect_everything}, check_all};
 
 // ---- adoption -----------------------------------------------------------------------------------
 
@@ -117,9 +116,7 @@ void adopt() {
 }
 
 const Program kAdoption = {
-    leave_twelve_behind,
-    {look_at_the_heap_left_behind, free_anothers, [] { take_some(16, 2, kSmall); }},
-    check_all};
+    leave_twelve_behind, {look_at_the_heap_left_behind, free_anothers, [] { take_some(16, 2, kSmall); }}, check_all};
 
 // ---- fork ---------------------------------------------------------------------------------------
 
@@ -162,8 +159,7 @@ void fork_once() {
 
 const Program kFork = {own_twelve, {free_and_allocate_own, free_anothers, fork_once}, check_all};
 
-const Program kForkAndAdoption = {
-    leave_twelve_behind, {look_at_the_heap_left_behind, fork_once}, check_all};
+const Program kForkAndAdoption = {leave_twelve_behind, {look_at_the_heap_left_behind, fork_once}, check_all};
 
 // ---- purging ------------------------------------------------------------------------------------
 
@@ -271,8 +267,7 @@ void move_one_to_the_end() {
 
 void need_no_change_was_seen() { MODEL_NEED(large_blocks_seen <= kSpans); }
 
-const Program kStatistics = {
-    make_many_spans, {count_spans, move_one_to_the_end}, need_no_change_was_seen};
+const Program kStatistics = {make_many_spans, {count_spans, move_one_to_the_end}, need_no_change_was_seen};
 
 // One that was moved while they are counted is counted twice: its mover had the arena's lock meanwhile.
 TEST(Model, NobodyWaitsForAWholeWalk) {
@@ -321,8 +316,7 @@ void send_unguarded(size_t number) {
 }
 
 TEST(ModelControl, APushInTwoStepsLosesABlock) {
-  const Program program = {
-      own_twelve, {[] { send_unguarded(2); }, [] { send_unguarded(3); }}, check_all};
+  const Program program = {own_twelve, {[] { send_unguarded(2); }, [] { send_unguarded(3); }}, check_all};
   EXPECT_EQ(explore(program, 0).failure, "");
   EXPECT_NE(explore(program, 1).failure.find("lost"), std::string::npos);
 }
@@ -344,8 +338,7 @@ void take_both(Lock& one, Lock& other) {
 }
 
 TEST(ModelControl, LocksInTwoOrdersAreADeadlock) {
-  const Program program = {
-      [] {}, {[] { take_both(first, second); }, [] { take_both(second, first); }}, [] {}};
+  const Program program = {[] {}, {[] { take_both(first, second); }, [] { take_both(second, first); }}, [] {}};
   EXPECT_EQ(explore(program, 0).failure, "");
   EXPECT_NE(explore(program, 1).failure.find("deadlock"), std::string::npos);
 }
@@ -359,8 +352,7 @@ void add_one_unguarded() {
 }
 
 TEST(ModelControl, AnUnguardedSumIsWrongAfterOnePreemption) {
-  const Program program = {
-      [] {}, {add_one_unguarded, add_one_unguarded}, [] { MODEL_NEED(figure == 2); }};
+  const Program program = {[] {}, {add_one_unguarded, add_one_unguarded}, [] { MODEL_NEED(figure == 2); }};
   EXPECT_EQ(explore(program, 0).failure, "");
   EXPECT_NE(explore(program, 1).failure, "");
 }

@@ -179,8 +179,7 @@ bool run_in_child(const Program& program, const Choices& choices) {
   waitpid(child, &status, 0);
   if (status == 0) return true;
   if (report->failure[0] == 0) {
-    std::snprintf(report->failure, sizeof(report->failure), "ended with status %#x",
-                  static_cast<unsigned>(status));
+    std::snprintf(report->failure, sizeof(report->failure), "ended with status %#x", static_cast<unsigned>(status));
   }
   return false;
 }
@@ -237,8 +236,8 @@ bool is_forked_child() { return forked; }
 
 Explored explore(const Program& program, unsigned preemptions) {
   if (report == nullptr) {
-    report = static_cast<Report*>(
-        mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    report =
+        static_cast<Report*>(mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     // The first to be registered, the first to be called: before anything of the core's in the child.
     pthread_atfork(nullptr, nullptr, [] { forked = true; });
   }

@@ -11,9 +11,7 @@
 namespace stress {
 inline void* make(std::size_t size) { return rh_malloc(size); }
 inline void* make_zeroed(std::size_t count, std::size_t size) { return rh_calloc(count, size); }
-inline void* make_aligned(std::size_t alignment, std::size_t size) {
-  return rh_aligned_alloc(alignment, size);
-}
+inline void* make_aligned(std::size_t alignment, std::size_t size) { return rh_aligned_alloc(alignment, size); }
 inline void* resize(void* block, std::size_t size) { return rh_realloc(block, size); }
 inline void drop(void* block) { rh_free(block); }
 inline std::size_t usable(void* block) { return rh_usable_size(block); }
@@ -29,9 +27,7 @@ namespace stress {
 inline void* make(std::size_t size) { return malloc(size); }
 inline void* make_zeroed(std::size_t count, std::size_t size) { return calloc(count, size); }
 // For _aligned_free alone on the runtime's heap; reheap takes it by any name.
-inline void* make_aligned(std::size_t alignment, std::size_t size) {
-  return _aligned_malloc(size, alignment);
-}
+inline void* make_aligned(std::size_t alignment, std::size_t size) { return _aligned_malloc(size, alignment); }
 inline void* resize(void* block, std::size_t size) { return realloc(block, size); }
 inline void drop(void* block) { free(block); }
 inline std::size_t usable(void* block) { return _msize(block); }
@@ -46,9 +42,7 @@ inline std::size_t usable(void* block) { return _msize(block); }
 namespace stress {
 inline void* make(std::size_t size) { return malloc(size); }
 inline void* make_zeroed(std::size_t count, std::size_t size) { return calloc(count, size); }
-inline void* make_aligned(std::size_t alignment, std::size_t size) {
-  return aligned_alloc(alignment, size);
-}
+inline void* make_aligned(std::size_t alignment, std::size_t size) { return aligned_alloc(alignment, size); }
 inline void* resize(void* block, std::size_t size) { return realloc(block, size); }
 inline void drop(void* block) { free(block); }
 inline std::size_t usable(void* block) { return malloc_usable_size(block); }

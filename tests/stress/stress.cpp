@@ -46,9 +46,7 @@ struct Block {
   std::uint64_t seed = 0;
 };
 
-std::uint64_t word_of(std::uint64_t seed, std::size_t at) {
-  return (seed + at) * 0x9e3779b97f4a7c15u;
-}
+std::uint64_t word_of(std::uint64_t seed, std::size_t at) { return (seed + at) * 0x9e3779b97f4a7c15u; }
 
 void fill(const Block& block) {
   std::size_t at = 0;
@@ -84,8 +82,7 @@ void check_made(const Block& block, std::size_t alignment) {
   if (reinterpret_cast<std::uintptr_t>(block.bytes) % alignment != 0) {
     fail("not aligned", block.bytes, block.size, alignment);
   }
-  if (stress::usable(block.bytes) < block.size)
-    fail("usable size is less", block.bytes, block.size, 0);
+  if (stress::usable(block.bytes) < block.size) fail("usable size is less", block.bytes, block.size, 0);
 }
 
 // ---- what the workers share --------------------------------------------------------------------
@@ -213,9 +210,7 @@ void lives(Shared& shared, std::uint64_t seed) {
   while (!shared.stop) {
     const std::size_t operations = random.one_in(2) ? 100 + random.below(1000) : 5000;
     ++shared.births;
-    std::thread([&shared, operations, life = random.next()] {
-      Worker(shared, life).live(operations);
-    }).join();
+    std::thread([&shared, operations, life = random.next()] { Worker(shared, life).live(operations); }).join();
   }
 }
 
@@ -231,8 +226,7 @@ long number(const char* text, const char* what, long least, long most) {
   char* end = nullptr;
   const long value = std::strtol(text, &end, 10);
   if (end == text || *end != 0 || value < least || value > most) {
-    std::fprintf(stderr, "stress: %s is %s, not a number from %ld to %ld\n", what, text, least,
-                 most);
+    std::fprintf(stderr, "stress: %s is %s, not a number from %ld to %ld\n", what, text, least, most);
     std::exit(2);
   }
   return value;
@@ -254,8 +248,7 @@ int main(int argc, char** argv) {
   const auto shared = std::make_unique<Shared>();
   std::vector<std::thread> places;
   for (long at = 0; at < threads; ++at) {
-    places.emplace_back(lives, std::ref(*shared),
-                        mix(static_cast<std::uint64_t>(seed * 4096 + at)));
+    places.emplace_back(lives, std::ref(*shared), mix(static_cast<std::uint64_t>(seed * 4096 + at)));
   }
   std::this_thread::sleep_for(std::chrono::seconds(duration));
   shared->stop = true;

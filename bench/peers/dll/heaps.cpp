@@ -20,8 +20,7 @@ using redirect::CodeMemory;
 using redirect::Image;
 using redirect::Patch;
 
-constexpr ULONG kTaken =
-    HEAP_NO_SERIALIZE | HEAP_GENERATE_EXCEPTIONS | HEAP_ZERO_MEMORY | HEAP_REALLOC_IN_PLACE_ONLY;
+constexpr ULONG kTaken = HEAP_NO_SERIALIZE | HEAP_GENERATE_EXCEPTIONS | HEAP_ZERO_MEMORY | HEAP_REALLOC_IN_PLACE_ONLY;
 constexpr ULONG kPlain = HEAP_NO_SERIALIZE | HEAP_GROWABLE | HEAP_GENERATE_EXCEPTIONS;
 constexpr SIZE_T kNoSize = ~SIZE_T{0};
 
@@ -115,8 +114,7 @@ void* resize(HANDLE handle, void* block, SIZE_T size) {
 }
 
 void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
-  if (block == nullptr || !peer_owns(block))
-    return g_original.reallocate(handle, flags, block, size);
+  if (block == nullptr || !peer_owns(block)) return g_original.reallocate(handle, flags, block, size);
   const size_t before = peer_size(block);
   const bool stays = (flags & HEAP_REALLOC_IN_PLACE_ONLY) != 0;
   void* resized = stays ? (peer_fits(block, size) ? block : nullptr) : resize(handle, block, size);
@@ -131,12 +129,10 @@ SIZE_T NTAPI size_of(HANDLE handle, ULONG flags, const void* block) {
   return peer_owns(block) ? peer_size(block) : g_original.size(handle, flags, block);
 }
 
-HANDLE NTAPI create(ULONG flags, void* base, SIZE_T reserve, SIZE_T commit, void* lock,
-                    void* parameters) {
+HANDLE NTAPI create(ULONG flags, void* base, SIZE_T reserve, SIZE_T commit, void* lock, void* parameters) {
   HANDLE handle = g_original.create(flags, base, reserve, commit, lock, parameters);
   const bool grows = (flags & HEAP_GROWABLE) != 0 || reserve == 0;
-  const bool plain = (flags & ~kPlain) == 0 && grows && base == nullptr && lock == nullptr &&
-                     parameters == nullptr;
+  const bool plain = (flags & ~kPlain) == 0 && grows && base == nullptr && lock == nullptr && parameters == nullptr;
   if (handle == nullptr || !plain) return handle;
   if (void* heap = peer_heap_new()) enter(handle, heap);
   return handle;
@@ -212,8 +208,7 @@ const char* replace_heaps() {
     if (entry == nullptr) return function.name;
     entry = redirect::follow_jumps(entry, ntdll.whole());
     Patch& patch = g_patches[count++];
-    if (const char* problem = prepare(ntdll.extent(entry), function.replacement, g_memory, &patch))
-      return problem;
+    if (const char* problem = prepare(ntdll.extent(entry), function.replacement, g_memory, &patch)) return problem;
     *static_cast<const void**>(function.original) = patch.original;
   }
   if (!g_memory.seal()) return "the process forbids new code";

@@ -17,8 +17,7 @@ namespace {
 void say(Text& text) {
   text << '\n';
   DWORD written = 0;
-  WriteFile(GetStdHandle(STD_ERROR_HANDLE), text.data(), static_cast<DWORD>(text.length()),
-            &written, nullptr);
+  WriteFile(GetStdHandle(STD_ERROR_HANDLE), text.data(), static_cast<DWORD>(text.length()), &written, nullptr);
 }
 
 void begin(Text& text) {
@@ -38,8 +37,7 @@ void say_replaced(const char* what, const char* problem) {
 void came(const redirect::Module& module) {
   if (!redirect::is_new_runtime(module)) return;
   char name[32] = {};
-  for (size_t i = 0; i + 1 < sizeof name && i < module.length; ++i)
-    name[i] = static_cast<char>(module.name[i]);
+  for (size_t i = 0; i + 1 < sizeof name && i < module.length; ++i) name[i] = static_cast<char>(module.name[i]);
   say_replaced(name, redirect::replace(module) ? nullptr : "it could not be replaced");
 }
 

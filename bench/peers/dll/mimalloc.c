@@ -34,6 +34,4 @@ void* peer_heap_new(void) { return mi_heap_new(); }
 void peer_heap_destroy(void* heap) { mi_heap_destroy(heap); }
 void* peer_heap_malloc(void* heap, size_t size) { return mi_heap_malloc(heap, size); }
 void* peer_heap_zalloc(void* heap, size_t size) { return mi_heap_zalloc(heap, size); }
-void* peer_heap_realloc(void* heap, void* block, size_t size) {
-  return mi_heap_realloc(heap, block, size);
-}
+void* peer_heap_realloc(void* heap, void* block, size_t size) { return mi_heap_realloc(heap, block, size); }

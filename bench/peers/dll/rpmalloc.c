@@ -13,12 +13,7 @@
 
 const char peer_name[] = "rpmalloc";
 
-enum {
-  GRAIN_SHIFT = 16,
-  PART_SHIFT = 32,
-  PARTS = 1 << 15,
-  GRAINS = 1 << (PART_SHIFT - GRAIN_SHIFT)
-};
+enum { GRAIN_SHIFT = 16, PART_SHIFT = 32, PARTS = 1 << 15, GRAINS = 1 << (PART_SHIFT - GRAIN_SHIFT) };
 
 typedef struct {
   _Atomic(uint64_t) words[GRAINS / 64];
@@ -104,9 +99,7 @@ int peer_free(void* block) {
 
 size_t peer_size(const void* block) { return _rpmalloc_usable_size((void*)block); }
 
-void* peer_realloc(void* block, size_t size) {
-  return _rpmalloc_reallocate(own_heap(), block, size, 0, 0);
-}
+void* peer_realloc(void* block, size_t size) { return _rpmalloc_reallocate(own_heap(), block, size, 0, 0); }
 
 int peer_fits(void* block, size_t size) { return size <= peer_size(block); }
 

@@ -26,8 +26,7 @@ struct Functions {
   }
 
   static void* checked(void* block) {
-    if (block == nullptr && g_slots[kSlot].host.errno_address != nullptr)
-      *g_slots[kSlot].host.errno_address() = ENOMEM;
+    if (block == nullptr && g_slots[kSlot].host.errno_address != nullptr) *g_slots[kSlot].host.errno_address() = ENOMEM;
     return block;
   }
 
@@ -50,14 +49,12 @@ struct Functions {
   }
   static void* recalloc(void* block, size_t count, size_t size) {
     if (block == nullptr) return calloc(count, size);
-    if (!peer_owns(block))
-      return original<void*(void*, size_t, size_t)>(Role::recalloc)(block, count, size);
+    if (!peer_owns(block)) return original<void*(void*, size_t, size_t)>(Role::recalloc)(block, count, size);
     size_t bytes = 0;
     if (__builtin_mul_overflow(count, size, &bytes)) return checked(nullptr);
     size_t before = peer_size(block);
     void* resized = realloc(block, bytes);
-    if (resized != nullptr && bytes > before)
-      memset(static_cast<char*>(resized) + before, 0, bytes - before);
+    if (resized != nullptr && bytes > before) memset(static_cast<char*>(resized) + before, 0, bytes - before);
     return resized;
   }
   static size_t msize(void* block) {
@@ -71,9 +68,7 @@ struct Functions {
   static void* aligned_offset_malloc(size_t size, size_t alignment, size_t offset) {
     return checked(peer_aligned(size, alignment, offset));
   }
-  static void* aligned_malloc(size_t size, size_t alignment) {
-    return aligned_offset_malloc(size, alignment, 0);
-  }
+  static void* aligned_malloc(size_t size, size_t alignment) { return aligned_offset_malloc(size, alignment, 0); }
   static void aligned_free(void* block) {
     if (block == nullptr || peer_free(block) != 0) return;
     original<void(void*)>(Role::aligned_free)(block);
@@ -97,14 +92,12 @@ struct Functions {
   static void* aligned_realloc(void* block, size_t size, size_t alignment) {
     return aligned_offset_realloc(block, size, alignment, 0);
   }
-  static void* aligned_offset_recalloc(void* block, size_t count, size_t size, size_t alignment,
-                                       size_t offset) {
+  static void* aligned_offset_recalloc(void* block, size_t count, size_t size, size_t alignment, size_t offset) {
     size_t bytes = 0;
     if (__builtin_mul_overflow(count, size, &bytes)) return checked(nullptr);
     size_t before = block != nullptr ? aligned_msize(block, alignment, offset) : 0;
     void* resized = aligned_offset_realloc(block, bytes, alignment, offset);
-    if (resized != nullptr && bytes > before)
-      memset(static_cast<char*>(resized) + before, 0, bytes - before);
+    if (resized != nullptr && bytes > before) memset(static_cast<char*>(resized) + before, 0, bytes - before);
     return resized;
   }
   static void* aligned_recalloc(void* block, size_t count, size_t size, size_t alignment) {

@@ -22,9 +22,7 @@ struct Elf64 {
   using Section = Elf64_Shdr;
 };
 
-std::uint16_t swapped(std::uint16_t value) {
-  return static_cast<std::uint16_t>(value << 8 | value >> 8);
-}
+std::uint16_t swapped(std::uint16_t value) { return static_cast<std::uint16_t>(value << 8 | value >> 8); }
 
 Str read_loader(long file, std::uint64_t offset, std::uint64_t size) {
   if (size == 0 || size > longest_loader) return {};
@@ -41,13 +39,11 @@ void read_segments(long file, const typename Elf::Header& header, ElfFile& elf) 
   elf.valid = header.e_phentsize == sizeof(Segment) && header.e_phnum <= most_segments;
   if (!elf.valid) return;
   const std::size_t count =
-      kernel::read(file, header.e_phoff, segments, header.e_phnum * sizeof(Segment)) /
-      sizeof(Segment);
+      kernel::read(file, header.e_phoff, segments, header.e_phnum * sizeof(Segment)) / sizeof(Segment);
   elf.valid = count == header.e_phnum;
   for (std::size_t at = 0; at < count; ++at) {
     if (segments[at].p_type == PT_DYNAMIC) elf.dynamic = true;
-    if (segments[at].p_type == PT_INTERP)
-      elf.loader = read_loader(file, segments[at].p_offset, segments[at].p_filesz);
+    if (segments[at].p_type == PT_INTERP) elf.loader = read_loader(file, segments[at].p_offset, segments[at].p_filesz);
   }
 }
 
@@ -95,8 +91,7 @@ Str machine_name(std::uint16_t machine) {
 }  // namespace
 
 Str name_of(const Architecture& architecture) {
-  return join({machine_name(architecture.machine),
-               architecture.bits == 32 ? ", 32-bit" : ", 64-bit",
+  return join({machine_name(architecture.machine), architecture.bits == 32 ? ", 32-bit" : ", 64-bit",
                architecture.little_endian ? "" : ", big-endian"});
 }
 

@@ -44,8 +44,7 @@ long address(const void* pointer) { return reinterpret_cast<long>(pointer); }
 
 long status_at(long directory, const char* path, int flags, Status& status) {
   struct statx found;
-  const long result =
-      call(__NR_statx, directory, address(path), flags, STATX_BASIC_STATS, address(&found));
+  const long result = call(__NR_statx, directory, address(path), flags, STATX_BASIC_STATS, address(&found));
   if (result < 0) return result;
   status.mode = found.stx_mode;
   status.user = found.stx_uid;
@@ -59,8 +58,7 @@ long status_at(long directory, const char* path, int flags, Status& status) {
 long status(const char* path, Status& status) { return status_at(AT_FDCWD, path, 0, status); }
 
 long may_execute(const char* path) {
-  const long result =
-      call(__NR_faccessat2, AT_FDCWD, address(path), execute_permission, AT_EACCESS);
+  const long result = call(__NR_faccessat2, AT_FDCWD, address(path), execute_permission, AT_EACCESS);
   if (result != -ENOSYS) return result;
   return call(__NR_faccessat, AT_FDCWD, address(path), execute_permission);
 }
@@ -81,8 +79,8 @@ long size(long file, std::uint64_t& bytes) {
 std::size_t read(long file, std::uint64_t offset, void* to, std::size_t size) {
   std::size_t got = 0;
   while (got < size) {
-    const long part = call(__NR_pread64, file, address(to) + static_cast<long>(got),
-                           static_cast<long>(size - got), static_cast<long>(offset + got));
+    const long part = call(__NR_pread64, file, address(to) + static_cast<long>(got), static_cast<long>(size - got),
+                           static_cast<long>(offset + got));
     if (part <= 0) break;
     got += static_cast<std::size_t>(part);
   }
@@ -101,8 +99,7 @@ bool mounted_nosuid(const char* path) {
 Str read_link(const char* path) {
   auto* text = static_cast<char*>(keep(longest_path));
   if (!text) return {};
-  const long length =
-      call(__NR_readlinkat, AT_FDCWD, address(path), address(text), longest_path - 1);
+  const long length = call(__NR_readlinkat, AT_FDCWD, address(path), address(text), longest_path - 1);
   if (length <= 0) return {};
   text[length] = '\0';
   return {text, static_cast<std::size_t>(length)};
@@ -122,8 +119,8 @@ std::uint32_t group() { return static_cast<std::uint32_t>(call(__NR_getgid)); }
 std::uint32_t effective_group() { return static_cast<std::uint32_t>(call(__NR_getegid)); }
 
 void* map(std::size_t size) {
-  const long result = call(__NR_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  const long result =
+      call(__NR_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   return result < 0 && result > -longest_path ? nullptr : reinterpret_cast<void*>(result);
 }
 

@@ -23,9 +23,8 @@ constexpr const char* neighbour = "/m32/lib/";
 // LD_PRELOAD separates its entries by these and has no way to quote them.
 Refusal check_spelling(Str path) {
   if (path.find_any(" :") == path.size) return {};
-  return {exit_failed,
-          join({"the library's path holds a space or a colon, which LD_PRELOAD cannot carry: ",
-                path, "; move it, or name a link to it with --library"})};
+  return {exit_failed, join({"the library's path holds a space or a colon, which LD_PRELOAD cannot carry: ", path,
+                             "; move it, or name a link to it with --library"})};
 }
 
 Refusal add_named(Str name, Str origin, Libraries& libraries) {
@@ -33,8 +32,7 @@ Refusal add_named(Str name, Str origin, Libraries& libraries) {
   const Str path = name.front() == '/' ? name : join({kernel::working_directory(), "/", name});
   const ElfFile elf = read_elf(path);
   if (!elf.valid || !elf.shared_object || !elf.dynamic)
-    return {exit_failed,
-            join({origin, " names ", name, ", which is not there, or not a shared library"})};
+    return {exit_failed, join({origin, " names ", name, ", which is not there, or not a shared library"})};
   libraries.found[libraries.count++] = {path, elf.architecture};
   return check_spelling(path);
 }
@@ -48,10 +46,9 @@ Refusal add_if_there(Str path, Libraries& libraries) {
 }
 
 Refusal none_found(Str prefix) {
-  return {exit_failed,
-          join({"cannot find libreheap.so (looked for ", prefix, places[0], file_name,
-                " and its like); build it with ./dev build, or name it with --library PATH or "
-                "REHEAP_LIBRARY=PATH"})};
+  return {exit_failed, join({"cannot find libreheap.so (looked for ", prefix, places[0], file_name,
+                             " and its like); build it with ./dev build, or name it with --library PATH or "
+                             "REHEAP_LIBRARY=PATH"})};
 }
 
 }  // namespace
@@ -62,16 +59,14 @@ const Library* Libraries::for_architecture(const Architecture& architecture) con
   return nullptr;
 }
 
-Refusal find_libraries(const char* option, const char* variable, const Architecture* wanted,
-                       Libraries& libraries) {
+Refusal find_libraries(const char* option, const char* variable, const Architecture* wanted, Libraries& libraries) {
   libraries.named = true;
   if (option && *option) return add_named(option, "--library", libraries);
   if (variable && *variable) return add_named(variable, "REHEAP_LIBRARY", libraries);
   libraries.named = false;
   const Str prefix = command_path().directory().directory();
   for (const char* place : places) {
-    if (const Refusal refusal = add_if_there(join({prefix, place, file_name}), libraries))
-      return refusal;
+    if (const Refusal refusal = add_if_there(join({prefix, place, file_name}), libraries)) return refusal;
     if (wanted && libraries.for_architecture(*wanted)) return {};
   }
   const Str beside = join({prefix.directory(), neighbour, file_name});

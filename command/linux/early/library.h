@@ -25,8 +25,7 @@ struct Libraries {
 // counts what lies beside the command: ../lib/libreheap.so and its like, in a build tree as in an
 // installation. The search ends at the first that fits `wanted`; nullptr wants all there are.
 // Refused when a named file is no library that could be preloaded, or when there is none at all.
-Refusal find_libraries(const char* option, const char* variable, const Architecture* wanted,
-                       Libraries& libraries);
+Refusal find_libraries(const char* option, const char* variable, const Architecture* wanted, Libraries& libraries);
 
 // The running command's own file; empty when /proc is not there.
 Str command_path();

@@ -26,10 +26,9 @@ Found can_execute(Str path) {
 Refusal refused(Str path) {
   kernel::Status status;
   const bool directory = kernel::status(path.data, status) == 0 && S_ISDIR(status.mode);
-  return {
-      exit_not_executable,
-      join({path, directory ? " is a directory, not a program"
-                            : " may not be executed (if it is a program, chmod +x allows it)"})};
+  return {exit_not_executable,
+          join({path, directory ? " is a directory, not a program"
+                                : " may not be executed (if it is a program, chmod +x allows it)"})};
 }
 
 Refusal search(Str name, Str rest, Str& path) {
@@ -118,28 +117,24 @@ void set_obstacle(Program& program, Obstacle obstacle, Str reason) {
 
 void judge(Program& program) {
   if (const Str why = secure_execution(program.image()); !why.empty())
-    return set_obstacle(program, Obstacle::secure_execution,
-                        join({why, ", and the loader then ignores LD_PRELOAD"}));
+    return set_obstacle(program, Obstacle::secure_execution, join({why, ", and the loader then ignores LD_PRELOAD"}));
   // The other byte order is another architecture's, whatever its loader.
   if (!program.elf.valid || program.elf.architecture.little_endian != native_little_endian) return;
   const Str loader = program.elf.loader;
   if (loader.empty() && !is_glibc_loader(program.image()))
     return set_obstacle(program, Obstacle::static_program, "it is statically linked");
   if (!loader.empty() && !is_glibc_loader(loader))
-    set_obstacle(program, Obstacle::foreign_loader,
-                 join({loader_words(loader), ", and libreheap needs glibc"}));
+    set_obstacle(program, Obstacle::foreign_loader, join({loader_words(loader), ", and libreheap needs glibc"}));
 }
 
 Refusal missing_interpreter(const Program& program) {
   Str name = program.image();
-  if (name.back() != '\r')
-    return {exit_not_found, join({program.path(), ": its interpreter ", name, " is missing"})};
+  if (name.back() != '\r') return {exit_not_found, join({program.path(), ": its interpreter ", name, " is missing"})};
   name.size -= 1;
-  return {exit_not_found,
-          join({program.path(),
-                ": its #! line ends in a carriage return, which becomes part of the "
-                "interpreter's name (",
-                name, "); save the file with Unix line ends"})};
+  return {exit_not_found, join({program.path(),
+                                ": its #! line ends in a carriage return, which becomes part of the "
+                                "interpreter's name (",
+                                name, "); save the file with Unix line ends"})};
 }
 
 // Looks at the end of the chain: an ELF file ends it, a script gives the next.
@@ -164,9 +159,8 @@ Refusal inspect(Str name, const char* search_path, Program& program) {
   if (const Refusal refusal = locate(name, search_path, next)) return refusal;
   while (!next.empty()) {
     if (program.chain_length == deepest_chain)
-      return {
-          exit_not_executable,
-          join({program.path(), ": its interpreters are nested deeper than the kernel follows"})};
+      return {exit_not_executable,
+              join({program.path(), ": its interpreters are nested deeper than the kernel follows"})};
     program.chain[program.chain_length++] = next;
     next = {};
     if (const Refusal refusal = follow(program, next)) return refusal;
@@ -186,8 +180,6 @@ Str started_by_env(const Program& program) {
   return {};
 }
 
-bool children_reachable(const Program& program) {
-  return program.obstacle == Obstacle::static_program;
-}
+bool children_reachable(const Program& program) { return program.obstacle == Obstacle::static_program; }
 
 }  // namespace rh::command

@@ -19,12 +19,10 @@ struct Plan {
 };
 
 // Looks at what `arguments` would start, and finds the library for it.
-Refusal plan(const RunOptions& options, char* const* arguments, char* const* environment,
-             Plan& plan);
+Refusal plan(const RunOptions& options, char* const* arguments, char* const* environment, Plan& plan);
 
 // Becomes the program. Returns only when that fails: a negative error number.
-long become(const Plan& plan, const RunOptions& options, char* const* arguments,
-            char* const* environment);
+long become(const Plan& plan, const RunOptions& options, char* const* arguments, char* const* environment);
 
 // The command's line, cut at the first `--`. What stands before it is the command's own; what stands
 // behind it belongs to the program, is never parsed, and reaches it as it was given.

@@ -29,8 +29,7 @@ Str preload(const char* before, Str library) {
   if (!before || !*before) return join({"LD_PRELOAD=", library});
   const Str value(before);
   const Str behind = value.part(library.size, 1);
-  const bool first_already =
-      value.starts_with(library) && (behind.empty() || Str(" :").holds(behind.front()));
+  const bool first_already = value.starts_with(library) && (behind.empty() || Str(" :").holds(behind.front()));
   return first_already ? join({"LD_PRELOAD=", value}) : join({"LD_PRELOAD=", library, ":", value});
 }
 

@@ -27,8 +27,7 @@ struct Header {
   std::uint32_t version;
   std::uint32_t header_bytes;
   std::uint64_t threads;
-  std::uint64_t
-      thread_table;  // where `threads` records of Thread lie, in the order of their first epoch
+  std::uint64_t thread_table;  // where `threads` records of Thread lie, in the order of their first epoch
   std::uint64_t slots;
   std::uint64_t operations;
   std::uint64_t remote;  // operations on a block that another thread made

@@ -54,9 +54,7 @@ class Contents {
   }
 
  private:
-  std::uint64_t word(std::uint64_t at) const {
-    return std::rotr(seed_, static_cast<int>(8 * (at % 8)));
-  }
+  std::uint64_t word(std::uint64_t at) const { return std::rotr(seed_, static_cast<int>(8 * (at % 8))); }
   void put(std::uint64_t at, std::uint64_t to) {
     const std::uint64_t value = word(at);
     std::memcpy(block_ + at, &value, std::min<std::uint64_t>(8, to - at));

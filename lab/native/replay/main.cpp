@@ -20,14 +20,13 @@ constexpr int kExitUsage = 2;
 constexpr int kExitErrors = 1;  // the allocator, or the replay, did something wrong
 constexpr int kExitFailed = 125;
 
-constexpr char kUsage[] =
-    "usage: reheap-replay COMPILED --out FILE [--pace full|recorded] [--touch "
-    "recorded|whole|ends]\n"
-    "                     [--threads N] [--sample-ms N]\n"
-    "COMPILED is made by `reheap-trace compile`. Results are written to FILE as JSON.\n"
-    "--threads N runs N copies of the recorded program at once.\n"
-    "Exit status: 0; 1 when contents were damaged, an allocation failed or an order was broken;\n"
-    "2 for wrong arguments; 125 when the replay could not be done.\n";
+constexpr char kUsage[] = "usage: reheap-replay COMPILED --out FILE [--pace full|recorded] [--touch "
+                          "recorded|whole|ends]\n"
+                          "                     [--threads N] [--sample-ms N]\n"
+                          "COMPILED is made by `reheap-trace compile`. Results are written to FILE as JSON.\n"
+                          "--threads N runs N copies of the recorded program at once.\n"
+                          "Exit status: 0; 1 when contents were damaged, an allocation failed or an order was broken;\n"
+                          "2 for wrong arguments; 125 when the replay could not be done.\n";
 
 [[noreturn]] void fail(int status, const char* format, ...) {
   std::va_list arguments;
@@ -127,17 +126,16 @@ Compiled load(const char* path, Ledger& ledger) {
   if (got != sizeof header || std::memcmp(header.magic, compiled::kMagic, sizeof header.magic) != 0)
     fail(kExitFailed, "%s is no compiled trace: make one with `reheap-trace compile`", path);
   if (header.version != compiled::kVersion)
-    fail(kExitFailed, "%s has version %u; this program reads %u: compile the trace again", path,
-         header.version, compiled::kVersion);
+    fail(kExitFailed, "%s has version %u; this program reads %u: compile the trace again", path, header.version,
+         compiled::kVersion);
   const std::size_t bytes = header.threads * sizeof(compiled::Thread);
   trace.threads = static_cast<compiled::Thread*>(sys::map(bytes + 1));
   ledger.own_bytes += bytes;
-  const bool whole = sys::read_at(trace.file, trace.threads, bytes, header.thread_table) ==
-                     static_cast<std::int64_t>(bytes);
+  const bool whole =
+      sys::read_at(trace.file, trace.threads, bytes, header.thread_table) == static_cast<std::int64_t>(bytes);
   const std::uint32_t checksum = header.checksum;
   if (!whole ||
-      checksum != trace::crc32c(trace.threads, bytes,
-                                trace::crc32c(&header, offsetof(compiled::Header, checksum))))
+      checksum != trace::crc32c(trace.threads, bytes, trace::crc32c(&header, offsetof(compiled::Header, checksum))))
     fail(kExitFailed, "%s is damaged or cut short: compile the trace again", path);
   return trace;
 }
@@ -200,11 +198,9 @@ void start(Copy& copy, std::uint64_t thread) {
   running = {.workload = &copy.workload, .thread = thread, .window = nullptr, .handle = {}};
   running.window = static_cast<std::uint8_t*>(sys::map(compiled::kChunkBytes));
   copy.workload.ledger->own_bytes += kThreadOwnBytes;
-  copy.workload.started.fetch_add(
-      1);  // before it can move on: `next` of the one behind it counts from now
+  copy.workload.started.fetch_add(1);  // before it can move on: `next` of the one behind it counts from now
   if (!sys::start(running.handle, run_thread, &running))
-    fail(kExitFailed, "thread %llu of the trace could not be started",
-         static_cast<unsigned long long>(thread));
+    fail(kExitFailed, "thread %llu of the trace could not be started", static_cast<unsigned long long>(thread));
 }
 
 // Starts each thread when its first epoch is near, and gives back what ended ones had.
@@ -217,8 +213,7 @@ void run_copy(void* argument) {
   for (std::uint64_t i = 0; i < threads; ++i) {
     workload.await_due(static_cast<std::uint32_t>(workload.threads[i].first_epoch));
     for (std::uint64_t old = oldest; old < i; ++old) {
-      if (copy.running[old].workload && workload.next[old].load() == Workload::kEnded)
-        reap(copy.running[old]);
+      if (copy.running[old].workload && workload.next[old].load() == Workload::kEnded) reap(copy.running[old]);
       if (old == oldest && !copy.running[old].workload) ++oldest;
     }
     start(copy, i);
@@ -236,8 +231,7 @@ T* table(std::uint64_t count, Ledger& ledger) {
   return static_cast<T*>(sys::map(bytes));
 }
 
-void prepare(Copy& copy, unsigned index, const Compiled& trace, const Options& options,
-             Ledger& ledger) {
+void prepare(Copy& copy, unsigned index, const Compiled& trace, const Options& options, Ledger& ledger) {
   Workload& workload = copy.workload;
   workload.file = trace.file;
   workload.header = &trace.header;
@@ -273,14 +267,12 @@ Sample sample(const Timing& timing, const Ledger& ledger) {
 
 Timing run(Copy* copies, unsigned count, Ledger& ledger, Samples& samples) {
   std::atomic<std::uint32_t> left{count};
-  Timing timing{
-      .begin_ns = sys::now_ns(), .begin_cpu_ns = sys::cpu_ns(), .wall_ns = 0, .cpu_ns = 0};
+  Timing timing{.begin_ns = sys::now_ns(), .begin_cpu_ns = sys::cpu_ns(), .wall_ns = 0, .cpu_ns = 0};
   for (unsigned i = 0; i < count; ++i) {
     copies[i].left = &left;
     copies[i].workload.start_ns = timing.begin_ns;
     ledger.own_bytes += sys::kStackBytes;
-    if (!sys::start(copies[i].starter, run_copy, &copies[i]))
-      fail(kExitFailed, "no thread could be started");
+    if (!sys::start(copies[i].starter, run_copy, &copies[i])) fail(kExitFailed, "no thread could be started");
   }
   for (std::uint64_t due = timing.begin_ns; left.load() != 0;) {
     const std::uint64_t now = sys::now_ns();
@@ -304,14 +296,12 @@ using Long = unsigned long long;
 
 struct Own {
   std::uint64_t tables;  // slots, threads, samples: there from the start
-  std::uint64_t
-      rest;  // resident at the start beside them: the program, the C library, what the allocator began with
+  std::uint64_t rest;    // resident at the start beside them: the program, the C library, what the allocator began with
   std::uint64_t reading_ns;
 };
 
 std::int64_t heap_of(const Sample& sample, const Own& own) {
-  return static_cast<std::int64_t>(sample.resident) -
-         static_cast<std::int64_t>(sample.own + own.rest);
+  return static_cast<std::int64_t>(sample.resident) - static_cast<std::int64_t>(sample.own + own.rest);
 }
 
 struct Means {
@@ -328,8 +318,7 @@ Means means(const Samples& samples, const Own& own) {
     if (i == 0) continue;
     const double step = static_cast<double>(samples[i].time_ns - samples[i - 1].time_ns);
     time += step;
-    result.heap +=
-        step * 0.5 * static_cast<double>(heap_of(samples[i], own) + heap_of(samples[i - 1], own));
+    result.heap += step * 0.5 * static_cast<double>(heap_of(samples[i], own) + heap_of(samples[i - 1], own));
     result.live += step * 0.5 * static_cast<double>(samples[i].live + samples[i - 1].live);
   }
   if (time > 0) result.heap /= time, result.live /= time;
@@ -337,8 +326,7 @@ Means means(const Samples& samples, const Own& own) {
 }
 
 template <typename Value>
-void series(std::FILE* out, const char* name, const Samples& samples, const char* end,
-            Value value) {
+void series(std::FILE* out, const char* name, const Samples& samples, const char* end, Value value) {
   std::fprintf(out, "\"%s\":[", name);
   for (std::size_t i = 0; i < samples.count(); ++i)
     std::fprintf(out, "%s%lld", i ? "," : "", static_cast<long long>(value(samples[i])));
@@ -352,21 +340,19 @@ void write_series(std::FILE* out, const Samples& samples, const Own& own) {
     series(out, "resident_bytes", samples, ",", [](const Sample& s) { return s.resident; });
     series(out, "heap_bytes", samples, ",", [&](const Sample& s) { return heap_of(s, own); });
   }
-  if (samples[0].commit != 0)
-    series(out, "commit_bytes", samples, ",", [](const Sample& s) { return s.commit; });
+  if (samples[0].commit != 0) series(out, "commit_bytes", samples, ",", [](const Sample& s) { return s.commit; });
   series(out, "cpu_us", samples, ",", [](const Sample& s) { return s.cpu_ns / 1000; });
   series(out, "live_bytes", samples, "}", [](const Sample& s) { return s.live; });
 }
 
 void write_memory(std::FILE* out, const Samples& samples, const Own& own, const Ledger& ledger) {
   const Means mean = means(samples, own);
-  std::fprintf(out, "\"peak_live_bytes\":%lld,\"live_at_end_bytes\":%lld,\n",
-               static_cast<long long>(ledger.peak_live), static_cast<long long>(ledger.live));
+  std::fprintf(out, "\"peak_live_bytes\":%lld,\"live_at_end_bytes\":%lld,\n", static_cast<long long>(ledger.peak_live),
+               static_cast<long long>(ledger.live));
   std::fprintf(out,
                "\"own\":{\"tables_bytes\":%llu,\"per_thread_bytes\":%llu,\"at_start_bytes\":%llu,"
                "\"reading_us\":%llu},\n",
-               Long{own.tables}, Long{kThreadOwnBytes}, Long{own.rest},
-               Long{own.reading_ns / 1000});
+               Long{own.tables}, Long{kThreadOwnBytes}, Long{own.rest}, Long{own.reading_ns / 1000});
   if (samples[0].resident == 0) return;
   std::fprintf(out, "\"peak_heap_bytes\":%lld,\"mean_heap_bytes\":%.0f,\"mean_live_bytes\":%.0f,\n",
                static_cast<long long>(mean.peak_heap), mean.heap, mean.live);
@@ -376,41 +362,35 @@ void write_memory(std::FILE* out, const Samples& samples, const Own& own, const 
                  static_cast<double>(mean.peak_heap) / static_cast<double>(ledger.peak_live));
 }
 
-void write_results(const Options& options, const Compiled& trace, const Timing& timing,
-                   const Samples& samples, const Own& own, const Ledger& ledger) {
+void write_results(const Options& options, const Compiled& trace, const Timing& timing, const Samples& samples,
+                   const Own& own, const Ledger& ledger) {
   std::FILE* out = std::fopen(options.out, "w");
   if (!out) fail(kExitFailed, "%s cannot be written: %s", options.out, std::strerror(errno));
   std::fprintf(out,
                "{\"type\":\"replay\",\"version\":\"%s\",\"copies\":%u,\"threads\":%llu,\"most_"
                "threads\":%u,\n",
-               REHEAP_LAB_VERSION, options.copies, Long{trace.header.threads},
-               trace.header.most_threads);
+               REHEAP_LAB_VERSION, options.copies, Long{trace.header.threads}, trace.header.most_threads);
   std::fprintf(out,
                "\"operations\":%llu,\"remote_operations\":%llu,\"epochs\":%llu,\"epoch_bytes\":%"
                "llu,\"slots\":%llu,\n",
-               Long{ledger.operations}, Long{trace.header.remote * options.copies},
-               Long{trace.header.epochs}, Long{trace.header.epoch_bytes}, Long{trace.header.slots});
-  std::fprintf(
-      out,
-      "\"recorded\":{\"peak_live_bytes\":%llu,\"peak_live_blocks\":%llu,\"duration_us\":%llu},\n",
-      Long{trace.header.peak_live_bytes}, Long{trace.header.peak_live_blocks},
-      Long{trace.header.duration_ns / 1000});
-  std::fprintf(out, "\"wall_us\":%llu,\"cpu_us\":%llu,\n", Long{timing.wall_ns / 1000},
-               Long{timing.cpu_ns / 1000});
-  std::fprintf(
-      out, "\"waits\":{\"handoffs\":%llu,\"handoff_us\":%llu,\"epochs\":%llu,\"epoch_us\":%llu},\n",
-      Long{ledger.handoff_waits}, Long{ledger.handoff_wait_ns / 1000}, Long{ledger.epoch_waits},
-      Long{ledger.epoch_wait_ns / 1000});
+               Long{ledger.operations}, Long{trace.header.remote * options.copies}, Long{trace.header.epochs},
+               Long{trace.header.epoch_bytes}, Long{trace.header.slots});
+  std::fprintf(out, "\"recorded\":{\"peak_live_bytes\":%llu,\"peak_live_blocks\":%llu,\"duration_us\":%llu},\n",
+               Long{trace.header.peak_live_bytes}, Long{trace.header.peak_live_blocks},
+               Long{trace.header.duration_ns / 1000});
+  std::fprintf(out, "\"wall_us\":%llu,\"cpu_us\":%llu,\n", Long{timing.wall_ns / 1000}, Long{timing.cpu_ns / 1000});
+  std::fprintf(out, "\"waits\":{\"handoffs\":%llu,\"handoff_us\":%llu,\"epochs\":%llu,\"epoch_us\":%llu},\n",
+               Long{ledger.handoff_waits}, Long{ledger.handoff_wait_ns / 1000}, Long{ledger.epoch_waits},
+               Long{ledger.epoch_wait_ns / 1000});
   std::fprintf(out,
                "\"errors\":{\"ordering\":%llu,\"contents\":%llu,\"alignment\":%llu,\"failed_"
                "allocations\":%llu},\n",
-               Long{ledger.ordering_errors}, Long{ledger.content_errors},
-               Long{ledger.alignment_errors}, Long{ledger.failed_allocations});
+               Long{ledger.ordering_errors}, Long{ledger.content_errors}, Long{ledger.alignment_errors},
+               Long{ledger.failed_allocations});
   write_memory(out, samples, own, ledger);
   write_series(out, samples, own);
   std::fputs("}\n", out);
-  if (std::ferror(out) | std::fclose(out))
-    fail(kExitFailed, "%s could not be written whole", options.out);
+  if (std::ferror(out) | std::fclose(out)) fail(kExitFailed, "%s could not be written whole", options.out);
 }
 
 int report_errors(const Ledger& ledger) {
@@ -438,8 +418,7 @@ int replay(const Options& options) {
   Samples samples(std::uint64_t{options.sample_ms} * 1'000'000);
   ledger.own_bytes += Samples::bytes();
   Copy* copies = table<Copy>(options.copies, ledger);
-  for (unsigned i = 0; i < options.copies; ++i)
-    prepare(*new (copies + i) Copy, i, trace, options, ledger);
+  for (unsigned i = 0; i < options.copies; ++i) prepare(*new (copies + i) Copy, i, trace, options, ledger);
   own.tables = ledger.own_bytes;
   const std::uint64_t resident = sys::resident_bytes();
   own.rest = resident > own.tables ? resident - own.tables : 0;

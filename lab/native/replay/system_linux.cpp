@@ -19,13 +19,11 @@ namespace {
 std::uint64_t nanoseconds(clockid_t clock) {
   timespec time;
   clock_gettime(clock, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 timespec timespec_of(std::uint64_t ns) {
-  return {.tv_sec = static_cast<time_t>(ns / 1'000'000'000),
-          .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
+  return {.tv_sec = static_cast<time_t>(ns / 1'000'000'000), .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
 }
 
 // The first fields of /proc/self/statm, in pages: size, resident. Read without stdio, which allocates.
@@ -47,8 +45,7 @@ struct Entry {
 };
 
 void* enter(void* stack) {
-  const Entry entry =
-      *static_cast<Entry*>(stack);  // at the far end of the stack: long read when that is reached
+  const Entry entry = *static_cast<Entry*>(stack);  // at the far end of the stack: long read when that is reached
   entry.run(entry.argument);
   return nullptr;
 }
@@ -63,8 +60,8 @@ bool open_file(const char* path, File& file) {
 std::int64_t read_at(File file, void* to, std::size_t bytes, std::uint64_t offset) {
   std::size_t done = 0;
   while (done < bytes) {
-    const ssize_t got = pread(static_cast<int>(file.handle), static_cast<char*>(to) + done,
-                              bytes - done, static_cast<off_t>(offset + done));
+    const ssize_t got = pread(static_cast<int>(file.handle), static_cast<char*>(to) + done, bytes - done,
+                              static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return -1;
     if (got == 0) break;
@@ -74,8 +71,7 @@ std::int64_t read_at(File file, void* to, std::size_t bytes, std::uint64_t offse
 }
 
 void* map(std::size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED) {
     std::fprintf(stderr, "reheap-replay: no memory for the replayer's own %zu bytes\n", bytes);
     _exit(125);
@@ -119,9 +115,7 @@ void* allocate_aligned(std::size_t size, std::size_t alignment) {
   return posix_memalign(&block, std::max(alignment, sizeof block), size) == 0 ? block : nullptr;
 }
 
-void* reallocate_aligned(void* block, std::size_t size, std::size_t) {
-  return std::realloc(block, size);
-}
+void* reallocate_aligned(void* block, std::size_t size, std::size_t) { return std::realloc(block, size); }
 
 void free_aligned(void* block) { std::free(block); }
 

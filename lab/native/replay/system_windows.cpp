@@ -30,9 +30,7 @@ PROCESS_MEMORY_COUNTERS memory_counters() {
   return counters;
 }
 
-std::uint64_t hundreds(const FILETIME& time) {
-  return (std::uint64_t{time.dwHighDateTime} << 32) | time.dwLowDateTime;
-}
+std::uint64_t hundreds(const FILETIME& time) { return (std::uint64_t{time.dwHighDateTime} << 32) | time.dwLowDateTime; }
 
 // WaitOnAddress lies in a library that MinGW's import libraries do not all name: asked for by name.
 using WaitOnAddressFunction = BOOL(WINAPI*)(volatile void*, void*, SIZE_T, DWORD);
@@ -41,9 +39,7 @@ using WakeByAddressAllFunction = void(WINAPI*)(void*);
 template <typename Function>
 Function sync_function(const char* name) {
   const HMODULE library = GetModuleHandleA("kernelbase.dll");
-  return library
-             ? reinterpret_cast<Function>(reinterpret_cast<void*>(GetProcAddress(library, name)))
-             : nullptr;
+  return library ? reinterpret_cast<Function>(reinterpret_cast<void*>(GetProcAddress(library, name))) : nullptr;
 }
 
 const auto g_wait = sync_function<WaitOnAddressFunction>("WaitOnAddress");
@@ -52,8 +48,8 @@ const auto g_wake = sync_function<WakeByAddressAllFunction>("WakeByAddressAll");
 }  // namespace
 
 bool open_file(const char* path, File& file) {
-  const HANDLE handle = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ, nullptr, OPEN_EXISTING,
-                                    FILE_ATTRIBUTE_NORMAL, nullptr);
+  const HANDLE handle =
+      CreateFileA(path, GENERIC_READ, FILE_SHARE_READ, nullptr, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
   file.handle = reinterpret_cast<std::intptr_t>(handle);
   return handle != INVALID_HANDLE_VALUE;
 }
@@ -127,9 +123,7 @@ void wake(std::atomic<std::uint32_t>& word) {
 
 void pause() { YieldProcessor(); }
 
-void* allocate_aligned(std::size_t size, std::size_t alignment) {
-  return _aligned_malloc(size, alignment);
-}
+void* allocate_aligned(std::size_t size, std::size_t alignment) { return _aligned_malloc(size, alignment); }
 
 void* reallocate_aligned(void* block, std::size_t size, std::size_t alignment) {
   return _aligned_realloc(block, size, alignment);

@@ -113,8 +113,7 @@ class Worker {
   }
 
   void publish(Slot& slot, std::uint32_t steps) {
-    slot.generation.store(slot.generation.load(std::memory_order_relaxed) + steps,
-                          std::memory_order_release);
+    slot.generation.store(slot.generation.load(std::memory_order_relaxed) + steps, std::memory_order_release);
     if (slot.awaited.load(std::memory_order_relaxed) == 0) return;
     slot.awaited.store(0, std::memory_order_relaxed);
     sys::wake(slot.generation);
@@ -124,7 +123,7 @@ class Worker {
     const bool aligned = operation.kind == Kind::kAligned && operation.alignment_log2 != 0;
     const std::size_t alignment =
         aligned ? std::size_t{1} << operation.alignment_log2 : natural_alignment(operation.size);
-    void* block = aligned ? sys::allocate_aligned(operation.size, alignment)
+    void* block = aligned                           ? sys::allocate_aligned(operation.size, alignment)
                   : operation.kind == Kind::kCalloc ? std::calloc(1, operation.size)
                                                     : std::malloc(operation.size);
     slot.block = block;
@@ -148,8 +147,7 @@ class Worker {
 
   void first_use(Slot& slot, const Operation& operation) {
     const std::uint64_t used = used_of(operation.size, operation.touched);
-    if (operation.kind == Kind::kCalloc && !Contents(slot.block, 0).zeroed(used, touch()))
-      ++ledger_.content_errors;
+    if (operation.kind == Kind::kCalloc && !Contents(slot.block, 0).zeroed(used, touch())) ++ledger_.content_errors;
     Contents(slot.block, slot.seed).fill(0, used, touch());
   }
 
@@ -194,8 +192,7 @@ class Worker {
     const bool end_written = kept == old_used;
     Contents contents(slot.block, slot.seed);
     const std::uint64_t checked = end_written ? kept : std::min<std::uint64_t>(kept, 8);
-    if (!contents.intact(0, checked, end_written ? touch() : Touch::kEnds))
-      ++ledger_.content_errors;
+    if (!contents.intact(0, checked, end_written ? touch() : Touch::kEnds)) ++ledger_.content_errors;
     contents.fill(kept, used, touch());
     contents.fill(used > 8 ? used - 8 : 0, used, Touch::kEnds);
   }
@@ -204,9 +201,7 @@ class Worker {
     if (!Contents(slot.block, slot.seed).intact(0, used, touch())) ++ledger_.content_errors;
   }
 
-  std::uint64_t used_of(std::uint64_t size, std::uint32_t touched) const {
-    return used_bytes(size, touched, touch());
-  }
+  std::uint64_t used_of(std::uint64_t size, std::uint32_t touched) const { return used_bytes(size, touched, touch()); }
   Touch touch() const { return load_.settings.touch; }
 
   void changed(std::int64_t bytes) {
@@ -236,8 +231,6 @@ class Worker {
 
 }  // namespace
 
-void work(Workload& workload, std::uint64_t thread, std::uint8_t* window) {
-  Worker(workload, thread, window).run();
-}
+void work(Workload& workload, std::uint64_t thread, std::uint8_t* window) { Worker(workload, thread, window).run(); }
 
 }  // namespace lab

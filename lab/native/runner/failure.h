@@ -12,8 +12,7 @@ inline constexpr int kCannotExecute = 126;
 inline constexpr int kNotFound = 127;
 
 struct Failure : std::runtime_error {
-  Failure(int exit_status, const std::string& message)
-      : std::runtime_error(message), status(exit_status) {}
+  Failure(int exit_status, const std::string& message) : std::runtime_error(message), status(exit_status) {}
   int status;
 };
 

@@ -11,30 +11,29 @@
 
 namespace runner {
 
-const char kHelp[] =
-    "Runs one command, follows its children, and writes what they cost as lines of JSON.\n"
-    "\n"
-    "  reheap-runner --out FILE [OPTION]... -- COMMAND ARGUMENTS...\n"
-    "\n"
-    "  --out FILE           where the lines go\n"
-    "  --env NAME=VALUE     set a variable for the command\n"
-    "  --unset NAME         remove one\n"
-    "  --cwd DIR            run the command there\n"
-    "  --stdin FILE         read standard input from FILE; likewise --stdout, --stderr\n"
-    "  --timeout SECONDS    kill the command and all it started after that time\n"
-    "  --sample-ms N        look at memory and time every N milliseconds (10; 0 is never)\n"
-    "  --profile HZ         say in which module the time goes, by HZ samples for each second of "
-    "it\n"
-    "  --profile-by-stops   stop threads to see where they are, even where the kernel has a "
-    "sampler\n"
-    "  --count-calls        count the memory calls to the system; slows the command down\n"
-    "  --watch NAME         tell the figures of the first process of that name, not of all\n"
-    "  --modules            name the files that the command loads (Windows)\n"
-    "\n"
-    "SIGTERM and SIGINT are passed on to the command. Exit status: 0 when the command was "
-    "measured,\n"
-    "whatever its own status was; 2 for wrong options; 125 when the runner could not do its part;\n"
-    "126 and 127 when the command cannot be executed, or is not there.\n";
+const char kHelp[] = "Runs one command, follows its children, and writes what they cost as lines of JSON.\n"
+                     "\n"
+                     "  reheap-runner --out FILE [OPTION]... -- COMMAND ARGUMENTS...\n"
+                     "\n"
+                     "  --out FILE           where the lines go\n"
+                     "  --env NAME=VALUE     set a variable for the command\n"
+                     "  --unset NAME         remove one\n"
+                     "  --cwd DIR            run the command there\n"
+                     "  --stdin FILE         read standard input from FILE; likewise --stdout, --stderr\n"
+                     "  --timeout SECONDS    kill the command and all it started after that time\n"
+                     "  --sample-ms N        look at memory and time every N milliseconds (10; 0 is never)\n"
+                     "  --profile HZ         say in which module the time goes, by HZ samples for each second of "
+                     "it\n"
+                     "  --profile-by-stops   stop threads to see where they are, even where the kernel has a "
+                     "sampler\n"
+                     "  --count-calls        count the memory calls to the system; slows the command down\n"
+                     "  --watch NAME         tell the figures of the first process of that name, not of all\n"
+                     "  --modules            name the files that the command loads (Windows)\n"
+                     "\n"
+                     "SIGTERM and SIGINT are passed on to the command. Exit status: 0 when the command was "
+                     "measured,\n"
+                     "whatever its own status was; 2 for wrong options; 125 when the runner could not do its part;\n"
+                     "126 and 127 when the command cannot be executed, or is not there.\n";
 
 namespace {
 
@@ -77,16 +76,14 @@ const option kNames[] = {
     {nullptr, 0, nullptr, 0},
 };
 
-[[noreturn]] void reject(const std::string& what) {
-  throw Failure(kUsage, what + "\nSee reheap-runner --help.");
-}
+[[noreturn]] void reject(const std::string& what) { throw Failure(kUsage, what + "\nSee reheap-runner --help."); }
 
 int whole_number(const char* name, std::string_view text, int least, int most) {
   int value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
-    reject(std::string(name) + " takes a whole number from " + std::to_string(least) + " to " +
-           std::to_string(most) + ", not '" + std::string(text) + "'");
+    reject(std::string(name) + " takes a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
+           ", not '" + std::string(text) + "'");
   return value;
 }
 
@@ -101,8 +98,7 @@ double seconds(const char* text) {
 std::string assignment(const char* text) {
   std::string_view given(text);
   size_t equals = given.find('=');
-  if (equals == 0 || equals == given.npos)
-    reject(std::string("--env takes NAME=VALUE, not '") + text + "'");
+  if (equals == 0 || equals == given.npos) reject(std::string("--env takes NAME=VALUE, not '") + text + "'");
   return text;
 }
 
@@ -166,8 +162,7 @@ void take(Options& options, int option, const char* value) {
 Options parse(int count, char** words) {
   Options options;
   // '+': what stands after the first word that is no option belongs to the command.
-  for (int option; (option = getopt_long(count, words, "+", kNames, nullptr)) != -1;)
-    take(options, option, optarg);
+  for (int option; (option = getopt_long(count, words, "+", kNames, nullptr)) != -1;) take(options, option, optarg);
   if (options.help || options.version) return options;
   if (options.out.empty()) reject("--out FILE is missing");
   if (optind >= count) reject("there is no command: give it after --");

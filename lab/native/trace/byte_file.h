@@ -41,9 +41,7 @@ class ByteFile {
   }
 
  private:
-  bool seek(uint64_t offset, int whence) {
-    return fseeko(file_, static_cast<off_t>(offset), whence) == 0;
-  }
+  bool seek(uint64_t offset, int whence) { return fseeko(file_, static_cast<off_t>(offset), whence) == 0; }
 
   std::FILE* file_;
 };

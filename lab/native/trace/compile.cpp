@@ -119,8 +119,7 @@ class Slots {
   void turn(uint32_t epoch) {
     for (uint32_t steps = std::min(epoch - now_, 2u); steps != 0; --steps) {
       Freed& old = freed_[(epoch - steps + 1) % 2];
-      for (auto& [thread, slots] : old)
-        everybodys_.insert(everybodys_.end(), slots.begin(), slots.end());
+      for (auto& [thread, slots] : old) everybodys_.insert(everybodys_.end(), slots.begin(), slots.end());
       old.clear();
     }
     now_ = epoch;
@@ -150,16 +149,14 @@ class Compiler {
   }
 
   void print(const Damage& damage) const {
-    std::printf(
-        "{\"type\":\"compile\",\"events\":%llu,\"operations\":%llu,\"remote_operations\":%llu,"
-        "\"threads\":%llu,\"most_threads\":%u,\"slots\":%llu,\"epochs\":%llu,"
-        "\"epoch_bytes\":%llu,\"peak_live_bytes\":%llu,\"peak_live_blocks\":%llu,"
-        "\"frees_of_unknown\":%llu,\"frees_missed\":%llu,\"bytes\":%llu,%s}\n",
-        number(merge_.events()), number(header_.operations), number(header_.remote),
-        number(header_.threads), header_.most_threads, number(header_.slots),
-        number(header_.epochs), number(header_.epoch_bytes), number(peak_.bytes),
-        number(peak_.blocks), number(unknown_), number(missed_), number(header_.file_bytes),
-        json_damage(damage).c_str());
+    std::printf("{\"type\":\"compile\",\"events\":%llu,\"operations\":%llu,\"remote_operations\":%llu,"
+                "\"threads\":%llu,\"most_threads\":%u,\"slots\":%llu,\"epochs\":%llu,"
+                "\"epoch_bytes\":%llu,\"peak_live_bytes\":%llu,\"peak_live_blocks\":%llu,"
+                "\"frees_of_unknown\":%llu,\"frees_missed\":%llu,\"bytes\":%llu,%s}\n",
+                number(merge_.events()), number(header_.operations), number(header_.remote), number(header_.threads),
+                header_.most_threads, number(header_.slots), number(header_.epochs), number(header_.epoch_bytes),
+                number(peak_.bytes), number(peak_.blocks), number(unknown_), number(missed_),
+                number(header_.file_bytes), json_damage(damage).c_str());
   }
 
  private:
@@ -220,8 +217,7 @@ class Compiler {
       thread.begun = true;
       thread.entry.first_epoch = thread.epoch = epoch;
     }
-    if (epoch != thread.epoch)
-      put_number(step.thread, compiled::Kind::kEpoch, epoch - thread.epoch);
+    if (epoch != thread.epoch) put_number(step.thread, compiled::Kind::kEpoch, epoch - thread.epoch);
     const uint64_t now = step.time - std::min(step.time, merge_.begin());
     if (now > thread.at_ns + kFineness) {
       put_number(step.thread, compiled::Kind::kAt, now - thread.at_ns);
@@ -248,8 +244,7 @@ class Compiler {
   }
 
   // The size, and for large blocks how much was touched; `touch_at` becomes where that stands.
-  uint8_t* put_size(uint8_t* at, uint32_t thread, uint64_t size, uint32_t touched_kib,
-                    uint64_t& touch_at) {
+  uint8_t* put_size(uint8_t* at, uint32_t thread, uint64_t size, uint32_t touched_kib, uint64_t& touch_at) {
     at = compiled::put_varint(at, size);
     touch_at = 0;
     if (size < compiled::kLargeBlock) return at;
@@ -260,10 +255,7 @@ class Compiler {
 
   Live put_allocation(const Step& step) {
     ThreadState& thread = prepare(step, step.size);
-    Live block{.size = step.size,
-               .touch_at = 0,
-               .slot = slots_.take(step.thread, thread.epoch),
-               .thread = step.thread};
+    Live block{.size = step.size, .touch_at = 0, .slot = slots_.take(step.thread, thread.epoch), .thread = step.thread};
     const Kind asked = step.event->kind;
     const auto kind = asked == Kind::kCalloc    ? compiled::Kind::kCalloc
                       : asked == Kind::kAligned ? compiled::Kind::kAligned
@@ -272,8 +264,7 @@ class Compiler {
       *at++ = static_cast<uint8_t>(kind);
       at = put_slot(at, thread, block.slot);
       at = put_size(at, step.thread, step.size, compiled::kTouchUnknown, block.touch_at);
-      if (kind == compiled::Kind::kAligned)
-        *at++ = static_cast<uint8_t>(std::countr_zero(step.event->alignment));
+      if (kind == compiled::Kind::kAligned) *at++ = static_cast<uint8_t>(std::countr_zero(step.event->alignment));
       return at;
     });
     ++slots_.generation(block.slot);

@@ -14,20 +14,16 @@ namespace {
 
 constexpr uint64_t kFirstChunk = 4096;
 
-size_t index_of(uint64_t offset) {
-  return static_cast<size_t>((offset - kFirstChunk) / lab::compiled::kChunkBytes);
-}
+size_t index_of(uint64_t offset) { return static_cast<size_t>((offset - kFirstChunk) / lab::compiled::kChunkBytes); }
 
 }  // namespace
 
-CompiledWriter::CompiledWriter(const std::string& path)
-    : out_(path, "w+b"), path_(path), free_offset_(kFirstChunk) {
+CompiledWriter::CompiledWriter(const std::string& path) : out_(path, "w+b"), path_(path), free_offset_(kFirstChunk) {
   if (!out_) throw std::runtime_error(path + ": cannot be written");
 }
 
 void CompiledWriter::write(uint64_t offset, const void* data, size_t bytes) {
-  if (!out_.write(offset, data, bytes))
-    throw std::runtime_error(path_ + ": cannot be written: is the disk full?");
+  if (!out_.write(offset, data, bytes)) throw std::runtime_error(path_ + ": cannot be written: is the disk full?");
 }
 
 void CompiledWriter::begin_chunk(Stream& stream, uint64_t offset) {
@@ -42,11 +38,8 @@ void CompiledWriter::begin_chunk(Stream& stream, uint64_t offset) {
 void CompiledWriter::write_chunk(Stream& stream, uint64_t next) {
   const uint8_t* payload = stream.buffer.get() + sizeof(lab::compiled::ChunkHeader);
   const auto used = static_cast<uint32_t>(stream.end - payload);
-  const lab::compiled::ChunkHeader header{.magic = lab::compiled::kChunkMagic,
-                                          .used = used,
-                                          .next = next,
-                                          .thread = 0,
-                                          .checksum = crc32c(payload, used)};
+  const lab::compiled::ChunkHeader header{
+      .magic = lab::compiled::kChunkMagic, .used = used, .next = next, .thread = 0, .checksum = crc32c(payload, used)};
   std::memcpy(stream.buffer.get(), &header, sizeof header);
   write(stream.chunk, stream.buffer.get(), sizeof header + used);
   open_[index_of(stream.chunk)] = nullptr;
@@ -102,8 +95,7 @@ uint32_t CompiledWriter::read_chunk(uint64_t offset, uint8_t* buffer) {
   lab::compiled::ChunkHeader header;
   const size_t got = out_.read(offset, buffer, lab::compiled::kChunkBytes);
   std::memcpy(&header, buffer, sizeof header);
-  if (got < sizeof header + header.used)
-    throw std::runtime_error(path_ + ": what was written cannot be read again");
+  if (got < sizeof header + header.used) throw std::runtime_error(path_ + ": what was written cannot be read again");
   return header.used;
 }
 

@@ -19,9 +19,7 @@ struct Range {
   uint64_t from_event = 0;
   uint64_t to_event = UINT64_MAX;
 
-  bool begun(uint64_t time, uint64_t event) const {
-    return time >= from_time && event >= from_event;
-  }
+  bool begun(uint64_t time, uint64_t event) const { return time >= from_time && event >= from_event; }
   bool cuts_off_the_start() const { return from_time != 0 || from_event != 0; }
   bool over(uint64_t time, uint64_t event) const { return time >= to_time || event >= to_event; }
 };
@@ -59,8 +57,7 @@ struct Block {
 
 class Cutter {
  public:
-  Cutter(std::vector<std::unique_ptr<File>>& files, Damage& damage, const std::string& out,
-         const Range& range)
+  Cutter(std::vector<std::unique_ptr<File>>& files, Damage& damage, const std::string& out, const Range& range)
       : merge_(files, damage), writer_(out, files.front()->header()), range_(range) {}
 
   void run() {
@@ -80,8 +77,8 @@ class Cutter {
 
   void print(const Damage& damage) const {
     std::printf("{\"type\":\"part\",\"events\":%llu,\"alive_before\":%llu,%s}\n",
-                static_cast<unsigned long long>(writer_.events()),
-                static_cast<unsigned long long>(before_), json_damage(damage).c_str());
+                static_cast<unsigned long long>(writer_.events()), static_cast<unsigned long long>(before_),
+                json_damage(damage).c_str());
   }
 
  private:
@@ -97,8 +94,7 @@ class Cutter {
   void begin(uint64_t time) {
     begun_ = true;
     before_ = live_.size();
-    if (range_.cuts_off_the_start())
-      writer_.begin_at(--time);  // before whatever frees them at once
+    if (range_.cuts_off_the_start()) writer_.begin_at(--time);  // before whatever frees them at once
     live_.each([&](uint64_t address, const Block& block) {
       Event event{};
       event.kind = block.kind;

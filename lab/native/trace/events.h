@@ -42,9 +42,7 @@ inline uint8_t* put_number(uint8_t* at, uint64_t value) {
 }
 
 // Small differences in either direction become small numbers.
-constexpr uint64_t fold(uint64_t difference) {
-  return (difference << 1) ^ (0 - (difference >> 63));
-}
+constexpr uint64_t fold(uint64_t difference) { return (difference << 1) ^ (0 - (difference >> 63)); }
 constexpr uint64_t unfold(uint64_t folded) { return (folded >> 1) ^ (0 - (folded & 1)); }
 
 // Addresses count in steps of 8 bytes; one that is no multiple of 8 keeps its low bits at the top.
@@ -87,8 +85,7 @@ class Encoder {
     put(resident_kib);
   }
 
-  void reallocated(uint64_t begin, uint64_t time, uint64_t old_address, uint64_t address,
-                   uint64_t size) {
+  void reallocated(uint64_t begin, uint64_t time, uint64_t old_address, uint64_t address, uint64_t size) {
     uint64_t before = base_.time;
     put_head(Kind::kRealloc, time);
     // A signal's handler may have written events since `begin`.

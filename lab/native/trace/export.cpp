@@ -42,36 +42,30 @@ struct Line {
   const Event* event;
 };
 
-constexpr char kColumns[] =
-    "time_ns,begin_ns,process,thread,kind,address,old_address,size,alignment,resident_kib\n";
+constexpr char kColumns[] = "time_ns,begin_ns,process,thread,kind,address,old_address,size,alignment,resident_kib\n";
 
 void print_csv(std::FILE* out, const Line& line) {
   const Event& event = *line.event;
-  std::fprintf(out, "%llu,%llu,%llu,%u,%s,", line.time, line.begin, line.process, line.thread,
-               name_of(event.kind));
+  std::fprintf(out, "%llu,%llu,%llu,%u,%s,", line.time, line.begin, line.process, line.thread, name_of(event.kind));
   std::fprintf(out, event.address ? "0x%llx," : ",", Number{event.address});
   std::fprintf(out, event.old_address ? "0x%llx," : ",", Number{event.old_address});
-  const bool sized =
-      event.kind <= Kind::kAligned || event.kind == Kind::kRealloc || event.kind == Kind::kFailed;
+  const bool sized = event.kind <= Kind::kAligned || event.kind == Kind::kRealloc || event.kind == Kind::kFailed;
   std::fprintf(out, sized ? "%llu," : ",", Number{event.size});
   std::fprintf(out, event.alignment ? "%llu," : ",", Number{event.alignment});
-  std::fprintf(out, event.kind == Kind::kFreeMeasured ? "%llu\n" : "\n",
-               Number{event.resident_kib});
+  std::fprintf(out, event.kind == Kind::kFreeMeasured ? "%llu\n" : "\n", Number{event.resident_kib});
 }
 
 void print_json(std::FILE* out, const Line& line) {
   const Event& event = *line.event;
-  std::fprintf(out, "{\"time_ns\":%llu,\"process\":%llu,\"thread\":%u,\"kind\":\"%s\"", line.time,
-               line.process, line.thread, name_of(event.kind));
+  std::fprintf(out, "{\"time_ns\":%llu,\"process\":%llu,\"thread\":%u,\"kind\":\"%s\"", line.time, line.process,
+               line.thread, name_of(event.kind));
   if (event.kind == Kind::kRealloc)
-    std::fprintf(out, ",\"begin_ns\":%llu,\"old_address\":%llu", line.begin,
-                 Number{event.old_address});
+    std::fprintf(out, ",\"begin_ns\":%llu,\"old_address\":%llu", line.begin, Number{event.old_address});
   if (event.kind <= Kind::kRealloc) std::fprintf(out, ",\"address\":%llu", Number{event.address});
   if (event.kind <= Kind::kAligned || event.kind == Kind::kRealloc || event.kind == Kind::kFailed)
     std::fprintf(out, ",\"size\":%llu", Number{event.size});
   if (event.alignment) std::fprintf(out, ",\"alignment\":%llu", Number{event.alignment});
-  if (event.kind == Kind::kFreeMeasured)
-    std::fprintf(out, ",\"resident_kib\":%llu", Number{event.resident_kib});
+  if (event.kind == Kind::kFreeMeasured) std::fprintf(out, ",\"resident_kib\":%llu", Number{event.resident_kib});
   std::fputs("}\n", out);
 }
 
@@ -96,8 +90,8 @@ int export_events(const std::vector<std::string>& given) {
     const bool half = step.resized && step.what == Step::What::kReleased;
     if (half && step.event->address != 0) continue;  // the line comes with the other half
     const File& file = *files[step.process];
-    const Line line{since(step.time), since(file.nanoseconds(step.event->begin)),
-                    file.header().process, step.event->thread, step.event};
+    const Line line{since(step.time), since(file.nanoseconds(step.event->begin)), file.header().process,
+                    step.event->thread, step.event};
     json ? print_json(out, line) : print_csv(out, line);
   }
   const bool good = !std::ferror(out) && std::fflush(out) == 0;

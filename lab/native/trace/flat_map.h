@@ -57,9 +57,7 @@ class FlatMap {
 
   size_t mask() const { return cells_.size() - 1; }
   size_t after(size_t i) const { return (i + 1) & mask(); }
-  size_t home(uint64_t key) const {
-    return static_cast<size_t>((key * 0x9e3779b97f4a7c15) >> 20) & mask();
-  }
+  size_t home(uint64_t key) const { return static_cast<size_t>((key * 0x9e3779b97f4a7c15) >> 20) & mask(); }
 
   Value* put(uint64_t key, Value value) {
     size_t i = home(key);

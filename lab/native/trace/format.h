@@ -29,8 +29,7 @@ enum class Stopped : uint32_t {
 };
 
 // FileHeader::flags
-inline constexpr uint32_t kForked =
-    1;  // began as the copy of `parent`: it may free blocks made there
+inline constexpr uint32_t kForked = 1;  // began as the copy of `parent`: it may free blocks made there
 
 // One moment on both clocks. Two of them give the length of a tick.
 struct Moment {
@@ -80,9 +79,8 @@ static_assert(sizeof(FileHeader) == kHeaderBytes);
 
 enum class ChunkState : uint32_t {
   kClaimed = 0,  // fresh from the file: nothing in it
-  kOpen =
-      1,  // being written, or its process was killed: `used` bytes are whole events, no checksum
-  kSealed = 2,  // complete: `events` and `checksum` hold
+  kOpen = 1,     // being written, or its process was killed: `used` bytes are whole events, no checksum
+  kSealed = 2,   // complete: `events` and `checksum` hold
 };
 
 // A stream is a row of chunks written one after the other, by one thread at a time.

@@ -106,8 +106,7 @@ class Curve {
   template <typename Value>
   void print_row(const char* name, const char* end, Value value) const {
     std::printf("\"%s\":[", name);
-    for (size_t i = 0; i < points_.size(); ++i)
-      std::printf("%s%llu", i ? "," : "", Number{value(points_[i])});
+    for (size_t i = 0; i < points_.size(); ++i) std::printf("%s%llu", i ? "," : "", Number{value(points_[i])});
     std::printf("]%s", end);
   }
 
@@ -144,15 +143,14 @@ class Info {
   void print() const {
     std::printf("{\"type\":\"info\",\"files\":[");
     for (size_t i = 0; i < files_.size(); ++i) print_file(*files_[i], i);
-    std::printf("],\n\"events\":%llu,\"duration_us\":%llu,\"thread_count\":%u,\"kinds\":{",
-                Number{merge_.events()}, Number{end_ / 1000}, merge_.threads());
+    std::printf("],\n\"events\":%llu,\"duration_us\":%llu,\"thread_count\":%u,\"kinds\":{", Number{merge_.events()},
+                Number{end_ / 1000}, merge_.threads());
     print_kinds();
     std::printf("},\n\"allocated\":{\"blocks\":%llu,\"bytes\":%llu},\"peak\":{\"live_bytes\":%llu,"
                 "\"live_blocks\":%llu,"
                 "\"t_us\":%llu},\"never_freed\":{\"blocks\":%llu,\"bytes\":%llu},\n",
-                Number{allocated_.blocks}, Number{allocated_.bytes}, Number{peak_bytes_},
-                Number{peak_blocks_}, Number{peak_at_ / 1000}, Number{never_freed_.blocks},
-                Number{never_freed_.bytes});
+                Number{allocated_.blocks}, Number{allocated_.bytes}, Number{peak_bytes_}, Number{peak_blocks_},
+                Number{peak_at_ / 1000}, Number{never_freed_.blocks}, Number{never_freed_.bytes});
     print_frees();
     print_fragmentation();
     print_classes();
@@ -238,15 +236,13 @@ class Info {
       command += (at ? "," : "") + json_text(argument);
       at += argument.size() + 1;
     }
-    std::printf(
-        "%s{\"path\":%s,\"process\":%llu,\"parent\":%llu,\"command\":[%s],\"system\":%s,"
-        "\"recorder\":%s,"
-        "\"forked\":%s,\"ended\":%s,\"stopped\":%u,\"lost\":%llu,\"chunks\":%zu,\"bytes\":%llu}",
-        index ? "," : "", json_text(file.path()).c_str(), Number{header.process},
-        Number{header.parent}, command.c_str(), json_text(fixed(header.system)).c_str(),
-        json_text(fixed(header.recorder)).c_str(), header.flags & kForked ? "true" : "false",
-        header.progress.ended ? "true" : "false", header.progress.stopped,
-        Number{header.progress.lost}, file.chunks(), Number{file.bytes()});
+    std::printf("%s{\"path\":%s,\"process\":%llu,\"parent\":%llu,\"command\":[%s],\"system\":%s,"
+                "\"recorder\":%s,"
+                "\"forked\":%s,\"ended\":%s,\"stopped\":%u,\"lost\":%llu,\"chunks\":%zu,\"bytes\":%llu}",
+                index ? "," : "", json_text(file.path()).c_str(), Number{header.process}, Number{header.parent},
+                command.c_str(), json_text(fixed(header.system)).c_str(), json_text(fixed(header.recorder)).c_str(),
+                header.flags & kForked ? "true" : "false", header.progress.ended ? "true" : "false",
+                header.progress.stopped, Number{header.progress.lost}, file.chunks(), Number{file.bytes()});
   }
 
   template <size_t kSize>
@@ -255,9 +251,8 @@ class Info {
   }
 
   void print_kinds() const {
-    static constexpr const char* kNames[] = {nullptr,        "malloc",        "calloc",  "aligned",
-                                             "free",         "free_measured", "realloc", "failed",
-                                             "thread_start", "thread_end"};
+    static constexpr const char* kNames[] = {nullptr,         "malloc",  "calloc", "aligned",      "free",
+                                             "free_measured", "realloc", "failed", "thread_start", "thread_end"};
     const char* separator = "";
     for (size_t i = 1; i < std::size(kNames); ++i, separator = ",")
       std::printf("%s\"%s\":%llu", separator, kNames[i], Number{kinds_[i]});
@@ -270,28 +265,25 @@ class Info {
   void print_frees() const {
     std::printf("\"frees\":{\"blocks\":%llu,\"bytes\":%llu,\"of_unknown\":%llu,\"missed\":%llu},\n",
                 Number{freed_.blocks}, Number{freed_.bytes}, Number{unknown_}, Number{missed_});
-    std::printf(
-        "\"cross_thread\":{\"blocks\":%llu,\"bytes\":%llu,\"share\":%.6f,\"bytes_share\":%.6f},\n",
-        Number{crossed_.blocks}, Number{crossed_.bytes}, share(crossed_.blocks, freed_.blocks),
-        share(crossed_.bytes, freed_.bytes));
+    std::printf("\"cross_thread\":{\"blocks\":%llu,\"bytes\":%llu,\"share\":%.6f,\"bytes_share\":%.6f},\n",
+                Number{crossed_.blocks}, Number{crossed_.bytes}, share(crossed_.blocks, freed_.blocks),
+                share(crossed_.bytes, freed_.bytes));
   }
 
   void print_fragmentation() const {
     uint64_t peaks = 0;
     for (const ClassTally& tally : classes_) peaks += tally.peak_live_bytes;
     const uint64_t held = std::max(pages_.peak(), peak_bytes_);
-    std::printf(
-        "\"fragmentation\":{\"potential\":%.6f,\"held_peak_bytes\":%llu,\"class_peaks_bytes\":%llu,"
-        "\"class_peaks_over_peak\":%.6f},\n",
-        1 - share(peak_bytes_, held), Number{held}, Number{peaks}, share(peaks, peak_bytes_));
+    std::printf("\"fragmentation\":{\"potential\":%.6f,\"held_peak_bytes\":%llu,\"class_peaks_bytes\":%llu,"
+                "\"class_peaks_over_peak\":%.6f},\n",
+                1 - share(peak_bytes_, held), Number{held}, Number{peaks}, share(peaks, peak_bytes_));
   }
 
   void print_class(size_t index, const char* separator) const {
     const ClassTally& tally = classes_[index];
-    std::printf(
-        "%s{\"from\":%llu,\"to\":%llu,\"blocks\":%llu,\"bytes\":%llu,\"peak_live_bytes\":%llu}",
-        separator, Number{index == 0 ? 0 : size_of(index - 1) + 1}, Number{size_of(index)},
-        Number{tally.all.blocks}, Number{tally.all.bytes}, Number{tally.peak_live_bytes});
+    std::printf("%s{\"from\":%llu,\"to\":%llu,\"blocks\":%llu,\"bytes\":%llu,\"peak_live_bytes\":%llu}", separator,
+                Number{index == 0 ? 0 : size_of(index - 1) + 1}, Number{size_of(index)}, Number{tally.all.blocks},
+                Number{tally.all.bytes}, Number{tally.peak_live_bytes});
   }
 
   void print_classes() const {
@@ -316,9 +308,8 @@ class Info {
     for (size_t i = 0; i < lifetimes_.size(); ++i) {
       if (lifetimes_[i].blocks == 0) continue;
       std::printf("%s{\"from_ns\":%llu,\"to_ns\":%llu,\"blocks\":%llu,\"bytes\":%llu}", separator,
-                  Number{i == 0 ? 0 : uint64_t{1} << (i - 1)},
-                  Number{i == 64 ? UINT64_MAX : uint64_t{1} << i}, Number{lifetimes_[i].blocks},
-                  Number{lifetimes_[i].bytes});
+                  Number{i == 0 ? 0 : uint64_t{1} << (i - 1)}, Number{i == 64 ? UINT64_MAX : uint64_t{1} << i},
+                  Number{lifetimes_[i].blocks}, Number{lifetimes_[i].bytes});
       separator = ",";
     }
     std::printf("],\n");
@@ -340,10 +331,9 @@ class Info {
       std::printf("%s{\"process\":%llu,\"thread\":%u,\"events\":%llu,\"blocks\":%llu,\"bytes\":%"
                   "llu,\"frees\":%llu,"
                   "\"first_us\":%llu,\"last_us\":%llu}",
-                  i ? "," : "", Number{files_[thread.process]->header().process}, thread.number,
-                  Number{tally.events}, Number{tally.allocated.blocks},
-                  Number{tally.allocated.bytes}, Number{tally.frees}, Number{tally.first / 1000},
-                  Number{tally.last / 1000});
+                  i ? "," : "", Number{files_[thread.process]->header().process}, thread.number, Number{tally.events},
+                  Number{tally.allocated.blocks}, Number{tally.allocated.bytes}, Number{tally.frees},
+                  Number{tally.first / 1000}, Number{tally.last / 1000});
     }
     std::printf("],\n");
   }

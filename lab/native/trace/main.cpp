@@ -8,15 +8,14 @@
 namespace trace {
 namespace {
 
-constexpr char kUsage[] =
-    "usage: reheap-trace info FILE...                      what was allocated, as JSON\n"
-    "       reheap-trace cut FILE -o OUT [--from-time S] [--to-time S] [--from-event N] "
-    "[--to-event N]\n"
-    "       reheap-trace merge FILE... -o OUT              one trace of several processes\n"
-    "       reheap-trace export FILE... [--format csv|jsonl] [-o OUT]\n"
-    "       reheap-trace compile FILE... -o OUT            what reheap-replay runs\n"
-    "Times are seconds from the trace's start. Exit status: 0; 2 for wrong arguments;\n"
-    "3 when a file is damaged and the rest of it was used; 125 when nothing could be done.\n";
+constexpr char kUsage[] = "usage: reheap-trace info FILE...                      what was allocated, as JSON\n"
+                          "       reheap-trace cut FILE -o OUT [--from-time S] [--to-time S] [--from-event N] "
+                          "[--to-event N]\n"
+                          "       reheap-trace merge FILE... -o OUT              one trace of several processes\n"
+                          "       reheap-trace export FILE... [--format csv|jsonl] [-o OUT]\n"
+                          "       reheap-trace compile FILE... -o OUT            what reheap-replay runs\n"
+                          "Times are seconds from the trace's start. Exit status: 0; 2 for wrong arguments;\n"
+                          "3 when a file is damaged and the rest of it was used; 125 when nothing could be done.\n";
 
 int run(std::string_view command, const std::vector<std::string>& arguments) {
   if (command == "info") return info(arguments);
@@ -81,8 +80,7 @@ std::string json_text(const std::string& text) {
 
 std::string json_damage(const Damage& damage) {
   std::string result = "\"damage\":{\"count\":" + std::to_string(damage.count) + ",\"told\":[";
-  for (size_t i = 0; i < damage.told.size(); ++i)
-    result += (i ? "," : "") + json_text(damage.told[i]);
+  for (size_t i = 0; i < damage.told.size(); ++i) result += (i ? "," : "") + json_text(damage.told[i]);
   return result + "]}";
 }
 

@@ -11,8 +11,7 @@ namespace {
 
 std::string text(const char* format, uint64_t a, uint64_t b = 0) {
   char buffer[200];
-  std::snprintf(buffer, sizeof buffer, format, static_cast<unsigned long long>(a),
-                static_cast<unsigned long long>(b));
+  std::snprintf(buffer, sizeof buffer, format, static_cast<unsigned long long>(a), static_cast<unsigned long long>(b));
   return buffer;
 }
 
@@ -39,9 +38,8 @@ void File::read_header(Damage& damage) {
   if (bytes_ < sizeof kMagic || std::memcmp(header_.magic, kMagic, sizeof kMagic) != 0)
     throw Unreadable{path_ + ": is no trace: it does not begin as one made by `reheap record`"};
   if (header_.version != kVersion)
-    throw Unreadable{
-        path_ + ": " +
-        text("has version %llu of the format; this program reads %llu", header_.version, kVersion)};
+    throw Unreadable{path_ + ": " +
+                     text("has version %llu of the format; this program reads %llu", header_.version, kVersion)};
   if (bytes_ < sizeof header_) throw Unreadable{path_ + ": ends within its header"};
   if (crc32c(&header_, offsetof(FileHeader, checksum)) == header_.checksum) return;
   damage.add(path_ + ": the header does not match its checksum");
@@ -63,8 +61,7 @@ void File::find_chunks(Damage& damage) {
   const uint64_t claimed = header_.progress.chunks;
   if (header_.header_bytes + claimed * header_.chunk_bytes > bytes_)
     damage.add(path_ + ": " + text("ends after %llu of %llu chunks", chunks_, claimed));
-  for (auto& stream : streams_)
-    std::erase_if(stream, [](const Chunk& chunk) { return chunk.offset == 0; });
+  for (auto& stream : streams_) std::erase_if(stream, [](const Chunk& chunk) { return chunk.offset == 0; });
 }
 
 void File::place(const ChunkHeader& chunk, uint64_t offset, Damage& damage) {
@@ -108,15 +105,12 @@ bool File::load(const Chunk& chunk, uint8_t* buffer, Damage& damage) {
   if (header.state != static_cast<uint32_t>(ChunkState::kSealed)) return true;
   const uint32_t told = header.checksum;
   header.checksum = 0;
-  if (crc32c(buffer + sizeof header, header.used, crc32c(&header, sizeof header)) == told)
-    return true;
-  damage.add(path_ + ": " +
-             text("the chunk at offset %llu does not match its checksum", chunk.offset));
+  if (crc32c(buffer + sizeof header, header.used, crc32c(&header, sizeof header)) == told) return true;
+  damage.add(path_ + ": " + text("the chunk at offset %llu does not match its checksum", chunk.offset));
   return false;
 }
 
-std::vector<std::unique_ptr<File>> open_files(const std::vector<std::string>& paths,
-                                              Damage& damage) {
+std::vector<std::unique_ptr<File>> open_files(const std::vector<std::string>& paths, Damage& damage) {
   std::vector<std::unique_ptr<File>> files;
   for (const std::string& path : paths) files.push_back(std::make_unique<File>(path, damage));
   return files;
@@ -186,8 +180,7 @@ void Merge::queue_event(uint32_t index) {
   Cursor& cursor = cursors_[index];
   const bool first_half = cursor.event.kind == Kind::kRealloc && !cursor.second_half;
   const uint64_t ticks = first_half ? cursor.event.begin : cursor.event.time;
-  const bool releases =
-      first_half || cursor.event.kind == Kind::kFree || cursor.event.kind == Kind::kFreeMeasured;
+  const bool releases = first_half || cursor.event.kind == Kind::kFree || cursor.event.kind == Kind::kFreeMeasured;
   queue_.push_back({files_[cursor.process]->nanoseconds(ticks), !releases, index});
   std::push_heap(queue_.begin(), queue_.end());
 }

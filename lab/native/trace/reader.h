@@ -140,7 +140,6 @@ class Merge {
   bool pending_ = false;  // `current_` is out of the queue
 };
 
-std::vector<std::unique_ptr<File>> open_files(const std::vector<std::string>& paths,
-                                              Damage& damage);
+std::vector<std::unique_ptr<File>> open_files(const std::vector<std::string>& paths, Damage& damage);
 
 }  // namespace trace

@@ -8,8 +8,7 @@
 
 namespace trace {
 
-Writer::Writer(const std::string& path, const FileHeader& like)
-    : out_(path, "wb"), path_(path), header_(like) {
+Writer::Writer(const std::string& path, const FileHeader& like) : out_(path, "wb"), path_(path), header_(like) {
   header_.version = kVersion;
   header_.clock = static_cast<uint32_t>(Clock::kNanoseconds);
   header_.begin.ticks = header_.begin.nanoseconds;
@@ -38,8 +37,7 @@ void Writer::seal(Stream& stream) {
   uint8_t* payload = stream.buffer.get() + sizeof(ChunkHeader);
   stream.header.used = static_cast<uint32_t>(stream.end - payload);
   stream.header.last = stream.base.time;
-  stream.header.checksum =
-      crc32c(payload, stream.header.used, crc32c(&stream.header, sizeof stream.header));
+  stream.header.checksum = crc32c(payload, stream.header.used, crc32c(&stream.header, sizeof stream.header));
   std::memcpy(stream.buffer.get(), &stream.header, sizeof stream.header);
   std::memset(stream.end, 0, kPayloadBytes - stream.header.used);
   const uint64_t offset = kHeaderBytes + header_.progress.chunks * kChunkBytes;
@@ -106,8 +104,7 @@ void Writer::finish(uint64_t end) {
   header_.progress.ended = 1;
   header_.checksum = crc32c(&header_, offsetof(FileHeader, checksum));
   const bool written = out_.write(0, &header_, sizeof header_);
-  if (!out_.close() || !written)
-    throw std::runtime_error(path_ + ": cannot be written: is the disk full?");
+  if (!out_.close() || !written) throw std::runtime_error(path_ + ": cannot be written: is the disk full?");
 }
 
 }  // namespace trace

@@ -19,8 +19,7 @@ bool PieceNotes::make(uintptr_t start, uintptr_t end) {
     return false;
   }
   for (uintptr_t at = start; at != end; at += kPieceAlign) {
-    pieces_[at / kPieceAlign].store(
-        reinterpret_cast<uint8_t*>(notes + ((at - start) >> kNoteShift)));
+    pieces_[at / kPieceAlign].store(reinterpret_cast<uint8_t*>(notes + ((at - start) >> kNoteShift)));
   }
   bytes_ += bytes;
   return true;

@@ -22,9 +22,7 @@ inline constexpr uint64_t kTableRoom = align_up(table_bytes(kMostWindow), kApart
 inline constexpr uint64_t kNotesRoom = align_up(note_bytes(kMostWindow), kApart) + kApart / 4;
 inline constexpr uint64_t kLowestPlace = uint64_t{16} << 40;
 inline constexpr uint64_t kPlaces = 1024;
-inline uintptr_t sparse_place(uint64_t random) {
-  return kLowestPlace + (random % kPlaces) * kApart;
-}
+inline uintptr_t sparse_place(uint64_t random) { return kLowestPlace + (random % kPlaces) * kApart; }
 
 // What a window comes upon it steps over; tables have to follow on. Linux puts programs at two thirds of 47 bits.
 inline constexpr uint64_t kHighestBase = kLowestPlace + kPlaces * kApart + kTableRoom + kNotesRoom;

@@ -97,8 +97,7 @@ bool Realm::reserve_tables_to(uintptr_t end) {
 }
 
 bool Realm::commit_tables_to(uintptr_t end) {
-  return table_.commit_to(table_bytes(end - base())) &&
-         sizes_.table().commit_to(note_bytes(end - base()));
+  return table_.commit_to(table_bytes(end - base())) && sizes_.table().commit_to(note_bytes(end - base()));
 }
 
 // The last page of descriptors holds more than there are units.
@@ -106,8 +105,7 @@ void Realm::renew_tables() {
   size_t used = span_.load(), descriptors = table_bytes(used);
   __builtin_memset(static_cast<void*>(spans() + count()), 0, descriptors - count() * sizeof(Span));
   // Without fresh tables there is no fresh memory either.
-  if (!table_.renew(descriptors) || !sizes_.table().renew(note_bytes(used)))
-    window_end_ = frontier_ = reserved_end_;
+  if (!table_.renew(descriptors) || !sizes_.table().renew(note_bytes(used))) window_end_ = frontier_ = reserved_end_;
 }
 
 // Appends to the window. What someone else has settled on is stepped over, in steps that grow with it: its descriptors

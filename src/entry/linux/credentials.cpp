@@ -25,8 +25,7 @@ constexpr unsigned kSame = ~0u;
 
 template <typename... Ids>
 int in_all_threads(long number, Ids... ids) {
-  xid_command command = {
-      static_cast<int>(number), {static_cast<unsigned long>(as_word(ids))...}, 0, 0};
+  xid_command command = {static_cast<int>(number), {static_cast<unsigned long>(as_word(ids))...}, 0, 0};
   if (__nptl_setxid != nullptr) return __nptl_setxid(&command);
   return static_cast<int>(answer(platform::system_call(number, as_word(ids)...)));
 }
@@ -46,8 +45,7 @@ int set_effective(long number, unsigned id) {
 #endif
 
 #define RH_NEXT_OR(otherwise, name, parameters, ...) \
-  RH_ALONE(int, name, parameters,                    \
-           g_##name.get() != nullptr ? g_##name.get()(__VA_ARGS__) : otherwise)
+  RH_ALONE(int, name, parameters, g_##name.get() != nullptr ? g_##name.get()(__VA_ARGS__) : otherwise)
 
 #define RH_IDENTITY(name, parameters, ...) \
   RH_NEXT_OR(in_all_threads(RH_NUMBER(name), __VA_ARGS__), name, parameters, __VA_ARGS__)

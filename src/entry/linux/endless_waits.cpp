@@ -85,8 +85,7 @@ struct Child {
   static constexpr uint64_t kSignal = bit_of(SIGCHLD);
   bool is_there() {
     siginfo_t found = {};
-    long result = system_call(SYS_waitid, type, static_cast<long>(id), word(&found),
-                              options | WNOHANG | WNOWAIT);
+    long result = system_call(SYS_waitid, type, static_cast<long>(id), word(&found), options | WNOHANG | WNOWAIT);
     return result != 0 || found.si_pid != 0;
   }
 };
@@ -104,8 +103,7 @@ First wait_first(What& what, int signals, uint64_t open, timespec* left) {
   }
   what.file = both[0];
   if (result <= 0 || what.is_there()) return First::over;
-  return interrupts(pending_signals() & open, Restarts::if_asked) ? First::interrupted
-                                                                  : First::signalled;
+  return interrupts(pending_signals() & open, Restarts::if_asked) ? First::interrupted : First::signalled;
 }
 
 template <typename What>
@@ -116,8 +114,7 @@ First wait_first(What& what, timespec* left) {
   Mask awaited = {~before.bits | What::kSignal};
   // One that the program has blocked, and that came before, does not come again.
   bool is_told = (pending_signals() & before.bits & What::kSignal) == 0;
-  long signals =
-      is_told ? system_call(SYS_signalfd4, -1, word(&awaited), sizeof(awaited), O_CLOEXEC) : -1;
+  long signals = is_told ? system_call(SYS_signalfd4, -1, word(&awaited), sizeof(awaited), O_CLOEXEC) : -1;
   if (!platform::is_error(signals)) {
     outcome = wait_first(what, static_cast<int>(signals), ~before.bits, left);
     system_call(SYS_close, signals);
@@ -131,8 +128,7 @@ template <typename What>
 bool go_on_after_first(What what) {
   timespec left = warm_time();
   First outcome = First::signalled;
-  while (outcome == First::signalled && (left.tv_sec != 0 || left.tv_nsec != 0))
-    outcome = wait_first(what, &left);
+  while (outcome == First::signalled && (left.tv_sec != 0 || left.tv_nsec != 0)) outcome = wait_first(what, &left);
   if (outcome == First::interrupted) errno = EINTR;
   return outcome != First::interrupted;
 }
@@ -145,8 +141,7 @@ bool waits_for_ever(int file) {
   if ((flags & O_NONBLOCK) != 0 || (flags & O_ACCMODE) == O_WRONLY) return false;
   timeval limit = {};
   socklen_t size = sizeof(limit);
-  long result =
-      system_call(SYS_getsockopt, file, SOL_SOCKET, SO_RCVTIMEO, word(&limit), word(&size));
+  long result = system_call(SYS_getsockopt, file, SOL_SOCKET, SO_RCVTIMEO, word(&limit), word(&size));
   if (result == 0) return limit.tv_sec == 0 && limit.tv_usec == 0;
   return result == -ENOTSOCK && !platform::is_error(system_call(SYS_fcntl, file, F_GETPIPE_SZ));
 }
@@ -173,8 +168,8 @@ bool await_child(idtype_t type, id_t id, int options) {
   if ((options & ~kKnown) != 0 || !has_two_parts(nullptr)) return true;
   Action action = action_of(SIGCHLD);
   bool stops = (options & (WSTOPPED | WCONTINUED)) != 0;
-  bool is_silent = action.is_ignored() || (action.flags & SA_NOCLDWAIT) != 0 ||
-                   (stops && (action.flags & SA_NOCLDSTOP) != 0);
+  bool is_silent =
+      action.is_ignored() || (action.flags & SA_NOCLDWAIT) != 0 || (stops && (action.flags & SA_NOCLDSTOP) != 0);
   Child child{{-1, 0, 0}, type, id, options};
   return is_silent || child.is_there() || go_on_after_first(child);
 }
@@ -195,8 +190,7 @@ pid_t kernel_wait(pid_t process, int* status, int options, rusage* usage) {
 
 long kernel_take_signal(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   siginfo_t found = {};
-  long result =
-      system_call(SYS_rt_sigtimedwait, word(set), word(&found), word(timeout), sizeof(Mask));
+  long result = system_call(SYS_rt_sigtimedwait, word(set), word(&found), word(timeout), sizeof(Mask));
   if (platform::is_error(result) || info == nullptr) return result;
   if (found.si_code == SI_TKILL) found.si_code = SI_USER;  // as the C library
   *info = found;
@@ -222,9 +216,8 @@ long take_signal_in_two_parts(const sigset_t* set, siginfo_t* info, const timesp
 
 // For any signal of the program's, all but these blocked.
 int suspend(const Mask* mask) {
-  return answer(wait_in_two_parts(nullptr, mask, [](timespec* time, const Mask* signals) {
-    return kernel_poll(nullptr, 0, time, signals);
-  }));
+  return answer(wait_in_two_parts(
+      nullptr, mask, [](timespec* time, const Mask* signals) { return kernel_poll(nullptr, 0, time, signals); }));
 }
 
 }  // namespace
@@ -277,9 +270,7 @@ namespace {
 
 ssize_t do_read(int file, void* buffer, size_t size) {
   if (size != 0 && !await_input(file)) return -1;
-  auto call = [=] {
-    return answer<ssize_t>(system_call(SYS_read, file, word(buffer), word(size)));
-  };
+  auto call = [=] { return answer<ssize_t>(system_call(SYS_read, file, word(buffer), word(size))); };
   return next_or(g_read, call, file, buffer, size);
 }
 
@@ -304,10 +295,8 @@ RH_WAIT ssize_t readv(int file, const iovec* parts, int count) {
 
 namespace {
 
-ssize_t kernel_recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* from,
-                        socklen_t* length) {
-  return answer<ssize_t>(
-      system_call(SYS_recvfrom, file, word(buffer), word(size), flags, word(from), word(length)));
+ssize_t kernel_recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* from, socklen_t* length) {
+  return answer<ssize_t>(system_call(SYS_recvfrom, file, word(buffer), word(size), flags, word(from), word(length)));
 }
 
 ssize_t do_recv(int file, void* buffer, size_t size, int flags) {
@@ -316,8 +305,7 @@ ssize_t do_recv(int file, void* buffer, size_t size, int flags) {
   return next_or(g_recv, call, file, buffer, size, flags);
 }
 
-ssize_t do_recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* from,
-                    socklen_t* length) {
+ssize_t do_recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* from, socklen_t* length) {
   if (!await_input(file, flags)) return -1;
   auto call = [=] { return kernel_recvfrom(file, buffer, size, flags, from, length); };
   return next_or(g_recvfrom, call, file, buffer, size, flags, from, length);
@@ -325,22 +313,19 @@ ssize_t do_recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* fr
 
 }  // namespace
 
-RH_WAIT ssize_t recv(int file, void* buffer, size_t size, int flags) {
-  return do_recv(file, buffer, size, flags);
-}
+RH_WAIT ssize_t recv(int file, void* buffer, size_t size, int flags) { return do_recv(file, buffer, size, flags); }
 
 RH_WAIT ssize_t __recv_chk(int file, void* buffer, size_t size, size_t room, int flags) {
   if (size > room) __chk_fail();
   return do_recv(file, buffer, size, flags);
 }
 
-RH_WAIT ssize_t recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* from,
-                         socklen_t* length) {
+RH_WAIT ssize_t recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* from, socklen_t* length) {
   return do_recvfrom(file, buffer, size, flags, from, length);
 }
 
-RH_WAIT ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t room, int flags,
-                               sockaddr* from, socklen_t* length) {
+RH_WAIT ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t room, int flags, sockaddr* from,
+                               socklen_t* length) {
   if (size > room) __chk_fail();
   return do_recvfrom(file, buffer, size, flags, from, length);
 }
@@ -361,9 +346,7 @@ RH_WAIT int accept(int file, sockaddr* from, socklen_t* length) {
 
 RH_WAIT int accept4(int file, sockaddr* from, socklen_t* length, int flags) {
   if (!await_input(file)) return -1;
-  auto call = [=] {
-    return answer(system_call(SYS_accept4, file, word(from), word(length), flags));
-  };
+  auto call = [=] { return answer(system_call(SYS_accept4, file, word(from), word(length), flags)); };
   return next_or(g_accept4, call, file, from, length, flags);
 }
 
@@ -392,9 +375,7 @@ RH_WAIT pid_t wait4(pid_t process, int* status, int options, rusage* usage) noex
 
 RH_WAIT int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
   if (!await_child(type, id, options)) return -1;
-  auto call = [=] {
-    return answer(system_call(SYS_waitid, type, static_cast<long>(id), word(info), options, 0));
-  };
+  auto call = [=] { return answer(system_call(SYS_waitid, type, static_cast<long>(id), word(info), options, 0)); };
   return next_or(g_waitid, call, type, id, info, options);
 }
 

@@ -25,9 +25,7 @@ using namespace rh;
 namespace {
 
 // What POSIX asks for beyond a power of two.
-bool valid_for_posix(size_t alignment) {
-  return is_power_of_two(alignment) && alignment % sizeof(void*) == 0;
-}
+bool valid_for_posix(size_t alignment) { return is_power_of_two(alignment) && alignment % sizeof(void*) == 0; }
 
 void* fail(int error) {
   errno = error;
@@ -77,13 +75,9 @@ RH_EXPORT void* malloc(size_t size) noexcept { return rules::allocate(size); }
 
 RH_EXPORT void free(void* block) noexcept { rules::free(block); }
 
-RH_EXPORT void* calloc(size_t count, size_t size) noexcept {
-  return rules::allocate_zeroed(count, size);
-}
+RH_EXPORT void* calloc(size_t count, size_t size) noexcept { return rules::allocate_zeroed(count, size); }
 
-RH_EXPORT void* realloc(void* block, size_t size) noexcept {
-  return rules::reallocate(block, size);
-}
+RH_EXPORT void* realloc(void* block, size_t size) noexcept { return rules::reallocate(block, size); }
 
 RH_EXPORT void* reallocarray(void* block, size_t count, size_t size) noexcept {
   size_t bytes = 0;
@@ -118,9 +112,7 @@ RH_EXPORT void* memalign(size_t alignment, size_t size) noexcept {
   return rules::allocate_aligned(std::bit_ceil(alignment), size);
 }
 
-RH_EXPORT void* valloc(size_t size) noexcept {
-  return rules::allocate_aligned(platform::kPageSize, size);
-}
+RH_EXPORT void* valloc(size_t size) noexcept { return rules::allocate_aligned(platform::kPageSize, size); }
 
 RH_EXPORT void* pvalloc(size_t size) noexcept {
   if (size > kMaxRequest) return rules::out_of_memory();
@@ -144,8 +136,7 @@ RH_EXPORT struct mallinfo mallinfo() noexcept { return info_of<struct mallinfo>(
 
 RH_EXPORT void malloc_stats() noexcept {
   Uncancelled whole;
-  Text text([](const char* part, size_t length, void*) { platform::write_error(part, length); },
-            nullptr);
+  Text text([](const char* part, size_t length, void*) { platform::write_error(part, length); }, nullptr);
   describe::statistics(text);
   text << '\n';
 }
@@ -161,11 +152,11 @@ RH_EXPORT int malloc_info(int options, FILE* stream) noexcept {
   for (size_t index = 0; index < size_class::kCount; ++index) {
     const stats::ClassFigures& of_class = figures.classes[index];
     if (of_class.slabs == 0) continue;
-    fprintf(stream, "<size of=\"%zu\" slabs=\"%zu\" blocks=\"%zu\" used=\"%zu\"/>\n",
-            size_class::size_of(index), of_class.slabs, of_class.blocks, of_class.in_use);
+    fprintf(stream, "<size of=\"%zu\" slabs=\"%zu\" blocks=\"%zu\" used=\"%zu\"/>\n", size_class::size_of(index),
+            of_class.slabs, of_class.blocks, of_class.in_use);
   }
-  fprintf(stream, "</sizes>\n<total type=\"large\" count=\"%zu\" size=\"%zu\"/>\n",
-          figures.large_blocks, figures.large_bytes);
+  fprintf(stream, "</sizes>\n<total type=\"large\" count=\"%zu\" size=\"%zu\"/>\n", figures.large_blocks,
+          figures.large_bytes);
   fprintf(stream, "<system type=\"current\" size=\"%zu\"/>\n", figures.arena.committed);
   fprintf(stream, "<system type=\"max\" size=\"%zu\"/>\n</malloc>\n", figures.arena.committed_peak);
   return 0;

@@ -23,27 +23,21 @@ using namespace rh;
 void pages::stand_in() {}
 
 // Of the advice that programs give most stays with the pages. Not this.
-static bool passes(int advice) {
-  return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_WILLNEED;
-}
+static bool passes(int advice) { return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_WILLNEED; }
 
-RH_ALTERS(int, mprotect, (void* pages, size_t size, int protection), true, SYS_mprotect, pages,
-          size, protection)
-RH_ALTERS(int, pkey_mprotect, (void* pages, size_t size, int protection, int key), true,
-          SYS_pkey_mprotect, pages, size, protection, key)
-RH_ALTERS(int, madvise, (void* pages, size_t size, int advice), !passes(advice), SYS_madvise, pages,
-          size, advice)
+RH_ALTERS(int, mprotect, (void* pages, size_t size, int protection), true, SYS_mprotect, pages, size, protection)
+RH_ALTERS(int, pkey_mprotect, (void* pages, size_t size, int protection, int key), true, SYS_pkey_mprotect, pages, size,
+          protection, key)
+RH_ALTERS(int, madvise, (void* pages, size_t size, int advice), !passes(advice), SYS_madvise, pages, size, advice)
 RH_ALTERS(int, mlock, (const void* pages, size_t size), true, SYS_mlock, pages, size)
-RH_ALTERS(int, mlock2, (const void* pages, size_t size, unsigned flags), true, SYS_mlock2, pages,
-          size, flags)
+RH_ALTERS(int, mlock2, (const void* pages, size_t size, unsigned flags), true, SYS_mlock2, pages, size, flags)
 RH_ALTERS(int, munmap, (void* pages, size_t size), true, SYS_munmap, pages, size)
 
 #if !defined(__i386__)  // where a system call here has five arguments at most
 
 RH_ALTERS(void*, mmap, (void* pages, size_t size, int protection, int flags, int file, off_t at),
           (flags & MAP_FIXED) != 0, SYS_mmap, pages, size, protection, flags, file, at)
-RH_ALTERS(void*, mmap64,
-          (void* pages, size_t size, int protection, int flags, int file, off64_t at),
+RH_ALTERS(void*, mmap64, (void* pages, size_t size, int protection, int flags, int file, off64_t at),
           (flags & MAP_FIXED) != 0, SYS_mmap, pages, size, protection, flags, file, at)
 
 #endif

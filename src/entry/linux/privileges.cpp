@@ -31,8 +31,7 @@ auto close_sandbox(Call call) {
 // Being called, it brings this file into programs that link the archive.
 void privileges::stand_in() {}
 
-RH_ALONE(int, capset, (void* header, const void* data),
-         next_or_kernel(g_capset, SYS_capset, header, data))
+RH_ALONE(int, capset, (void* header, const void* data), next_or_kernel(g_capset, SYS_capset, header, data))
 RH_ALONE(int, unshare, (int flags), next_or_kernel(g_unshare, SYS_unshare, flags))
 RH_ALONE(int, setns, (int file, int kind), next_or_kernel(g_setns, SYS_setns, file, kind))
 
@@ -41,8 +40,7 @@ static constinit NextFunction<int(int, long, long, long, long)> g_prctl{"prctl"}
 RH_EXPORT int prctl(int option, ...) {
   va_list given;
   va_start(given, option);
-  long a = va_arg(given, long), b = va_arg(given, long), c = va_arg(given, long),
-       d = va_arg(given, long);
+  long a = va_arg(given, long), b = va_arg(given, long), c = va_arg(given, long), d = va_arg(given, long);
   va_end(given);
   auto call = [=] { return next_or_kernel(g_prctl, SYS_prctl, option, a, b, c, d); };
   switch (option) {
@@ -67,10 +65,9 @@ static constinit NextFunction<long(long, long, long, long, long, long, long)> g_
 
 static bool changes_rights(long number) {
   constexpr long kLandlockRestrictSelf = 446;
-  constexpr long kNumbers[] = {SYS_setuid,           SYS_setreuid, SYS_setresuid, SYS_setfsuid,
-                               SYS_setgid,           SYS_setregid, SYS_setresgid, SYS_setfsgid,
-                               SYS_setgroups,        SYS_capset,   SYS_unshare,   SYS_setns,
-                               kLandlockRestrictSelf};
+  constexpr long kNumbers[] = {SYS_setuid,   SYS_setreuid,  SYS_setresuid,        SYS_setfsuid,  SYS_setgid,
+                               SYS_setregid, SYS_setresgid, SYS_setfsgid,         SYS_setgroups, SYS_capset,
+                               SYS_unshare,  SYS_setns,     kLandlockRestrictSelf};
   for (long one : kNumbers) {
     if (one == number) return true;
   }
@@ -80,15 +77,14 @@ static bool changes_rights(long number) {
 RH_EXPORT long syscall(long number, ...) {
   va_list given;
   va_start(given, number);
-  long a = va_arg(given, long), b = va_arg(given, long), c = va_arg(given, long),
-       d = va_arg(given, long), e = va_arg(given, long), f = va_arg(given, long);
+  long a = va_arg(given, long), b = va_arg(given, long), c = va_arg(given, long), d = va_arg(given, long),
+       e = va_arg(given, long), f = va_arg(given, long);
   va_end(given);
   auto call = [=]() -> long {
     if (auto* next = g_syscall.get()) return next(number, a, b, c, d, e, f);
     return answer(platform::system_call(number, a, b, c, d, e, f));
   };
-  if (number == SYS_seccomp || (number == SYS_prctl && a == PR_SET_SECCOMP))
-    return close_sandbox(call);
+  if (number == SYS_seccomp || (number == SYS_prctl && a == PR_SET_SECCOMP)) return close_sandbox(call);
   if (!changes_rights(number)) return call();
   idle::WithoutHelper alone;
   return call();

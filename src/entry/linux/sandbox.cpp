@@ -19,11 +19,10 @@ State read_state() {
   constexpr const char* kStatus = "/proc/thread-self/status";
   constexpr char kLine[] = "\nSeccomp:\t";
   char status[4096];
-  long file = platform::system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(kStatus),
-                                    O_RDONLY | O_CLOEXEC);
+  long file = platform::system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(kStatus), O_RDONLY | O_CLOEXEC);
   if (platform::is_error(file)) return State::closed;
-  long length = platform::system_call(SYS_read, file, reinterpret_cast<long>(status),
-                                      static_cast<long>(sizeof(status) - 1));
+  long length =
+      platform::system_call(SYS_read, file, reinterpret_cast<long>(status), static_cast<long>(sizeof(status) - 1));
   platform::system_call(SYS_close, file);
   for (long at = 0; at + static_cast<long>(sizeof(kLine)) <= length; ++at) {
     if (__builtin_memcmp(status + at, kLine, sizeof(kLine) - 1) != 0) continue;

@@ -30,12 +30,10 @@ extern "C" [[noreturn]] void __chk_fail();
 
 extern "C" {
 int __poll_chk(pollfd* files, nfds_t count, int timeout, size_t room);
-int __ppoll_chk(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set,
-                size_t room);
+int __ppoll_chk(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set, size_t room);
 ssize_t __read_chk(int file, void* buffer, size_t size, size_t room);
 ssize_t __recv_chk(int file, void* buffer, size_t size, size_t room, int flags);
-ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t room, int flags, sockaddr* from,
-                       socklen_t* length);
+ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t room, int flags, sockaddr* from, socklen_t* length);
 }
 
 namespace rh::waits {
@@ -51,8 +49,8 @@ inline constexpr Mask kAll = {~uint64_t{0}};
 inline const Mask* of_kernel(const sigset_t* set) { return reinterpret_cast<const Mask*>(set); }
 
 inline void set_mask(const Mask& mask, Mask* old) {
-  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask),
-              reinterpret_cast<long>(old), sizeof(mask));
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), reinterpret_cast<long>(old),
+              sizeof(mask));
 }
 
 inline constexpr long kNanoseconds = 1000000000;
@@ -121,11 +119,10 @@ Result answer(long result) {
 }
 
 // Their attributes (of threads, of exceptions) are of no use here.
-#define RH_NEXT(name)                                                                           \
-  _Pragma("GCC diagnostic push")                                                                \
-      _Pragma("GCC diagnostic ignored \"-Wignored-attributes\"") static constinit NextFunction< \
-          decltype(name)>                                                                       \
-          g_##name{#name};                                                                      \
+#define RH_NEXT(name)                                                                                          \
+  _Pragma("GCC diagnostic push")                                                                               \
+      _Pragma("GCC diagnostic ignored \"-Wignored-attributes\"") static constinit NextFunction<decltype(name)> \
+          g_##name{#name};                                                                                     \
   _Pragma("GCC diagnostic pop")
 
 // The C library's function, or, where it is not to be found, the kernel's, which a thread may be cancelled in.

@@ -33,9 +33,8 @@ namespace {
 long kernel_sleep(timespec* time) { return kernel_poll(nullptr, 0, time, nullptr); }
 
 long sleep_in_two_parts(timespec* time) {
-  return wait_in_two_parts(time, nullptr, [](timespec* timeout, const Mask* mask) {
-    return kernel_poll(nullptr, 0, timeout, mask);
-  });
+  return wait_in_two_parts(time, nullptr,
+                           [](timespec* timeout, const Mask* mask) { return kernel_poll(nullptr, 0, timeout, mask); });
 }
 
 }  // namespace
@@ -63,9 +62,7 @@ namespace {
 int do_poll(pollfd* files, nfds_t count, int timeout) {
   timespec time = from_ms(timeout < 0 ? 0 : static_cast<uint64_t>(timeout));
   timespec* limit = timeout < 0 ? nullptr : &time;
-  auto wait = [=](timespec* for_time, const Mask* mask) {
-    return kernel_poll(files, count, for_time, mask);
-  };
+  auto wait = [=](timespec* for_time, const Mask* mask) { return kernel_poll(files, count, for_time, mask); };
   if (has_two_parts(limit)) return answer(wait_in_two_parts(limit, nullptr, wait));
   return next_or(g_poll, [=] { return answer(wait(limit, nullptr)); }, files, count, timeout);
 }
@@ -73,19 +70,14 @@ int do_poll(pollfd* files, nfds_t count, int timeout) {
 int do_ppoll(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set) {
   timespec time = timeout != nullptr ? *timeout : timespec{};
   timespec* limit = timeout != nullptr ? &time : nullptr;
-  auto wait = [=](timespec* for_time, const Mask* mask) {
-    return kernel_poll(files, count, for_time, mask);
-  };
+  auto wait = [=](timespec* for_time, const Mask* mask) { return kernel_poll(files, count, for_time, mask); };
   if (has_two_parts(limit)) return answer(wait_in_two_parts(limit, of_kernel(set), wait));
-  return next_or(
-      g_ppoll, [=] { return answer(wait(limit, of_kernel(set))); }, files, count, timeout, set);
+  return next_or(g_ppoll, [=] { return answer(wait(limit, of_kernel(set))); }, files, count, timeout, set);
 }
 
 }  // namespace
 
-RH_WAIT int poll(pollfd* files, nfds_t count, int timeout) {
-  return do_poll(files, count, timeout);
-}
+RH_WAIT int poll(pollfd* files, nfds_t count, int timeout) { return do_poll(files, count, timeout); }
 
 RH_WAIT int __poll_chk(pollfd* files, nfds_t count, int timeout, size_t room) {
   if (count > room / sizeof(pollfd)) __chk_fail();
@@ -96,8 +88,7 @@ RH_WAIT int ppoll(pollfd* files, nfds_t count, const timespec* timeout, const si
   return do_ppoll(files, count, timeout, set);
 }
 
-RH_WAIT int __ppoll_chk(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set,
-                        size_t room) {
+RH_WAIT int __ppoll_chk(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set, size_t room) {
   if (count > room / sizeof(pollfd)) __chk_fail();
   return do_ppoll(files, count, timeout, set);
 }
@@ -114,10 +105,7 @@ RH_WAIT int nanosleep(const timespec* time, timespec* left) {
   }
   return next_or(
       g_nanosleep,
-      [=] {
-        return answer(
-            system_call(SYS_nanosleep, reinterpret_cast<long>(time), reinterpret_cast<long>(left)));
-      },
+      [=] { return answer(system_call(SYS_nanosleep, reinterpret_cast<long>(time), reinterpret_cast<long>(left))); },
       time, left);
 }
 
@@ -133,8 +121,7 @@ RH_WAIT int clock_nanosleep(clockid_t clock, int flags, const timespec* time, ti
   return next_or(
       g_clock_nanosleep,
       [=] {
-        return static_cast<int>(-system_call(SYS_clock_nanosleep, clock, flags,
-                                             reinterpret_cast<long>(time),
+        return static_cast<int>(-system_call(SYS_clock_nanosleep, clock, flags, reinterpret_cast<long>(time),
                                              reinterpret_cast<long>(left)));
       },
       clock, flags, time, left);
@@ -150,8 +137,7 @@ RH_WAIT int usleep(useconds_t time) {
 RH_WAIT unsigned sleep(unsigned time) {
   timespec rest = {static_cast<time_t>(time), 0};
   auto seconds_left = [&rest](long result) {
-    return result == 0 ? 0u
-                       : static_cast<unsigned>(rest.tv_sec + (rest.tv_nsec >= kNanoseconds / 2));
+    return result == 0 ? 0u : static_cast<unsigned>(rest.tv_sec + (rest.tv_nsec >= kNanoseconds / 2));
   };
   if (has_two_parts(&rest)) return seconds_left(sleep_in_two_parts(&rest));
   return next_or(g_sleep, [&] { return seconds_left(kernel_sleep(&rest)); }, time);
@@ -188,9 +174,9 @@ long kernel_select(int count, fd_set* const* sets, timespec* timeout, const Mask
     const Mask* mask;
     size_t size;
   } signals = {mask, sizeof(Mask)};
-  return system_call(SYS_pselect6, count, reinterpret_cast<long>(sets[0]),
-                     reinterpret_cast<long>(sets[1]), reinterpret_cast<long>(sets[2]),
-                     reinterpret_cast<long>(timeout), reinterpret_cast<long>(&signals));
+  return system_call(SYS_pselect6, count, reinterpret_cast<long>(sets[0]), reinterpret_cast<long>(sets[1]),
+                     reinterpret_cast<long>(sets[2]), reinterpret_cast<long>(timeout),
+                     reinterpret_cast<long>(&signals));
 }
 
 bool selects_in_two_parts(int count, const timespec* timeout) {
@@ -229,8 +215,8 @@ RH_WAIT int select(int count, fd_set* read, fd_set* write, fd_set* except, timev
   timespec* limit = timeout != nullptr ? &time : nullptr;
   fd_set* const sets[] = {read, write, except};
   auto wait = [&](bool two_parts) {
-    long result = two_parts ? select_in_two_parts(count, sets, limit, nullptr)
-                            : kernel_select(count, sets, limit, nullptr);
+    long result =
+        two_parts ? select_in_two_parts(count, sets, limit, nullptr) : kernel_select(count, sets, limit, nullptr);
     if (timeout != nullptr) *timeout = {time.tv_sec, time.tv_nsec / 1000};
     return answer(result);
   };
@@ -247,21 +233,19 @@ RH_WAIT int pselect(int count, fd_set* read, fd_set* write, fd_set* except, cons
     return answer(select_in_two_parts(count, sets, limit, of_kernel(set)));
   }
   return next_or(
-      g_pselect, [&] { return answer(kernel_select(count, sets, limit, of_kernel(set))); }, count,
-      read, write, except, timeout, set);
+      g_pselect, [&] { return answer(kernel_select(count, sets, limit, of_kernel(set))); }, count, read, write, except,
+      timeout, set);
 }
 
-RH_WAIT int epoll_pwait(int epoll, epoll_event* events, int most, int timeout,
-                        const sigset_t* set) {
+RH_WAIT int epoll_pwait(int epoll, epoll_event* events, int most, int timeout, const sigset_t* set) {
   timespec time = from_ms(timeout < 0 ? 0 : static_cast<uint64_t>(timeout));
   timespec* limit = timeout < 0 ? nullptr : &time;
   if (has_two_parts(limit)) {
     return epoll_in_two_parts(epoll, events, most, limit, of_kernel(set));
   }
   return next_or(
-      g_epoll_pwait,
-      [=] { return answer(kernel_epoll(epoll, events, most, timeout, of_kernel(set))); }, epoll,
-      events, most, timeout, set);
+      g_epoll_pwait, [=] { return answer(kernel_epoll(epoll, events, most, timeout, of_kernel(set))); }, epoll, events,
+      most, timeout, set);
 }
 
 RH_WAIT int epoll_wait(int epoll, epoll_event* events, int most, int timeout) {
@@ -269,8 +253,8 @@ RH_WAIT int epoll_wait(int epoll, epoll_event* events, int most, int timeout) {
   timespec* limit = timeout < 0 ? nullptr : &time;
   if (has_two_parts(limit)) return epoll_in_two_parts(epoll, events, most, limit, nullptr);
   return next_or(
-      g_epoll_wait, [=] { return answer(kernel_epoll(epoll, events, most, timeout, nullptr)); },
-      epoll, events, most, timeout);
+      g_epoll_wait, [=] { return answer(kernel_epoll(epoll, events, most, timeout, nullptr)); }, epoll, events, most,
+      timeout);
 }
 
 #endif

@@ -81,17 +81,14 @@ const T* at(const void* base, size_t offset) {
   return reinterpret_cast<const T*>(static_cast<const char*>(base) + offset);
 }
 
-bool is_named_reheap(const IMAGE_SECTION_HEADER& section) {
-  return __builtin_memcmp(section.Name, ".reheap", 8) == 0;
-}
+bool is_named_reheap(const IMAGE_SECTION_HEADER& section) { return __builtin_memcmp(section.Name, ".reheap", 8) == 0; }
 
 // The copy in a loaded module, or null.
 const Copy* copy_in(const void* base) {
   const auto* dos = static_cast<const IMAGE_DOS_HEADER*>(base);
   if (dos->e_magic != IMAGE_DOS_SIGNATURE) return nullptr;
   const auto* headers = at<IMAGE_NT_HEADERS>(base, static_cast<size_t>(dos->e_lfanew));
-  const auto* sections =
-      at<IMAGE_SECTION_HEADER>(&headers->OptionalHeader, headers->FileHeader.SizeOfOptionalHeader);
+  const auto* sections = at<IMAGE_SECTION_HEADER>(&headers->OptionalHeader, headers->FileHeader.SizeOfOptionalHeader);
   for (WORD index = 0; index < headers->FileHeader.NumberOfSections; ++index) {
     if (!is_named_reheap(sections[index])) continue;
     const auto* copy = at<Copy>(base, sections[index].VirtualAddress);

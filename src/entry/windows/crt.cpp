@@ -89,8 +89,7 @@ void* reallocate_own(const Host& host, void* block, size_t size) {
 }
 
 void clear_from(void* block, size_t from, size_t to) {
-  if (block != nullptr && to > from)
-    __builtin_memset(static_cast<char*>(block) + from, 0, to - from);
+  if (block != nullptr && to > from) __builtin_memset(static_cast<char*>(block) + from, 0, to - from);
 }
 
 bool product(const Host& host, size_t count, size_t size, size_t* bytes) {
@@ -214,8 +213,7 @@ void* aligned_realloc(const Host& host, void* block, size_t size, size_t alignme
   return aligned_offset_realloc(host, block, size, alignment, 0);
 }
 
-void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t alignment,
-                             size_t offset) {
+void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t alignment, size_t offset) {
   if (block == nullptr) return aligned_offset_malloc(host, size, alignment, offset);
   if (size == 0) {
     aligned_free(host, block);
@@ -227,9 +225,8 @@ void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t 
     if (offset == 0 && host.aligned_realloc != nullptr) {
       return host.aligned_realloc(block, size, alignment);
     }
-    return host.aligned_offset_realloc != nullptr
-               ? host.aligned_offset_realloc(block, size, alignment, offset)
-               : invalid(host);
+    return host.aligned_offset_realloc != nullptr ? host.aligned_offset_realloc(block, size, alignment, offset)
+                                                  : invalid(host);
   }
   if (!is_power_of_two(alignment) || (offset != 0 && offset >= size)) return invalid(host);
   bool stays_aligned = ((address_of(block) + offset) & (alignment - 1)) == 0;
@@ -244,12 +241,11 @@ void* aligned_recalloc(const Host& host, void* block, size_t count, size_t size,
   return aligned_offset_recalloc(host, block, count, size, alignment, 0);
 }
 
-void* aligned_offset_recalloc(const Host& host, void* block, size_t count, size_t size,
-                              size_t alignment, size_t offset) {
+void* aligned_offset_recalloc(const Host& host, void* block, size_t count, size_t size, size_t alignment,
+                              size_t offset) {
   size_t bytes = 0;
   if (!product(host, count, size, &bytes)) return nullptr;
-  if (block != nullptr && !is_ours(block) && !copies::made(block) &&
-      host.aligned_offset_recalloc != nullptr) {
+  if (block != nullptr && !is_ours(block) && !copies::made(block) && host.aligned_offset_recalloc != nullptr) {
     return host.aligned_offset_recalloc(block, count, size, alignment, offset);
   }
   size_t present = block == nullptr ? 0 : aligned_msize(host, block, alignment, offset);

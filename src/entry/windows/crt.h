@@ -24,10 +24,9 @@ void* aligned_malloc(const Host& host, size_t size, size_t alignment);
 void* aligned_realloc(const Host& host, void* block, size_t size, size_t alignment);
 void* aligned_recalloc(const Host& host, void* block, size_t count, size_t size, size_t alignment);
 void* aligned_offset_malloc(const Host& host, size_t size, size_t alignment, size_t offset);
-void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t alignment,
-                             size_t offset);
-void* aligned_offset_recalloc(const Host& host, void* block, size_t count, size_t size,
-                              size_t alignment, size_t offset);
+void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t alignment, size_t offset);
+void* aligned_offset_recalloc(const Host& host, void* block, size_t count, size_t size, size_t alignment,
+                              size_t offset);
 size_t aligned_msize(const Host& host, void* block, size_t alignment, size_t offset);
 void aligned_free(const Host& host, void* block);
 

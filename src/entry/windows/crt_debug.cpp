@@ -8,25 +8,20 @@ using rh::g_own_host;
 #define RH_CALLER_ALIGNED const char*, int
 
 RH_CRT(void*, _malloc_dbg, (size_t size, RH_CALLER), crt::malloc(g_own_host, size))
-RH_CRT(void*, _calloc_dbg, (size_t count, size_t size, RH_CALLER),
-       crt::calloc(g_own_host, count, size))
-RH_CRT(void*, _realloc_dbg, (void* block, size_t size, RH_CALLER),
-       crt::realloc(g_own_host, block, size))
+RH_CRT(void*, _calloc_dbg, (size_t count, size_t size, RH_CALLER), crt::calloc(g_own_host, count, size))
+RH_CRT(void*, _realloc_dbg, (void* block, size_t size, RH_CALLER), crt::realloc(g_own_host, block, size))
 RH_CRT(void*, _recalloc_dbg, (void* block, size_t count, size_t size, RH_CALLER),
        crt::recalloc(g_own_host, block, count, size))
-RH_CRT(void*, _expand_dbg, (void* block, size_t size, RH_CALLER),
-       crt::expand(g_own_host, block, size))
+RH_CRT(void*, _expand_dbg, (void* block, size_t size, RH_CALLER), crt::expand(g_own_host, block, size))
 RH_CRT(void, _free_dbg, (void* block, int), crt::free(g_own_host, block))
 RH_CRT(size_t, _msize_dbg, (void* block, int), crt::msize(g_own_host, block))
 RH_CRT(void*, _aligned_malloc_dbg, (size_t size, size_t alignment, RH_CALLER_ALIGNED),
        crt::aligned_malloc(g_own_host, size, alignment))
 RH_CRT(void*, _aligned_realloc_dbg, (void* block, size_t size, size_t alignment, RH_CALLER_ALIGNED),
        crt::aligned_realloc(g_own_host, block, size, alignment))
-RH_CRT(void*, _aligned_recalloc_dbg,
-       (void* block, size_t count, size_t size, size_t alignment, RH_CALLER_ALIGNED),
+RH_CRT(void*, _aligned_recalloc_dbg, (void* block, size_t count, size_t size, size_t alignment, RH_CALLER_ALIGNED),
        crt::aligned_recalloc(g_own_host, block, count, size, alignment))
-RH_CRT(void*, _aligned_offset_malloc_dbg,
-       (size_t size, size_t alignment, size_t offset, RH_CALLER_ALIGNED),
+RH_CRT(void*, _aligned_offset_malloc_dbg, (size_t size, size_t alignment, size_t offset, RH_CALLER_ALIGNED),
        crt::aligned_offset_malloc(g_own_host, size, alignment, offset))
 RH_CRT(void*, _aligned_offset_realloc_dbg,
        (void* block, size_t size, size_t alignment, size_t offset, RH_CALLER_ALIGNED),

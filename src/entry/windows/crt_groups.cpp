@@ -13,9 +13,9 @@ void _free_dbg(void* block, int kind);
 namespace rh {
 
 extern const void* const g_crt_groups[];
-const void* const g_crt_groups[] = {
-    reinterpret_cast<const void*>(&_msize), reinterpret_cast<const void*>(&_recalloc),
-    reinterpret_cast<const void*>(&_expand), reinterpret_cast<const void*>(&_aligned_free),
-    reinterpret_cast<const void*>(&_free_dbg)};
+const void* const g_crt_groups[] = {reinterpret_cast<const void*>(&_msize), reinterpret_cast<const void*>(&_recalloc),
+                                    reinterpret_cast<const void*>(&_expand),
+                                    reinterpret_cast<const void*>(&_aligned_free),
+                                    reinterpret_cast<const void*>(&_free_dbg)};
 
 }  // namespace rh

@@ -4,7 +4,5 @@
 namespace crt = rh::crt;
 using rh::g_own_host;
 
-RH_CRT(void*, _recalloc, (void* block, size_t count, size_t size),
-       crt::recalloc(g_own_host, block, count, size))
-RH_CRT(void*, _recalloc_base, (void* block, size_t count, size_t size),
-       crt::recalloc(g_own_host, block, count, size))
+RH_CRT(void*, _recalloc, (void* block, size_t count, size_t size), crt::recalloc(g_own_host, block, count, size))
+RH_CRT(void*, _recalloc_base, (void* block, size_t count, size_t size), crt::recalloc(g_own_host, block, count, size))

@@ -14,8 +14,7 @@ int _callnewh(size_t size);
 #if defined(_UCRT) || !defined(__MINGW32__)
 int _query_new_mode(void);
 #else
-int _query_new_mode(void) __asm__(
-    "\"?_query_new_mode@@YAHXZ\"");  // as msvcrt's import library has it
+int _query_new_mode(void) __asm__("\"?_query_new_mode@@YAHXZ\"");  // as msvcrt's import library has it
 #endif
 #if defined(_UCRT)
 void _invalid_parameter_noinfo(void);
@@ -57,9 +56,7 @@ Function made_by(const void* block, const char* name) {
   return module != nullptr ? exported<Function>(module, name) : nullptr;
 }
 
-bool in_process_heap(const void* block) {
-  return HeapValidate(GetProcessHeap(), 0, block) != FALSE;
-}
+bool in_process_heap(const void* block) { return HeapValidate(GetProcessHeap(), 0, block) != FALSE; }
 
 void free_foreign(void* block) {
   if (auto function = made_by<void (*)(void*)>(block, "free")) return function(block);
@@ -105,8 +102,7 @@ void* start_of_aligned(void* block) {
 }
 
 void aligned_free_foreign(void* block) {
-  free_foreign(made_by<void (*)(void*)>(block, "free") != nullptr ? block
-                                                                  : start_of_aligned(block));
+  free_foreign(made_by<void (*)(void*)>(block, "free") != nullptr ? block : start_of_aligned(block));
 }
 
 // The runtime's own are imported: their addresses are not known when this is compiled.

@@ -39,8 +39,7 @@ void NTAPI on_event(void*, DWORD reason, void* process_ends) {
 
 bool in_program() {
   HMODULE module = nullptr;
-  GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
-                         GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+  GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
                      reinterpret_cast<const wchar_t*>(&leave), &module);
   return module == GetModuleHandleW(nullptr);
 }

@@ -9,8 +9,7 @@ Path library_of(const void* address) {
   Path path;
   platform::KeepLastError keep;
   HMODULE module = nullptr;
-  constexpr DWORD kFlags =
-      GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+  constexpr DWORD kFlags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
   wchar_t wide[Path::kMost];
   if (!GetModuleHandleExW(kFlags, static_cast<LPCWSTR>(address), &module)) return path;
   DWORD length = GetModuleFileNameW(module, wide, Path::kMost);

@@ -16,9 +16,7 @@ constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 // Where a 64-bit realm asks for its table and itself. ThreadSanitizer allows no such address.
 constexpr bool kChosenPlace = k64Bit && !RH_SHADOW_SANITIZER;
-constexpr uintptr_t at_gib(uint64_t gib) {
-  return kChosenPlace ? static_cast<uintptr_t>(gib * kGiB) : 0;
-}
+constexpr uintptr_t at_gib(uint64_t gib) { return kChosenPlace ? static_cast<uintptr_t>(gib * kGiB) : 0; }
 constexpr uintptr_t kTable = at_gib(16384);
 constexpr uintptr_t kNotes = kTable + at_gib(256 + 16);
 constexpr uintptr_t kPlace = kNotes + at_gib((kExactSizes ? 4096 : 0) + 8);
@@ -62,8 +60,7 @@ bool limits_allow(const Ranges& ranges, size_t more, size_t most) {
 void uncommit(Range range) {
   g_committed.remove(range);
   g_locked.remove(range);
-  if (!system::close(range))
-    broken("the system would not replace a mapping", range.start, range.size());
+  if (!system::close(range)) broken("the system would not replace a mapping", range.start, range.size());
 }
 
 // The highest place for it in a space, 0 when there is none: systems fill their address space from above too.
@@ -160,8 +157,7 @@ Reserve reserve_at(uintptr_t address, size_t size) {
 uintptr_t reserve(size_t size, size_t alignment) {
   count_os_call(OsCall::reserve);
   checked_range("reserve of what is not whole pages", alignment, size);
-  if (!is_power_of_two(alignment))
-    broken("reserve with an alignment that is no power of two", alignment, size);
+  if (!is_power_of_two(alignment)) broken("reserve with an alignment that is no power of two", alignment, size);
   Guard guard(g_mutex);
   open_default_space();
   if (fails(Call::reserve) || !limits_allow(g_reserved, size, g_reserved_most)) return 0;
@@ -174,8 +170,7 @@ void release(uintptr_t address, size_t size) {
   count_os_call(OsCall::release);
   Range range = checked_range("release of what is not whole pages", address, size);
   Guard guard(g_mutex);
-  if (!g_reserved.remove_exact(range))
-    broken("release of what is no whole reservation", address, size);
+  if (!g_reserved.remove_exact(range)) broken("release of what is no whole reservation", address, size);
   uncommit(range);
 }
 
@@ -213,8 +208,7 @@ void spoil(uintptr_t address, size_t size) {
 bool clear_to_locked(Range range) {
   Guard guard(g_mutex);
   size_t locked = g_locked.first_behind(range.start);
-  if (locked == g_locked.count() || g_locked[locked].start >= range.end)
-    return system::clear(range);
+  if (locked == g_locked.count() || g_locked[locked].start >= range.end) return system::clear(range);
   if (range.start < g_locked[locked].start) system::clear({range.start, g_locked[locked].start});
   return false;
 }

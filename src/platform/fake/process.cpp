@@ -106,9 +106,7 @@ FileWriter::~FileWriter() {
   if (is_open()) close(static_cast<int>(handle_));
 }
 
-void FileWriter::write(const char* text, size_t length) {
-  write_all(static_cast<int>(handle_), text, length);
-}
+void FileWriter::write(const char* text, size_t length) { write_all(static_cast<int>(handle_), text, length); }
 
 void abort_process() { abort(); }
 

@@ -233,9 +233,7 @@ void forget_helper() { g_helper = Helper::none; }
 namespace {
 
 // The number of the thread that owns it, or owned it while alive.
-std::atomic<uint32_t>& owner_of(unsigned char* storage) {
-  return *reinterpret_cast<std::atomic<uint32_t>*>(storage);
-}
+std::atomic<uint32_t>& owner_of(unsigned char* storage) { return *reinterpret_cast<std::atomic<uint32_t>*>(storage); }
 
 }  // namespace
 
@@ -260,13 +258,9 @@ void Ownership::release() {
   schedule_point();
 }
 
-bool Ownership::is_mine() const {
-  return owner_of(const_cast<unsigned char*>(storage_)).load() == played();
-}
+bool Ownership::is_mine() const { return owner_of(const_cast<unsigned char*>(storage_)).load() == played(); }
 
-bool Ownership::is_free() const {
-  return !is_alive(owner_of(const_cast<unsigned char*>(storage_)).load());
-}
+bool Ownership::is_free() const { return !is_alive(owner_of(const_cast<unsigned char*>(storage_)).load()); }
 
 void Ownership::drop() {}
 

@@ -40,8 +40,7 @@ class Image {
     auto* segments = reinterpret_cast<const ElfW(Phdr)*>(start + header->e_phoff);
     const ElfW(Phdr)* dynamic = nullptr;
     for (unsigned at = 0; at < header->e_phnum; ++at) {
-      if (segments[at].p_type == PT_LOAD && segments[at].p_offset == 0)
-        offset_ = start - segments[at].p_vaddr;
+      if (segments[at].p_type == PT_LOAD && segments[at].p_offset == 0) offset_ = start - segments[at].p_vaddr;
       if (segments[at].p_type == PT_DYNAMIC) dynamic = &segments[at];
     }
     if (dynamic == nullptr) return;
@@ -82,8 +81,7 @@ uint64_t now_ms() {
   if (get_time == nullptr) found.store(get_time = find_function(), std::memory_order_relaxed);
   KernelTime now = {};
   get_time(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<uint64_t>(now.seconds) * 1000 +
-         static_cast<uint64_t>(now.nanoseconds) / 1000000;
+  return static_cast<uint64_t>(now.seconds) * 1000 + static_cast<uint64_t>(now.nanoseconds) / 1000000;
 }
 
 }  // namespace rh::platform

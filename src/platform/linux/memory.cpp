@@ -24,8 +24,7 @@ long map(uintptr_t address, size_t size, int protection, int flags) {
                  0};
   return system_call(SYS_mmap, reinterpret_cast<long>(&arguments));
 #else
-  return system_call(SYS_mmap, static_cast<long>(address), static_cast<long>(size), protection,
-                     flags, -1, 0);
+  return system_call(SYS_mmap, static_cast<long>(address), static_cast<long>(size), protection, flags, -1, 0);
 #endif
 }
 
@@ -70,20 +69,17 @@ void release(uintptr_t address, size_t size) {
 
 bool commit(uintptr_t address, size_t size) {
   count_os_call(OsCall::commit);
-  return !is_error(system_call(SYS_mprotect, static_cast<long>(address), static_cast<long>(size),
-                               PROT_READ | PROT_WRITE));
+  return !is_error(
+      system_call(SYS_mprotect, static_cast<long>(address), static_cast<long>(size), PROT_READ | PROT_WRITE));
 }
 
 // Fails on pages locked in memory: they stay, with their content.
 bool replace_by_zeros(uintptr_t address, size_t size) {
   count_os_call(OsCall::purge);
-  return !is_error(
-      system_call(SYS_madvise, static_cast<long>(address), static_cast<long>(size), MADV_DONTNEED));
+  return !is_error(system_call(SYS_madvise, static_cast<long>(address), static_cast<long>(size), MADV_DONTNEED));
 }
 
-Purged purge(uintptr_t address, size_t size) {
-  return replace_by_zeros(address, size) ? Purged::zero : Purged::kept;
-}
+Purged purge(uintptr_t address, size_t size) { return replace_by_zeros(address, size) ? Purged::zero : Purged::kept; }
 
 namespace {
 
@@ -92,8 +88,8 @@ constexpr size_t kLeastMoved = 256 * 1024;
 
 long remap(uintptr_t from, size_t size, int flags, uintptr_t to) {
   count_os_call(OsCall::move);
-  return system_call(SYS_mremap, static_cast<long>(from), static_cast<long>(size),
-                     static_cast<long>(size), flags, static_cast<long>(to));
+  return system_call(SYS_mremap, static_cast<long>(from), static_cast<long>(size), static_cast<long>(size), flags,
+                     static_cast<long>(to));
 }
 
 // Moves to a place the kernel chooses. This call fails without side effects, for it has no target to clear. 0 when

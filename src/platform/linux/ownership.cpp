@@ -57,8 +57,7 @@ uint32_t thread_number() { return static_cast<uint32_t>(system_call(SYS_gettid))
 List* ask_for_list() {
   List* list = nullptr;
   size_t size = 0;
-  long result = system_call(SYS_get_robust_list, 0, reinterpret_cast<long>(&list),
-                            reinterpret_cast<long>(&size));
+  long result = system_call(SYS_get_robust_list, 0, reinterpret_cast<long>(&list), reinterpret_cast<long>(&size));
   return is_error(result) || size != sizeof(List) ? nullptr : list;
 }
 
@@ -77,8 +76,7 @@ Thread ask() {
   uintptr_t number = list - (kLeadsBack ? 2 : 1) * sizeof(uint64_t);
   uint32_t found = *reinterpret_cast<uint32_t*>(number);
   if (found != self.number) return self;
-  g_layout.number.store(static_cast<intptr_t>(number - thread_pointer()),
-                        std::memory_order_relaxed);
+  g_layout.number.store(static_cast<intptr_t>(number - thread_pointer()), std::memory_order_relaxed);
   g_layout.list.store(static_cast<intptr_t>(list - thread_pointer()), std::memory_order_release);
   return self;
 }
@@ -88,8 +86,7 @@ Thread this_thread() {
   if (at == 0) return ask();
   uintptr_t self = thread_pointer();
   List* list = reinterpret_cast<List*>(self + static_cast<uintptr_t>(at));
-  uintptr_t number_at =
-      self + static_cast<uintptr_t>(g_layout.number.load(std::memory_order_relaxed));
+  uintptr_t number_at = self + static_cast<uintptr_t>(g_layout.number.load(std::memory_order_relaxed));
   uint32_t number = *reinterpret_cast<uint32_t*>(number_at);
   // A thread that the C library did not create has no such fields, or empty ones.
   return number == 0 || list->first == 0 ? ask() : Thread{number, list};
@@ -114,8 +111,7 @@ void dequeue(List* list, Owned* owned) {
   void** before = next_of(reinterpret_cast<uintptr_t>(&list->first));
   while (next_of(reinterpret_cast<uintptr_t>(*before)) != &owned->next) {
     before = next_of(reinterpret_cast<uintptr_t>(*before));
-    if (before == reinterpret_cast<void**>(&list->first))
-      return;  // a fork's child has a list of its own
+    if (before == reinterpret_cast<void**>(&list->first)) return;  // a fork's child has a list of its own
   }
   *before = owned->next;
   if constexpr (kLeadsBack) next_of(next)[-1] = before;
@@ -168,8 +164,8 @@ bool Ownership::try_acquire() {
   if (list != nullptr && list->to_word != -static_cast<long>(kNextAt)) list = nullptr;
   if (list != nullptr) list->pending = &owned.next;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  bool taken = owned.word.compare_exchange_strong(before, self.number, std::memory_order_acquire,
-                                                  std::memory_order_relaxed);
+  bool taken =
+      owned.word.compare_exchange_strong(before, self.number, std::memory_order_acquire, std::memory_order_relaxed);
   if (list != nullptr) {
     if (taken) enqueue(list, &owned);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -196,8 +192,7 @@ void Ownership::release() {
 }
 
 static uint32_t owner_in(const unsigned char* storage) {
-  return reinterpret_cast<const Owned*>(storage)->word.load(std::memory_order_relaxed) &
-         FUTEX_TID_MASK;
+  return reinterpret_cast<const Owned*>(storage)->word.load(std::memory_order_relaxed) & FUTEX_TID_MASK;
 }
 
 bool Ownership::is_mine() const { return owner_in(storage_) == this_thread().number; }

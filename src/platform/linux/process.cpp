@@ -36,15 +36,13 @@ const char* value_of(const char* entry, const char* name) {
 }
 
 int open_file(const char* path, int flags) {
-  long handle =
-      system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), flags | O_CLOEXEC, 0644);
+  long handle = system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), flags | O_CLOEXEC, 0644);
   return is_error(handle) ? -1 : static_cast<int>(handle);
 }
 
 void write_all(int handle, const char* text, size_t length) {
   while (length != 0) {
-    long written =
-        system_call(SYS_write, handle, reinterpret_cast<long>(text), static_cast<long>(length));
+    long written = system_call(SYS_write, handle, reinterpret_cast<long>(text), static_cast<long>(length));
     if (written == -4 /* EINTR */) continue;
     if (is_error(written) || written == 0) return;
     text += written;
@@ -92,16 +90,13 @@ void each_variable(void (*visit)(const char* entry)) {
 
 void write_error(const char* text, size_t length) { write_all(2, text, length); }
 
-FileWriter::FileWriter(const char* path)
-    : handle_(open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND)) {}
+FileWriter::FileWriter(const char* path) : handle_(open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND)) {}
 
 FileWriter::~FileWriter() {
   if (is_open()) system_call(SYS_close, handle_);
 }
 
-void FileWriter::write(const char* text, size_t length) {
-  write_all(static_cast<int>(handle_), text, length);
-}
+void FileWriter::write(const char* text, size_t length) { write_all(static_cast<int>(handle_), text, length); }
 
 void abort_process() { abort(); }
 

@@ -7,14 +7,11 @@
 namespace rh::platform {
 
 // Results from -4095 to -1 are negated error numbers.
-constexpr bool is_error(long result) {
-  return static_cast<unsigned long>(result) > static_cast<unsigned long>(-4096);
-}
+constexpr bool is_error(long result) { return static_cast<unsigned long>(result) > static_cast<unsigned long>(-4096); }
 
 #if defined(__x86_64__)
 
-inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
-                        long f = 0) {
+inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
   long result;
   register long r10 asm("r10") = d;
   register long r8 asm("r8") = e;
@@ -31,17 +28,13 @@ inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d 
 // At most five arguments: the sixth would need the frame pointer's register.
 inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0) {
   long result;
-  asm volatile("int $0x80"
-               : "=a"(result)
-               : "a"(number), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e)
-               : "memory");
+  asm volatile("int $0x80" : "=a"(result) : "a"(number), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e) : "memory");
   return result;
 }
 
 #elif defined(__aarch64__)
 
-inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
-                        long f = 0) {
+inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
   register long x8 asm("x8") = number;
   register long x0 asm("x0") = a;
   register long x1 asm("x1") = b;
@@ -49,16 +42,12 @@ inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d 
   register long x3 asm("x3") = d;
   register long x4 asm("x4") = e;
   register long x5 asm("x5") = f;
-  asm volatile("svc 0"
-               : "+r"(x0)
-               : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-               : "memory");
+  asm volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
   return x0;
 }
 
 #else
-#error \
-    "reheap has no system call sequence for this architecture: add it to platform/linux/syscall.h"
+#error "reheap has no system call sequence for this architecture: add it to platform/linux/syscall.h"
 #endif
 
 }  // namespace rh::platform

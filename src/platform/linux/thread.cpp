@@ -25,9 +25,7 @@ extern "C" {
 namespace rh::platform {
 
 // False where the C library does not say.
-bool is_single_threaded() {
-  return &__libc_single_threaded != nullptr && __libc_single_threaded != 0;
-}
+bool is_single_threaded() { return &__libc_single_threaded != nullptr && __libc_single_threaded != 0; }
 
 namespace {
 
@@ -41,8 +39,8 @@ struct SignalMask {
 };
 
 void set_signal_mask(const SignalMask& mask, SignalMask* old) {
-  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask),
-              reinterpret_cast<long>(old), sizeof(mask.bits));
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), reinterpret_cast<long>(old),
+              sizeof(mask.bits));
 }
 
 }  // namespace
@@ -70,10 +68,9 @@ void back_off(unsigned attempt) {
 
 void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms) {
   count_os_call(OsCall::wait);
-  timespec timeout = {static_cast<time_t>(timeout_ms / 1000),
-                      static_cast<long>(timeout_ms % 1000) * 1000000};
-  system_call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAIT_PRIVATE,
-              static_cast<long>(expected), reinterpret_cast<long>(&timeout));
+  timespec timeout = {static_cast<time_t>(timeout_ms / 1000), static_cast<long>(timeout_ms % 1000) * 1000000};
+  system_call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAIT_PRIVATE, static_cast<long>(expected),
+              reinterpret_cast<long>(&timeout));
 }
 
 void wake(const std::atomic<uint32_t>& word) {
@@ -160,18 +157,16 @@ struct HelperStorage {
   void* self;
   char behind[1024];
 
-  static constexpr size_t kHeader =
-      64;  // what libc reads there: the guards, the way into the kernel
+  static constexpr size_t kHeader = 64;  // what libc reads there: the guards, the way into the kernel
 };
 alignas(64) static constinit HelperStorage g_helper_storage = {};
 
 // A raw clone rather than a pthread: creating it allocates nothing and takes none of the loader's locks. Either could
 // wait for the very thread that is allocating.
 static long clone_helper(void (*main)()) {
-  constexpr long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-                          CLONE_SYSVSEM | CLONE_SETTLS | CLONE_CHILD_CLEARTID;
-  __builtin_memcpy(&g_helper_storage.self, reinterpret_cast<void*>(thread_pointer()),
-                   HelperStorage::kHeader);
+  constexpr long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                          CLONE_SETTLS | CLONE_CHILD_CLEARTID;
+  __builtin_memcpy(&g_helper_storage.self, reinterpret_cast<void*>(thread_pointer()), HelperStorage::kHeader);
   g_helper_storage.self = &g_helper_storage.self;
   long result;
 #if defined(__x86_64__)
@@ -189,8 +184,8 @@ static long clone_helper(void (*main)()) {
                "hlt\n"
                "1:"
                : "=a"(result)
-               : "a"(SYS_clone), "D"(kFlags), "S"(g_helper_stack + kHelperStack), "d"(0),
-                 "r"(child_word), "r"(storage), "r"(entry), [exit] "i"(SYS_exit)
+               : "a"(SYS_clone), "D"(kFlags), "S"(g_helper_stack + kHelperStack), "d"(0), "r"(child_word), "r"(storage),
+                 "r"(entry), [exit] "i"(SYS_exit)
                : "rcx", "r11", "memory");
 #else
   // The descriptor selected by %gs; each thread has its own.
@@ -255,8 +250,7 @@ static void* run_helper(void* main) {
 
 static bool launch(void (*main)()) {
   pthread_t thread;
-  if (pthread_create(&thread, nullptr, run_helper, reinterpret_cast<void*>(main)) != 0)
-    return false;
+  if (pthread_create(&thread, nullptr, run_helper, reinterpret_cast<void*>(main)) != 0) return false;
   pthread_detach(thread);
   return true;
 }

@@ -10,8 +10,7 @@ namespace rh::platform {
 namespace {
 
 uintptr_t map(uintptr_t address, size_t size) {
-  return reinterpret_cast<uintptr_t>(
-      VirtualAlloc(pointer_to(address), size, MEM_RESERVE, PAGE_READWRITE));
+  return reinterpret_cast<uintptr_t>(VirtualAlloc(pointer_to(address), size, MEM_RESERVE, PAGE_READWRITE));
 }
 
 // How much of [address, address + size) lies in the reservation that address lies in.

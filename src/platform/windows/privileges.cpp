@@ -5,11 +5,10 @@
 
 #include <winternl.h>
 
-extern "C" __declspec(dllimport) NTSTATUS NTAPI NtOpenProcessToken(HANDLE process,
-                                                                   ACCESS_MASK access,
-                                                                   HANDLE* token);
-extern "C" __declspec(dllimport) NTSTATUS NTAPI NtQueryInformationToken(
-    HANDLE token, TOKEN_INFORMATION_CLASS which, void* information, ULONG length, ULONG* returned);
+extern "C" __declspec(dllimport) NTSTATUS NTAPI NtOpenProcessToken(HANDLE process, ACCESS_MASK access, HANDLE* token);
+extern "C" __declspec(dllimport) NTSTATUS NTAPI NtQueryInformationToken(HANDLE token, TOKEN_INFORMATION_CLASS which,
+                                                                        void* information, ULONG length,
+                                                                        ULONG* returned);
 
 namespace rh::platform {
 

@@ -74,8 +74,7 @@ const char* environment(const char* name) {
   DWORD length = GetEnvironmentVariableW(wide_name.text, wide_value.text, kMostText);
   if (length == 0) return nullptr;
   if (length >= kMostText && !read_beginning(wide_name, length, &wide_value)) return nullptr;
-  int written =
-      WideCharToMultiByte(CP_UTF8, 0, wide_value.text, -1, value, sizeof value, nullptr, nullptr);
+  int written = WideCharToMultiByte(CP_UTF8, 0, wide_value.text, -1, value, sizeof value, nullptr, nullptr);
   return written == 0 ? nullptr : value;
 }
 
@@ -91,8 +90,7 @@ void each_variable(void (*visit)(const char* entry)) {
       name = name && character != '=';
       // Names are case-insensitive there.
       bool small = name && character >= 'a' && character <= 'z';
-      entry[length] =
-          character > 0x7e ? '?' : static_cast<char>(small ? character - 32 : character);
+      entry[length] = character > 0x7e ? '?' : static_cast<char>(small ? character - 32 : character);
     }
     entry[length] = 0;
     visit(entry);
@@ -110,9 +108,8 @@ FileWriter::FileWriter(const char* path) : handle_(-1) {
   KeepLastError keep;
   Wide wide;
   if (!widen(path, &wide)) return;
-  handle_ =
-      reinterpret_cast<intptr_t>(CreateFileW(wide.text, GENERIC_WRITE, FILE_SHARE_READ, nullptr,
-                                             CREATE_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr));
+  handle_ = reinterpret_cast<intptr_t>(
+      CreateFileW(wide.text, GENERIC_WRITE, FILE_SHARE_READ, nullptr, CREATE_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr));
 }
 
 FileWriter::~FileWriter() {

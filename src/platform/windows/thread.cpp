@@ -35,13 +35,11 @@ constinit std::atomic<DWORD> g_helper_id{0};
 // another's before.
 bool thread_is_gone(ThreadToken token) {
   KeepLastError keep;
-  DWORD id = token == kHelperToken ? g_helper_id.load(std::memory_order_relaxed)
-                                   : static_cast<DWORD>(token);
+  DWORD id = token == kHelperToken ? g_helper_id.load(std::memory_order_relaxed) : static_cast<DWORD>(token);
   if (id == GetCurrentThreadId()) return true;
   HANDLE thread = OpenThread(SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION, FALSE, id);
   if (thread == nullptr) return GetLastError() == ERROR_INVALID_PARAMETER;
-  bool gone = GetProcessIdOfThread(thread) != GetCurrentProcessId() ||
-              WaitForSingleObject(thread, 0) == WAIT_OBJECT_0;
+  bool gone = GetProcessIdOfThread(thread) != GetCurrentProcessId() || WaitForSingleObject(thread, 0) == WAIT_OBJECT_0;
   CloseHandle(thread);
   return gone;
 }
@@ -106,8 +104,7 @@ void keep_exit_code() {
   if (g_helper.load(std::memory_order_acquire) != kRuns) return;
   HANDLE process = GetCurrentProcess();
   HANDLE self = nullptr;
-  DuplicateHandle(process, GetCurrentThread(), process, &self, THREAD_QUERY_LIMITED_INFORMATION,
-                  FALSE, 0);
+  DuplicateHandle(process, GetCurrentThread(), process, &self, THREAD_QUERY_LIMITED_INFORMATION, FALSE, 0);
   HANDLE before = g_latest_end.exchange(self, std::memory_order_acq_rel);
   if (before != nullptr) CloseHandle(before);
 }
@@ -151,9 +148,7 @@ bool start_helper(void (*main)(), bool (*is_wanted)()) {
   return false;
 }
 
-bool helper_is_lost() {
-  return g_helper.load(std::memory_order_acquire) == kRuns && thread_is_gone(kHelperToken);
-}
+bool helper_is_lost() { return g_helper.load(std::memory_order_acquire) == kRuns && thread_is_gone(kHelperToken); }
 
 void forget_helper() { g_helper.store(kNone, std::memory_order_relaxed); }
 
@@ -167,8 +162,7 @@ void stop_helper() {
     if (HANDLE event = wake_event(); event != nullptr) SetEvent(event);
     // One started a moment ago may itself wait for the loader lock, before its first instruction.
     constexpr unsigned kAttempts = 300;
-    for (unsigned attempt = 0;
-         attempt < kAttempts && g_helper.load(std::memory_order_acquire) != kParked; ++attempt) {
+    for (unsigned attempt = 0; attempt < kAttempts && g_helper.load(std::memory_order_acquire) != kParked; ++attempt) {
       back_off(attempt);
     }
     TerminateThread(g_helper_thread, 0);

@@ -235,9 +235,8 @@ class LookAlike {
     constexpr std::uint64_t kFirst = std::uint64_t{0x2000} << 32;
     constexpr std::uint64_t kApart = std::uint64_t{16} << 32;
     void* stack =
-        mmap(reinterpret_cast<void*>(
-                 static_cast<std::uintptr_t>(kFirst + kApart * static_cast<unsigned>(number))),
-             MiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        mmap(reinterpret_cast<void*>(static_cast<std::uintptr_t>(kFirst + kApart * static_cast<unsigned>(number))), MiB,
+             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     NEED(stack != MAP_FAILED, "a stack of its own");
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);

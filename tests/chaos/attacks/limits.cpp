@@ -91,8 +91,7 @@ SCENARIO(aligned_blocks_under_a_limit_without_threads) {
     const std::size_t alignment = std::size_t{64 * KiB} << random.below(8);
     const std::size_t size = (10 + random.below(70)) * MiB;
     void* block = nullptr;
-    NEED(posix_memalign(&block, alignment, size) == 0, "round %d: %zu at %zu", round, size,
-         alignment);
+    NEED(posix_memalign(&block, alignment, size) == 0, "round %d: %zu at %zu", round, size, alignment);
     std::memset(block, round, 2 * MiB);
     free(block);
   }

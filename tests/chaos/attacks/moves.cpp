@@ -87,8 +87,7 @@ bool lies_in_one_mapping(std::uintptr_t start, std::size_t size) {
   }
   close(file);
   text[length] = 0;
-  for (const char* line = text; line && *line;
-       line = std::strchr(line, '\n'), line += line ? 1 : 0) {
+  for (const char* line = text; line && *line; line = std::strchr(line, '\n'), line += line ? 1 : 0) {
     char* rest = nullptr;
     const std::uintptr_t from = std::strtoull(line, &rest, 16);
     const std::uintptr_t to = std::strtoull(rest + 1, nullptr, 16);
@@ -116,8 +115,7 @@ void emulate(int listener, Refuses refuses, const std::atomic<bool>& done) {
       answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     } else {
       ++refused;
-      if (asked.data.args[3] & MREMAP_FIXED)
-        munmap(reinterpret_cast<void*>(asked.data.args[4]), to_size);
+      if (asked.data.args[3] & MREMAP_FIXED) munmap(reinterpret_cast<void*>(asked.data.args[4]), to_size);
       answer.error = -EFAULT;
     }
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
@@ -133,8 +131,7 @@ int listen_to_mremap() {
   };
   const sock_fprog program{4, code};
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  return static_cast<int>(
-      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program));
+  return static_cast<int>(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program));
 }
 
 int grow_on_such_a_kernel(Refuses refuses) {

@@ -109,8 +109,7 @@ void kill_what_is_unusual() {
   code[0] = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
   for (unsigned char at = 0; at < kCount; ++at) {
     const auto past = static_cast<unsigned char>(kCount - at);
-    code[1 + at] =
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(kAllowed[at]), past, 0);
+    code[1 + at] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(kAllowed[at]), past, 0);
   }
   code[kCount + 1] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
   code[kCount + 2] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);

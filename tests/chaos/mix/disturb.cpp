@@ -123,8 +123,7 @@ void many_threads(Random& random) {
     pthread_t made{};
     // The C library also aborts when it has no memory to unwind a stack.
     const bool exits = !memory_is_scarce && random.one_in(2);
-    if (!start_thread(&made, exits ? exiting_thread : passing_thread, random.next(), detached))
-      continue;
+    if (!start_thread(&made, exits ? exiting_thread : passing_thread, random.next(), detached)) continue;
     if (!detached) threads[count++] = made;
   }
   while (count > 0) pthread_join(threads[--count], nullptr);
@@ -275,8 +274,7 @@ void read_lines(Random& random) {
   std::size_t length = 0;
   for (int line = 0; length < sizeof content - 4000; ++line) {
     const int width = static_cast<int>(1 + random.below(3000));
-    length += static_cast<std::size_t>(
-        std::snprintf(content + length, sizeof content - length, "%0*d\n", width, line));
+    length += static_cast<std::size_t>(std::snprintf(content + length, sizeof content - length, "%0*d\n", width, line));
   }
   FILE* file = fmemopen(content, length, "r");
   if (!file) return;
@@ -351,9 +349,7 @@ void aligned_and_zeroed(Random& random) {
   }
 }
 
-void free_a_lot(Random& random) {
-  free_much((10 + random.below(60)) * MiB, 16 * KiB << random.below(8));
-}
+void free_a_lot(Random& random) { free_much((10 + random.below(60)) * MiB, 16 * KiB << random.below(8)); }
 
 void ask_and_trim(Random& random) {
   if (random.one_in(2)) {
@@ -441,9 +437,8 @@ Mix::Mix(Random& random, bool with_limits) {
     const bool wanted = random.one_in(2);
     if (is_one_of(disturbance, {interrupt_with_forks})) {
       if (!with_handlers) continue;
-    } else if (with_handlers &&
-               is_one_of(disturbance, {read_lines, flush_all, load_and_unload, fork_and_live_on,
-                                       fork_and_end, many_threads, cancelled_threads})) {
+    } else if (with_handlers && is_one_of(disturbance, {read_lines, flush_all, load_and_unload, fork_and_live_on,
+                                                        fork_and_end, many_threads, cancelled_threads})) {
       continue;
     } else if (is_one_of(disturbance, {lower_a_limit}) ? !with_limits : !wanted) {
       continue;
@@ -457,8 +452,7 @@ Mix::Mix(Random& random, bool with_limits) {
 void Mix::run_one(Random& random) const { chosen_[random.below(count_)]->run(random); }
 
 void Mix::print() const {
-  for (std::size_t at = 0; at < count_; ++at)
-    std::printf("%s%s", at ? ", " : "", chosen_[at]->name);
+  for (std::size_t at = 0; at < count_; ++at) std::printf("%s%s", at ? ", " : "", chosen_[at]->name);
   std::printf("\n");
   std::fflush(stdout);
 }

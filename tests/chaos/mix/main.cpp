@@ -87,8 +87,7 @@ void refuse_some_calls(Random& random) {
   sock_fprog program{sizeof code / sizeof code[0], const_cast<sock_filter*>(code)};
   memory_is_scarce = true;
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  NEED(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0,
-       "errno %d", errno);
+  NEED(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0, "errno %d", errno);
 }
 
 }  // namespace
@@ -106,8 +105,7 @@ int main(int argc, char** argv) {
   mix.print();
   pthread_t workers[4];
   for (pthread_t& worker : workers) {
-    NEED(pthread_create(&worker, nullptr, allocate_and_check,
-                        reinterpret_cast<void*>(random.next())) == 0);
+    NEED(pthread_create(&worker, nullptr, allocate_and_check, reinterpret_cast<void*>(random.next())) == 0);
     offer_to_interrupt(worker);
   }
   Disturber disturbers[3];

@@ -13,8 +13,7 @@ std::map<int, std::string> contents;
 // Does without where memory is refused.
 void allocate() {
   try {
-    for (int at = 0; at < 100; ++at)
-      contents[at] = std::string(static_cast<std::size_t>(at) * 20, 'p');
+    for (int at = 0; at < 100; ++at) contents[at] = std::string(static_cast<std::size_t>(at) * 20, 'p');
     contents[100] = std::string(100000, 'q');
   } catch (const std::bad_alloc&) {
     contents.clear();

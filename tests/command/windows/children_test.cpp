@@ -9,9 +9,7 @@ namespace launch_test {
 namespace {
 
 // `reheap run` with the library that lies beside the launcher.
-std::wstring run(const std::wstring& options = L"") {
-  return launcher() + L" run --require " + options + L" -- ";
-}
+std::wstring run(const std::wstring& options = L"") { return launcher() + L" run --require " + options + L" -- "; }
 
 // Ends with 1 in a process with reheap.dll.
 std::wstring asks() { return program(L"show.exe") + L" has=reheap.dll"; }
@@ -22,9 +20,7 @@ DWORD code_of(const std::wstring& line) {
   return ended.code;
 }
 
-std::wstring started_by(const std::wstring& form) {
-  return program(L"starter.exe") + L" " + form + L" ";
-}
+std::wstring started_by(const std::wstring& form) { return program(L"starter.exe") + L" " + form + L" "; }
 
 constexpr const wchar_t* kForms[] = {L"wide", L"suspended", L"as_user", L"narrow", L"system"};
 
@@ -62,14 +58,11 @@ TEST(Children, FollowInEveryForm) {
 }
 
 TEST(Children, StayPlainWhenAsked) {
-  for (const wchar_t* form : kForms)
-    EXPECT_EQ(code_of(run(L"--no-children") + started_by(form) + asks()), 0u) << form;
+  for (const wchar_t* form : kForms) EXPECT_EQ(code_of(run(L"--no-children") + started_by(form) + asks()), 0u) << form;
 }
 
 TEST(Children, FollowThroughGenerations) {
-  EXPECT_EQ(
-      code_of(run() + started_by(L"wide") + started_by(L"narrow") + started_by(L"wide") + asks()),
-      1u);
+  EXPECT_EQ(code_of(run() + started_by(L"wide") + started_by(L"narrow") + started_by(L"wide") + asks()), 1u);
   EXPECT_EQ(code_of(run() + L"cmd.exe /s /c \"" + started_by(L"wide") + asks() + L"\""), 1u);
 }
 

@@ -10,8 +10,7 @@
 namespace launch_test {
 
 inline IMAGE_NT_HEADERS* headers_of(char* file) {
-  return reinterpret_cast<IMAGE_NT_HEADERS*>(
-      file + reinterpret_cast<const IMAGE_DOS_HEADER*>(file)->e_lfanew);
+  return reinterpret_cast<IMAGE_NT_HEADERS*>(file + reinterpret_cast<const IMAGE_DOS_HEADER*>(file)->e_lfanew);
 }
 
 inline IMAGE_DATA_DIRECTORY& directory(std::string& file, int number) {
@@ -34,9 +33,8 @@ inline void rename(IMAGE_SECTION_HEADER& section, const char* name) {
 // Its import descriptors; they stand in .idata.
 inline IMAGE_IMPORT_DESCRIPTOR* descriptors(std::string& file) {
   const IMAGE_SECTION_HEADER* data = section(file, ".idata");
-  return reinterpret_cast<IMAGE_IMPORT_DESCRIPTOR*>(
-      file.data() + data->PointerToRawData - data->VirtualAddress +
-      directory(file, IMAGE_DIRECTORY_ENTRY_IMPORT).VirtualAddress);
+  return reinterpret_cast<IMAGE_IMPORT_DESCRIPTOR*>(file.data() + data->PointerToRawData - data->VirtualAddress +
+                                                    directory(file, IMAGE_DIRECTORY_ENTRY_IMPORT).VirtualAddress);
 }
 
 // It imports from a library that is nowhere. Its checksum is not to tell.

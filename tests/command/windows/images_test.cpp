@@ -12,9 +12,7 @@ namespace {
 
 constexpr DWORD kNotReached = 125;
 
-bool is_one_line(const std::string& text) {
-  return text.starts_with("reheap: ") && text.find('\n') == text.size() - 1;
-}
+bool is_one_line(const std::string& text) { return text.starts_with("reheap: ") && text.find('\n') == text.size() - 1; }
 
 // A program of the tests, changed.
 class Changed {
@@ -79,8 +77,7 @@ TEST(Images, LoadsLateWhereTablesAreFixed) {
   EXPECT_EQ(ended.code, 3u);
   EXPECT_NE(ended.errors.find("import tables are fixed"), std::string::npos) << ended.errors;
   EXPECT_EQ(attached.lines(), refused ? "" : "after a runtime, 64-bit\n");
-  EXPECT_EQ(start(run_with_probe(L"--require") + changed.line() + L" exit=3").code,
-            refused ? kNotReached : 3u);
+  EXPECT_EQ(start(run_with_probe(L"--require") + changed.line() + L" exit=3").code, refused ? kNotReached : 3u);
 }
 
 TEST(Images, LeavesGoAlone) { expect_refused(program(L"go_like.exe"), 42, "Go program"); }
@@ -88,8 +85,7 @@ TEST(Images, LeavesGoAlone) { expect_refused(program(L"go_like.exe"), 42, "Go pr
 TEST(Images, LeavesManagedProgramsAlone) {
   const Changed changed(L"managed_like.exe", [](std::string& file) {
     const IMAGE_SECTION_HEADER* header = section(file, ".clr");
-    directory(file, IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR) = {header->VirtualAddress,
-                                                             sizeof(IMAGE_COR20_HEADER)};
+    directory(file, IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR) = {header->VirtualAddress, sizeof(IMAGE_COR20_HEADER)};
   });
   // Not started here: that takes a .NET.
   const Attached attached;
@@ -104,11 +100,9 @@ std::string examined(const std::wstring& line) {
 }
 
 TEST(Images, TellsPackedProgramsByTheirSections) {
-  const Changed changed(L"show.exe",
-                        [](std::string& file) { rename(*section(file, ".CRT"), "UPX2"); });
+  const Changed changed(L"show.exe", [](std::string& file) { rename(*section(file, ".CRT"), "UPX2"); });
   const std::string told = examined(changed.line());
-  EXPECT_NE(told.find("packed by UPX: what it imports shows when it runs"), std::string::npos)
-      << told;
+  EXPECT_NE(told.find("packed by UPX: what it imports shows when it runs"), std::string::npos) << told;
   EXPECT_EQ(examined(program(L"show.exe")).find("packed"), std::string::npos);
   expect_reached(changed.line() + L" exit=3", 3);
 }
@@ -141,8 +135,7 @@ TEST(Images, FindsTheLibraryInTheLaunchersFolderAlone) {
     std::filesystem::create_directories(planted);
     std::filesystem::create_directories(folder.path(L"installed\\bin"));
     folder.copy(program_path(L"probe.dll"), other + std::wstring(L"\\bin\\reheap.dll"));
-    const std::wstring lonely =
-        L"\"" + folder.copy(launcher_path(), L"installed\\bin\\reheap.exe") + L"\" run ";
+    const std::wstring lonely = L"\"" + folder.copy(launcher_path(), L"installed\\bin\\reheap.exe") + L"\" run ";
     const Ended left = start(lonely + L"-- " + program(L"show.exe") + L" exit=3");
     EXPECT_EQ(left.code, 3u);
     EXPECT_NE(left.errors.find("no reheap.dll"), std::string::npos) << left.errors;
@@ -163,8 +156,8 @@ TEST(Images, ReachesByALibraryWhosePathIsNotAscii) {
   const Folder folder(L" \u4e2d\u6587");
   const Attached attached;
   const std::wstring library = folder.copy(program_path(L"probe.dll"), L"probe.dll");
-  const Ended ended = start(launcher() + L" run --require --dll \"" + library + L"\" -- " +
-                            program(L"show.exe") + L" exit=3");
+  const Ended ended =
+      start(launcher() + L" run --require --dll \"" + library + L"\" -- " + program(L"show.exe") + L" exit=3");
   EXPECT_EQ(ended.code, 3u) << ended.errors;
   // By its short name, or late where it has none.
   EXPECT_NE(attached.lines(), "");

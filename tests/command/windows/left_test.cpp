@@ -43,23 +43,22 @@ TEST(Left, TellsOptionsThatAreTooLong) {
     SetEnvironmentVariableW(L"REHEAP_STATS", nullptr);
     EXPECT_EQ(ended.code, 42u);
     EXPECT_TRUE(ended.errors.starts_with("reheap: REHEAP_STATS=sss")) << ended.errors;
-    EXPECT_NE(ended.errors.find("is not possible; allowed: 1 (to stderr) or a file's path"),
-              std::string::npos)
+    EXPECT_NE(ended.errors.find("is not possible; allowed: 1 (to stderr) or a file's path"), std::string::npos)
         << ended.errors;
   }
 }
 
 TEST(Left, IsWhatTheDoctorTells) {
   const Ended ended = start(launcher() + L" doctor -- " + program(L"uses_short.exe"));
-  for (const char* part : {"C runtime     msvcr70d", "inside        ntdll.dll at ",
-                           ": replaced heap (", "left base because _expand is too short"})
+  for (const char* part : {"C runtime     msvcr70d", "inside        ntdll.dll at ", ": replaced heap (",
+                           "left base because _expand is too short"})
     EXPECT_NE(ended.output.find(part), std::string::npos) << part << "\n" << ended.output;
 }
 
 // What the program starts is no concern of the launcher's.
 TEST(Left, IsOfNoConcernInPrograms_ThatAreStarted) {
-  const Ended ended = start(launcher() + L" run --require -- " + program(L"starter.exe") +
-                            L" wide " + program(L"uses_short.exe"));
+  const Ended ended =
+      start(launcher() + L" run --require -- " + program(L"starter.exe") + L" wide " + program(L"uses_short.exe"));
   EXPECT_EQ(ended.code, 42u);
   EXPECT_EQ(ended.errors, "");
 }

@@ -12,9 +12,7 @@ namespace {
 
 std::wstring quoted(const std::wstring& path) { return L"\"" + path + L"\""; }
 
-std::wstring library_path() {
-  return std::filesystem::path(launcher_path()).replace_filename(L"reheap.dll").wstring();
-}
+std::wstring library_path() { return std::filesystem::path(launcher_path()).replace_filename(L"reheap.dll").wstring(); }
 
 std::wstring run_with(const std::wstring& library, const std::wstring& options = L"") {
   return launcher() + L" run " + options + L" --dll " + quoted(library) + L" -- ";
@@ -31,8 +29,7 @@ std::string without_own_lines(const std::string& errors) {
   return rest;
 }
 
-void expect_unchanged(const std::wstring& library, const std::wstring& line,
-                      const std::string& reason) {
+void expect_unchanged(const std::wstring& library, const std::wstring& line, const std::string& reason) {
   const Ended plain = start(line);
   const Ended told = start(run_with(library) + line);
   EXPECT_EQ(told.code, plain.code);
@@ -102,11 +99,9 @@ TEST(Loading, IsNotTriedWithADamagedFile) {
   const std::string file = read_file(library_path());
   std::string damaged = file;
   damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 1);
-  for (const std::string& bytes :
-       {file.substr(0, file.size() / 2), file.substr(0, 1024), damaged}) {
+  for (const std::string& bytes : {file.substr(0, file.size() / 2), file.substr(0, 1024), damaged}) {
     write_file(folder.path(L"reheap.dll"), bytes);
-    expect_unchanged(folder.path(L"reheap.dll"), show(),
-                     "reheap.dll for its architecture is damaged");
+    expect_unchanged(folder.path(L"reheap.dll"), show(), "reheap.dll for its architecture is damaged");
   }
 }
 
@@ -135,12 +130,9 @@ TEST(Loading, DoesNotRunAProgramTwice) {
 
 TEST(Loading, IsToldByTheDoctor) {
   const ChangedLibrary changed(library_path(), lose_dependency);
-  const Ended ended =
-      start(launcher() + L" doctor --dll " + quoted(changed.path()) + L" -- " + show());
+  const Ended ended = start(launcher() + L" doctor --dll " + quoted(changed.path()) + L" -- " + show());
   EXPECT_EQ(ended.code, 1u);
-  EXPECT_NE(ended.output.find("no: its loader failed before the library was in ("),
-            std::string::npos)
-      << ended.output;
+  EXPECT_NE(ended.output.find("no: its loader failed before the library was in ("), std::string::npos) << ended.output;
 }
 
 // The program has come in with one library, and what it starts finds another in its place.
@@ -153,12 +145,10 @@ TEST(Loading, FailsInProgramsThatAreStarted) {
   for (const std::wstring& other : {changed.path(), folder.path(L"cut.dll")}) {
     folder.copy(library_path(), L"reheap.dll");
     const std::wstring exchange = L"move " + quoted(folder.path(L"reheap.dll")) + L" " +
-                                  quoted(folder.path(L"old.dll")) + L" >nul && copy " +
-                                  quoted(other) + L" " + quoted(folder.path(L"reheap.dll")) +
-                                  L" >nul && ";
+                                  quoted(folder.path(L"old.dll")) + L" >nul && copy " + quoted(other) + L" " +
+                                  quoted(folder.path(L"reheap.dll")) + L" >nul && ";
     const std::wstring asks = program(L"show.exe") + L" has=reheap.dll";
-    const Ended ended =
-        start(launcher + L" run --require -- cmd.exe /s /c \"" + exchange + asks + L"\"");
+    const Ended ended = start(launcher + L" run --require -- cmd.exe /s /c \"" + exchange + asks + L"\"");
     EXPECT_EQ(ended.code, 0u) << ended.output;
     EXPECT_EQ(ended.errors, "to stderr\r\n");
     std::filesystem::remove(folder.path(L"old.dll"));

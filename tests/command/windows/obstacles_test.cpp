@@ -17,8 +17,8 @@ class Obstacle {
 };
 
 std::wstring hindered(const std::wstring& options) {
-  return launcher() + L" run --require --dll " + program(L"obstacles.dll") + L" -- " +
-         run_with_probe(options) + program(L"silent.exe");
+  return launcher() + L" run --require --dll " + program(L"obstacles.dll") + L" -- " + run_with_probe(options) +
+         program(L"silent.exe");
 }
 
 void expect_refused(const wchar_t* name, const std::string& reason) {
@@ -43,22 +43,16 @@ TEST(Obstacles, AreNotThereByThemselves) {
   EXPECT_EQ(attached.lines(), before_any_runtime());
 }
 
-TEST(Obstacles, LeavesAProtectedProcessAlone) {
-  expect_refused(L"protected", "its memory cannot be read (");
-}
+TEST(Obstacles, LeavesAProtectedProcessAlone) { expect_refused(L"protected", "its memory cannot be read ("); }
 
 TEST(Obstacles, LeavesAProcessAloneThatAdmitsOnlySignedLibraries) {
   expect_refused(L"signed", "its policy admits only signed libraries");
 }
 
 // Where the list of imports cannot be, a call that loads the library can be neither.
-TEST(Obstacles, LeavesAProcessAloneThatHasNoRoom) {
-  expect_refused(L"full", "no free address space");
-}
+TEST(Obstacles, LeavesAProcessAloneThatHasNoRoom) { expect_refused(L"full", "no free address space"); }
 
-TEST(Obstacles, LeavesAProcessAloneThatCannotBeWritten) {
-  expect_refused(L"locked", "its memory cannot be written");
-}
+TEST(Obstacles, LeavesAProcessAloneThatCannotBeWritten) { expect_refused(L"locked", "its memory cannot be written"); }
 
 }  // namespace
 }  // namespace launch_test

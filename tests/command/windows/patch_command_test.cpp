@@ -84,8 +84,7 @@ TEST(PatchCommand, TakesTheOtherArchitecture) {
   EXPECT_EQ(start(launcher() + L" patch --dll probe.dll \"" + app + L"\"").code, 0u);
   if (runs_here) {
     EXPECT_EQ(start(L"\"" + app + L"\" exit=7").code, 7u);
-    EXPECT_EQ(attached.lines(),
-              sizeof(void*) == 8 ? "before any runtime, 32-bit\n" : "before any runtime, 64-bit\n");
+    EXPECT_EQ(attached.lines(), sizeof(void*) == 8 ? "before any runtime, 32-bit\n" : "before any runtime, 64-bit\n");
   }
   EXPECT_EQ(start(launcher() + L" unpatch \"" + app + L"\"").code, 0u);
   EXPECT_TRUE(read_file(app) == before);
@@ -130,8 +129,7 @@ TEST(PatchCommand, WritesElsewhereWhenAsked) {
   EXPECT_EQ(std::ranges::count(place.files(), '\n'), 2 + 4);  // with . and ..
 }
 
-void expect_untouched(const Place& place, const std::wstring& words, DWORD code,
-                      const std::string& told) {
+void expect_untouched(const Place& place, const std::wstring& words, DWORD code, const std::string& told) {
   const std::string before = place.bytes();
   const std::string files = place.files();
   const Ended ended = place.call(words);
@@ -159,8 +157,8 @@ TEST(PatchCommand, LeavesFilesAloneThatItRefuses) {
 
 TEST(PatchCommand, LeavesAFileAloneThatCannotBeReplaced) {
   const Place place;
-  const HANDLE held = CreateFileW(place.folder().path(L"app.exe").c_str(), GENERIC_READ,
-                                  FILE_SHARE_READ, nullptr, OPEN_EXISTING, 0, nullptr);
+  const HANDLE held = CreateFileW(place.folder().path(L"app.exe").c_str(), GENERIC_READ, FILE_SHARE_READ, nullptr,
+                                  OPEN_EXISTING, 0, nullptr);
   expect_untouched(place, kPatch, 125, "app.exe: ");
   CloseHandle(held);
 }
@@ -175,8 +173,7 @@ TEST(PatchCommand, CopiesTheLibraryThere) {
   const Ended patch = start(launcher + L"patch " + app);
   EXPECT_EQ(patch.code, 0u) << patch.errors;
   EXPECT_EQ(patch.errors, "");
-  EXPECT_TRUE(read_file(place.folder().path(L"reheap.dll")) ==
-              read_file(program_path(L"probe.dll")));
+  EXPECT_TRUE(read_file(place.folder().path(L"reheap.dll")) == read_file(program_path(L"probe.dll")));
   EXPECT_EQ(start(place.app() + L" exit=3").code, 3u);
   EXPECT_EQ(attached.lines(), before_any_runtime());
 }

@@ -46,8 +46,7 @@ std::string refusal(const std::string& file, const PatchRequest& request = {}) {
   }
 }
 
-void expect_refused(const std::string& file, const std::string& reason,
-                    const PatchRequest& request = {}) {
+void expect_refused(const std::string& file, const std::string& reason, const PatchRequest& request = {}) {
   EXPECT_NE(refusal(file, request).find(reason), std::string::npos) << refusal(file, request);
 }
 
@@ -94,8 +93,7 @@ TEST(Patch, WritesTheChecksumThatWindowsComputes) {
   for (const std::size_t odd : {0, 1}) {
     std::string file = patched(show() + std::string(odd, 'x'), {}).bytes;
     DWORD found = 0, right = 0;
-    ASSERT_NE(CheckSumMappedFile(file.data(), static_cast<DWORD>(file.size()), &found, &right),
-              nullptr);
+    ASSERT_NE(CheckSumMappedFile(file.data(), static_cast<DWORD>(file.size()), &found, &right), nullptr);
     EXPECT_EQ(found, right);
     EXPECT_NE(found, ProgramFile(show()).optional_header().CheckSum);
   }
@@ -129,8 +127,7 @@ TEST(Patch, GivesUpBoundImports) {
 // A signature as the files of others have it, as far as patching looks at it.
 std::string with_signature(std::string file, std::size_t size = 256) {
   file.resize((file.size() + 7) & ~std::size_t{7});
-  directory(file, IMAGE_DIRECTORY_ENTRY_SECURITY) = {static_cast<DWORD>(file.size()),
-                                                     static_cast<DWORD>(size)};
+  directory(file, IMAGE_DIRECTORY_ENTRY_SECURITY) = {static_cast<DWORD>(file.size()), static_cast<DWORD>(size)};
   return file + std::string(size, 's');
 }
 
@@ -214,8 +211,8 @@ TEST(Patch, RefusesWhatIsPatchedAlready) {
 TEST(Patch, RefusesWhatHasNothingToGain) {
   expect_refused(read_file(program_path(L"go_like.exe")), "Go program");
   std::string managed = read_file(program_path(L"managed_like.exe"));
-  directory(managed, IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR) = {
-      section(managed, ".clr")->VirtualAddress, sizeof(IMAGE_COR20_HEADER)};
+  directory(managed, IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR) = {section(managed, ".clr")->VirtualAddress,
+                                                              sizeof(IMAGE_COR20_HEADER)};
   expect_refused(managed, ".NET");
 }
 
@@ -223,21 +220,17 @@ TEST(Patch, RefusesOtherKindsOfFile) {
   expect_refused("", "no program for Windows");
   expect_refused("#!/bin/sh\n", "no program for Windows");
   expect_refused(read_file(program_path(L"probe.dll")), "--allow-dll");
-  expect_refused(changed([](std::string& file) {
-                   headers_of(file.data())->OptionalHeader.Subsystem = IMAGE_SUBSYSTEM_NATIVE;
-                 }),
-                 "driver");
-  expect_refused(changed([](std::string& file) {
-                   headers_of(file.data())->FileHeader.Machine = IMAGE_FILE_MACHINE_IA64;
-                 }),
-                 "no reheap.dll for its architecture");
-  expect_refused(changed([](std::string& file) { rename(*section(file, ".rdata"), ".reheap"); }),
-                 "has reheap in it");
+  expect_refused(
+      changed([](std::string& file) { headers_of(file.data())->OptionalHeader.Subsystem = IMAGE_SUBSYSTEM_NATIVE; }),
+      "driver");
+  expect_refused(
+      changed([](std::string& file) { headers_of(file.data())->FileHeader.Machine = IMAGE_FILE_MACHINE_IA64; }),
+      "no reheap.dll for its architecture");
+  expect_refused(changed([](std::string& file) { rename(*section(file, ".rdata"), ".reheap"); }), "has reheap in it");
 }
 
 TEST(Patch, RefusesPackedPrograms) {
-  expect_refused(changed([](std::string& file) { rename(*section(file, ".text"), "UPX1"); }),
-                 "packed by UPX");
+  expect_refused(changed([](std::string& file) { rename(*section(file, ".text"), "UPX1"); }), "packed by UPX");
   expect_refused(changed([](std::string& file) { fill_with_noise(file, *section(file, ".text")); }),
                  "packed by something unknown");
 }
@@ -248,9 +241,8 @@ TEST(Patch, RefusesWhatItCannotDoSafely) {
                        IMAGE_DLLCHARACTERISTICS_FORCE_INTEGRITY;
                  }),
                  "only with the signature");
-  expect_refused(
-      changed([](std::string& file) { file[ProgramFile(file).section_headers_end() + 39] = 'x'; }),
-      "no room for a section");
+  expect_refused(changed([](std::string& file) { file[ProgramFile(file).section_headers_end() + 39] = 'x'; }),
+                 "no room for a section");
   expect_refused(changed([](std::string& file) {
                    section(file, ".text")->PointerToRawData =
                        static_cast<DWORD>(ProgramFile(show()).section_headers_end());
@@ -277,8 +269,7 @@ TEST(Patch, RefusesWhatWouldNotLookBesideItself) {
   };
   expect_refused(with_flags(LOAD_LIBRARY_SEARCH_SYSTEM32), "from the system's folder alone");
   EXPECT_EQ(refusal(with_flags(0)), "");
-  EXPECT_EQ(refusal(with_flags(LOAD_LIBRARY_SEARCH_SYSTEM32 | LOAD_LIBRARY_SEARCH_APPLICATION_DIR)),
-            "");
+  EXPECT_EQ(refusal(with_flags(LOAD_LIBRARY_SEARCH_SYSTEM32 | LOAD_LIBRARY_SEARCH_APPLICATION_DIR)), "");
 }
 
 TEST(Patch, RefusesNamesThatAreNone) {
@@ -341,8 +332,7 @@ TEST(PatchAnything, IsNotConfusedByChangesAnywhere) {
   // Where most is read: headers, import tables, what patching left.
   std::vector<Range> ranges = {{0, 1024}, {0, back.size()}};
   for (const char* name : {".idata", ".rhpatch"})
-    ranges.push_back(
-        {program.section(name)->PointerToRawData, program.section(name)->SizeOfRawData});
+    ranges.push_back({program.section(name)->PointerToRawData, program.section(name)->SizeOfRawData});
   std::mt19937 random(20240229);
   int done = 0;
   for (int round = 0; round < 2000; ++round) {

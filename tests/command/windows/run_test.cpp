@@ -23,16 +23,13 @@ void expect_same(const std::wstring& line, const Start& how = {}) {
 
 TEST(Run, PassesTheLineOnByteForByte) {
   const std::wstring show = program(L"show.exe");
-  for (const wchar_t* words :
-       {L"", L" ", L" a  b", L" \"\"", L" \"a b\" c", L" a\"b c\"d", L" \\\\\"x\\\" y\\\\",
-        L" \"unclosed", L" ^& | < > %PATH% !x!", L" -- -- --require", L"\t tab\t", L" *.c ?",
-        L" caf\u00e9 \u4e2d\u6587 \U0001F600 \xd800", L" --dll x", L" \"\"\"\" \"a\"\"b\""})
+  for (const wchar_t* words : {L"", L" ", L" a  b", L" \"\"", L" \"a b\" c", L" a\"b c\"d", L" \\\\\"x\\\" y\\\\",
+                               L" \"unclosed", L" ^& | < > %PATH% !x!", L" -- -- --require", L"\t tab\t", L" *.c ?",
+                               L" caf\u00e9 \u4e2d\u6587 \U0001F600 \xd800", L" --dll x", L" \"\"\"\" \"a\"\"b\""})
     expect_same(show + words);
 }
 
-TEST(Run, PassesALongLineOn) {
-  expect_same(program(L"show.exe") + L" " + std::wstring(30000, L'x'));
-}
+TEST(Run, PassesALongLineOn) { expect_same(program(L"show.exe") + L" " + std::wstring(30000, L'x')); }
 
 TEST(Run, PassesInputOutputAndErrorsOn) {
   Start how;
@@ -44,8 +41,8 @@ TEST(Run, PassesFilesOnAsStreams) {
   // By way of cmd.exe, which opens them.
   const Folder folder;
   write_file(folder.path(L"in"), "from a file");
-  const std::wstring redirected = L" <\"" + folder.path(L"in") + L"\" >\"" + folder.path(L"out") +
-                                  L"\" 2>\"" + folder.path(L"err") + L"\"";
+  const std::wstring redirected =
+      L" <\"" + folder.path(L"in") + L"\" >\"" + folder.path(L"out") + L"\" 2>\"" + folder.path(L"err") + L"\"";
   const auto run = [&](const std::wstring& line) {
     EXPECT_EQ(start(L"cmd.exe /s /c \"" + line + redirected + L"\"").code, 9u);
     return read_file(folder.path(L"out")) + read_file(folder.path(L"err"));

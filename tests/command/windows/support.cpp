@@ -15,17 +15,14 @@ struct Pipe {
   Pipe() {
     if (!CreatePipe(&read_end, &write_end, nullptr, 0)) throw std::runtime_error("CreatePipe");
   }
-  static void make_inherited(HANDLE end) {
-    SetHandleInformation(end, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT);
-  }
+  static void make_inherited(HANDLE end) { SetHandleInformation(end, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT); }
 };
 
 std::string read_all(HANDLE from) {
   std::string text;
   char bytes[4096];
   DWORD length = 0;
-  while (ReadFile(from, bytes, sizeof bytes, &length, nullptr) && length > 0)
-    text.append(bytes, length);
+  while (ReadFile(from, bytes, sizeof bytes, &length, nullptr) && length > 0) text.append(bytes, length);
   CloseHandle(from);
   return text;
 }
@@ -43,8 +40,8 @@ PROCESS_INFORMATION create(std::wstring line, const Start& how, STARTUPINFOW inf
   info.cbReserved2 = static_cast<WORD>(descriptors.size());
   info.lpReserved2 = descriptors.empty() ? nullptr : descriptors.data();
   if (!title.empty()) info.lpTitle = title.data();
-  if (!CreateProcessW(nullptr, line.data(), nullptr, nullptr, TRUE, how.flags | CREATE_SUSPENDED,
-                      nullptr, how.folder.empty() ? nullptr : how.folder.c_str(), &info, &made))
+  if (!CreateProcessW(nullptr, line.data(), nullptr, nullptr, TRUE, how.flags | CREATE_SUSPENDED, nullptr,
+                      how.folder.empty() ? nullptr : how.folder.c_str(), &info, &made))
     throw std::runtime_error("CreateProcess: error " + std::to_string(GetLastError()));
   if (how.job != nullptr && !AssignProcessToJobObject(how.job, made.hProcess))
     throw std::runtime_error("AssignProcessToJobObject");
@@ -90,10 +87,7 @@ Ended start(const std::wstring& line, const Start& how) {
 }
 
 std::wstring launcher_path() {
-  return (fs::path(own_folder()) / L"" LAUNCHER_FROM_HERE)
-      .lexically_normal()
-      .make_preferred()
-      .wstring();
+  return (fs::path(own_folder()) / L"" LAUNCHER_FROM_HERE).lexically_normal().make_preferred().wstring();
 }
 
 std::wstring program_path(const std::wstring& name) {
@@ -145,13 +139,11 @@ Installation::Installation() {
 
 std::wstring Installation::launcher() const { return quoted(folder_.path(L"reheap.exe")); }
 
-std::wstring Installation::other_library() const {
-  return folder_.path(std::wstring(kOtherName) + L".dll");
-}
+std::wstring Installation::other_library() const { return folder_.path(std::wstring(kOtherName) + L".dll"); }
 
 std::string read_file(const std::wstring& path) {
-  const HANDLE file = CreateFileW(path.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE,
-                                  nullptr, OPEN_EXISTING, 0, nullptr);
+  const HANDLE file =
+      CreateFileW(path.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, OPEN_EXISTING, 0, nullptr);
   return file == INVALID_HANDLE_VALUE ? std::string() : read_all(file);
 }
 

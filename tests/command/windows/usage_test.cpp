@@ -81,16 +81,14 @@ std::string shown(const std::wstring& variable) {
 }
 
 TEST(Usage, HandsOptionsToTheLibrary) {
-  const std::string output =
-      start(run_with_probe(L"--decay-ms 7 --stats") + program(L"show.exe")).output;
+  const std::string output = start(run_with_probe(L"--decay-ms 7 --stats") + program(L"show.exe")).output;
   EXPECT_NE(output.find(shown(L"REHEAP_DECAY_MS=7")), std::string::npos);
   EXPECT_NE(output.find(shown(L"REHEAP_STATS=1")), std::string::npos);
 }
 
 TEST(Doctor, ExaminesAProgram) {
   const Attached attached;
-  const Ended ended =
-      call(L"doctor --dll " + program(L"probe.dll") + L" -- " + program(L"show.exe") + L" exit=9");
+  const Ended ended = call(L"doctor --dll " + program(L"probe.dll") + L" -- " + program(L"show.exe") + L" exit=9");
   EXPECT_EQ(ended.code, 0u) << ended.output << ended.errors;
   for (const char* part : {"kind          native", "malloc", "inside        nothing was replaced",
                            "entered       first import", "reached       yes"})
@@ -112,16 +110,15 @@ TEST(Doctor, WritesJsonWhateverNamesThereAre) {
   file[at] = '\xe9';
   const Folder folder;
   write_file(folder.path(L"named.exe"), file);
-  const Ended ended = call(L"doctor --json --dll " + program(L"probe.dll") + L" -- \"" +
-                           folder.path(L"named.exe") + L"\"");
+  const Ended ended =
+      call(L"doctor --json --dll " + program(L"probe.dll") + L" -- \"" + folder.path(L"named.exe") + L"\"");
   EXPECT_EQ(ended.code, 1u) << ended.errors;
   EXPECT_EQ(ended.errors, "");
   EXPECT_NE(ended.output.find("\"\xef\xbf\xbdsvcr70d.dll\""), std::string::npos) << ended.output;
 }
 
 TEST(Doctor, TellsWhatCannotBeReached) {
-  const Ended ended =
-      call(L"doctor --dll " + program(L"probe.dll") + L" -- " + program(L"go_like.exe"));
+  const Ended ended = call(L"doctor --dll " + program(L"probe.dll") + L" -- " + program(L"go_like.exe"));
   EXPECT_EQ(ended.code, 1u);
   EXPECT_NE(ended.output.find("kind          Go"), std::string::npos) << ended.output;
   EXPECT_NE(ended.output.find("reached       no: it is a Go program"), std::string::npos);
@@ -129,8 +126,7 @@ TEST(Doctor, TellsWhatCannotBeReached) {
 
 // A program must not run because a library does not know that it is only being examined.
 TEST(Doctor, RunsNothingUnderALibraryThatIsNotReheap) {
-  const Ended ended =
-      call(L"doctor --dll C:\\windows\\system32\\version.dll -- " + program(L"show.exe"));
+  const Ended ended = call(L"doctor --dll C:\\windows\\system32\\version.dll -- " + program(L"show.exe"));
   EXPECT_EQ(ended.code, 1u);
   EXPECT_NE(ended.output.find("is no reheap.dll"), std::string::npos) << ended.output;
 }

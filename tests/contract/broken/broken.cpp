@@ -231,9 +231,8 @@ void first_use_of_thread() {
 bool refused() {
   first_use_of_thread();
   makes_blocks = true;
-  if ((broken("not-ready-early") && !constructed) || (broken("closed-at-exit") && closed) ||
-      thread_gone || (broken("thread-refused") && gettid() != getpid()) ||
-      generation > (broken("child-refused") ? 0 : 1) ||
+  if ((broken("not-ready-early") && !constructed) || (broken("closed-at-exit") && closed) || thread_gone ||
+      (broken("thread-refused") && gettid() != getpid()) || generation > (broken("child-refused") ? 0 : 1) ||
       (broken("failure-sticks") && failed_before)) {
     errno = ENOMEM;
     return true;
@@ -294,8 +293,7 @@ bool of_another_thread(const std::uint64_t* header) { return header[1] != this_t
 EXPORTED void* malloc(std::size_t size) {
   if (refused()) return result(nullptr, size);
   const Locked locked;
-  if (broken("block-twice") && last_block && ++requests % 300 == 0 &&
-      malloc_usable_size(last_block) >= size) {
+  if (broken("block-twice") && last_block && ++requests % 300 == 0 && malloc_usable_size(last_block) >= size) {
     return last_block;
   }
   if (broken("zero-gives-null") && size == 0) return nullptr;
@@ -425,13 +423,10 @@ EXPORTED void* memalign(std::size_t alignment, std::size_t size) {
   return result(block, size);
 }
 
-EXPORTED void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  return memalign(alignment, size);
-}
+EXPORTED void* aligned_alloc(std::size_t alignment, std::size_t size) { return memalign(alignment, size); }
 
 EXPORTED int posix_memalign(void** into, std::size_t alignment, std::size_t size) {
-  const bool sound =
-      alignment % sizeof(void*) == 0 && alignment != 0 && (alignment & (alignment - 1)) == 0;
+  const bool sound = alignment % sizeof(void*) == 0 && alignment != 0 && (alignment & (alignment - 1)) == 0;
   if (!sound && !broken("bad-alignment-taken")) {
     if (broken("einval-in-errno")) errno = EINVAL;
     if (broken("failure-writes-pointer")) *into = nullptr;
@@ -469,8 +464,7 @@ EXPORTED std::size_t malloc_usable_size(void* block) noexcept {
   const std::size_t usable = next_malloc_usable_size(block);
   if (block && broken("usable-short")) return usable / 2;
   if (block && broken("usable-long")) return usable + 16;
-  if (block && broken("usable-uneven") && usable > 1 << 20 && usable / 65536 % 2 == 0)
-    return usable / 2;
+  if (block && broken("usable-uneven") && usable > 1 << 20 && usable / 65536 % 2 == 0) return usable / 2;
   return usable;
 }
 
@@ -514,8 +508,7 @@ EXPORTED char* strdup(const char* text) {
 EXPORTED int malloc_info(int options, std::FILE* stream) noexcept {
   NEXT(malloc_info);
   if (broken("info-takes-options")) options = 0;
-  if (broken("info-not-xml") && options == 0)
-    return std::fputs("<malloc><heap></malloc>", stream) < 0;
+  if (broken("info-not-xml") && options == 0) return std::fputs("<malloc><heap></malloc>", stream) < 0;
   return next_malloc_info(options, stream);
 }
 
@@ -556,17 +549,15 @@ namespace {
 void* make(std::size_t size, std::size_t alignment, bool throws) {
   if (broken("new-handler-always") && std::get_new_handler()) std::get_new_handler()();
   for (bool first = true;; first = false) {
-    void* block = alignment > 16 && !broken("new-unaligned")
-                      ? memalign(alignment, size)
-                      : malloc(size + 16 * broken("new-apart"));
+    void* block = alignment > 16 && !broken("new-unaligned") ? memalign(alignment, size)
+                                                             : malloc(size + 16 * broken("new-apart"));
     if (block && alignment == 0 && broken("new-apart")) return static_cast<char*>(block) + 16;
     if (block) return block;
     const std::new_handler handler = std::get_new_handler();
     if (!handler || broken("new-no-handler") || (broken("new-handler-once") && !first)) break;
     handler();
   }
-  if ((throws && !broken("new-gives-null")) || (!throws && broken("nothrow-throws")))
-    throw std::bad_alloc();
+  if ((throws && !broken("new-gives-null")) || (!throws && broken("nothrow-throws"))) throw std::bad_alloc();
   return nullptr;
 }
 
@@ -606,12 +597,8 @@ REPLACED void* operator new(size_t size) { return make(size, 0, true); }
 REPLACED void* operator new[](size_t size) { return make(size, 0, true); }
 REPLACED void* operator new(size_t size, align_val_t at) { return make(size, of(at), true); }
 REPLACED void* operator new[](size_t size, align_val_t at) { return make(size, of(at), true); }
-REPLACED void* operator new(size_t size, const nothrow_t&) noexcept {
-  return make_nothrow(size, 0);
-}
-REPLACED void* operator new[](size_t size, const nothrow_t&) noexcept {
-  return make_nothrow(size, 0);
-}
+REPLACED void* operator new(size_t size, const nothrow_t&) noexcept { return make_nothrow(size, 0); }
+REPLACED void* operator new[](size_t size, const nothrow_t&) noexcept { return make_nothrow(size, 0); }
 REPLACED void* operator new(size_t size, align_val_t at, const nothrow_t&) noexcept {
   return make_nothrow(size, of(at));
 }
@@ -630,9 +617,5 @@ REPLACED void operator delete[](void* block, size_t, align_val_t) noexcept {
 }
 REPLACED void operator delete(void* block, const nothrow_t&) noexcept { release(block); }
 REPLACED void operator delete[](void* block, const nothrow_t&) noexcept { release(block); }
-REPLACED void operator delete(void* block, align_val_t, const nothrow_t&) noexcept {
-  release_aligned(block);
-}
-REPLACED void operator delete[](void* block, align_val_t, const nothrow_t&) noexcept {
-  free(block);
-}
+REPLACED void operator delete(void* block, align_val_t, const nothrow_t&) noexcept { release_aligned(block); }
+REPLACED void operator delete[](void* block, align_val_t, const nothrow_t&) noexcept { free(block); }

@@ -62,13 +62,9 @@ std::atomic<unsigned> requests{0};
 
 extern "C" {
 
-const char* rh_version() noexcept {
-  return broken("version-differs") ? "0.0.9" : NEXT(rh_version)();
-}
+const char* rh_version() noexcept { return broken("version-differs") ? "0.0.9" : NEXT(rh_version)(); }
 
-size_t rh_good_size(size_t size) noexcept {
-  return NEXT(rh_good_size)(size) - broken("good-size-less");
-}
+size_t rh_good_size(size_t size) noexcept { return NEXT(rh_good_size)(size) - broken("good-size-less"); }
 
 bool rh_owns(const void* pointer) noexcept {
   if (broken("owns-all")) return true;
@@ -125,8 +121,7 @@ void* rh_heap_malloc(rh_heap* heap, size_t size) noexcept {
 
 void* rh_heap_calloc(rh_heap* heap, size_t count, size_t size) noexcept {
   void* block = NEXT(rh_heap_calloc)(heap, count, size);
-  if (block && broken("heap-calloc-dirty") && count * size > 8)
-    static_cast<char*>(block)[count * size - 1] = 1;
+  if (block && broken("heap-calloc-dirty") && count * size > 8) static_cast<char*>(block)[count * size - 1] = 1;
   return block;
 }
 

@@ -12,8 +12,7 @@ extern "C" __attribute__((visibility("default"))) void* open_beside(const char* 
   return called_from_here(library);
 }
 
-extern "C" __attribute__((visibility("default"))) void* open_beside_in_base(const char* name,
-                                                                            int flags) {
+extern "C" __attribute__((visibility("default"))) void* open_beside_in_base(const char* name, int flags) {
   void* library = dlmopen(LM_ID_BASE, name, flags);
   return called_from_here(library);
 }

@@ -13,8 +13,7 @@ Mode read_mode() {
   if (text && std::strcmp(text, "preload") == 0) return Mode::preload;
   if (text && std::strcmp(text, "shared") == 0) return Mode::shared;
   if (text && std::strcmp(text, "archive") == 0) return Mode::archive;
-  std::fprintf(stderr, "CONTRACT_MODE=%s is not system, preload, shared or archive\n",
-               text ? text : "(unset)");
+  std::fprintf(stderr, "CONTRACT_MODE=%s is not system, preload, shared or archive\n", text ? text : "(unset)");
   std::_Exit(2);
 }
 

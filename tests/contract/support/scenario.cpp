@@ -44,11 +44,9 @@ std::string Outcome::describe() const {
 
 void scenario_failed(const char* file, int line, const char* condition, const char* detail) {
   char text[640];
-  const int length =
-      std::snprintf(text, sizeof text, "%s:%d: not so: %s%s\n", file, line, condition, detail);
-  const auto shown = static_cast<std::size_t>(length) < sizeof text
-                         ? static_cast<std::size_t>(length)
-                         : sizeof text - 1;
+  const int length = std::snprintf(text, sizeof text, "%s:%d: not so: %s%s\n", file, line, condition, detail);
+  const auto shown =
+      static_cast<std::size_t>(length) < sizeof text ? static_cast<std::size_t>(length) : sizeof text - 1;
   if (write(2, text, shown) < 0) _exit(2);
   _exit(1);
 }

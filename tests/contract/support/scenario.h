@@ -80,8 +80,7 @@ int await(int process, double deadline);
 bool in_child(int (*body)(), double deadline = 30);
 
 // Set in main: true while this process is a scenario, so that NEED ends it.
-[[noreturn]] void scenario_failed(const char* file, int line, const char* condition,
-                                  const char* detail);
+[[noreturn]] void scenario_failed(const char* file, int line, const char* condition, const char* detail);
 
 // For code that cannot use the test framework: children, scenarios, their threads. Ends the process with a message;
 // allocates nothing.

@@ -73,8 +73,8 @@ SCENARIO(nothing_but_blocks) {
     chain = next;
   }
   // The tables beside the memory, a fifteenth of it, may remain.
-  NEED(eventually(5, [&] { return committed() < before + full / 8; }), "%zu of %zu MiB stay",
-       committed() / MiB, full / MiB);
+  NEED(eventually(5, [&] { return committed() < before + full / 8; }), "%zu of %zu MiB stay", committed() / MiB,
+       full / MiB);
   return 0;
 }
 
@@ -86,8 +86,7 @@ void take_the_rest() {
 }
 
 bool view(DWORD size) {
-  HANDLE section = CreateFileMappingW(INVALID_HANDLE_VALUE, nullptr, PAGE_READWRITE | SEC_RESERVE,
-                                      0, size, nullptr);
+  HANDLE section = CreateFileMappingW(INVALID_HANDLE_VALUE, nullptr, PAGE_READWRITE | SEC_RESERVE, 0, size, nullptr);
   return section && MapViewOfFile(section, FILE_MAP_READ, 0, 0, 0);
 }
 

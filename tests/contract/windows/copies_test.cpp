@@ -23,15 +23,12 @@ namespace {
 
 class Loaded {
  public:
-  Loaded() : library_(load_named("CONTRACT_PLUGIN")) {
-    NEED(library_, "error %lu", GetLastError());
-  }
+  Loaded() : library_(load_named("CONTRACT_PLUGIN")) { NEED(library_, "error %lu", GetLastError()); }
   ~Loaded() { FreeLibrary(library_); }
   Loaded(const Loaded&) = delete;
   Loaded& operator=(const Loaded&) = delete;
   const Plugin* operator->() const {
-    return reinterpret_cast<PluginEntry*>(
-        reinterpret_cast<void*>(GetProcAddress(library_, "plugin")))();
+    return reinterpret_cast<PluginEntry*>(reinterpret_cast<void*>(GetProcAddress(library_, "plugin")))();
   }
   HMODULE module() const { return library_; }
 
@@ -176,9 +173,7 @@ SCENARIO(load_often) {
   for (int round = 0; round < 300; ++round) {
     const HMODULE library = load_named("CONTRACT_PLAIN_PLUGIN");
     NEED(library, "error %lu", GetLastError());
-    const auto name = [&](const char* text) {
-      return reinterpret_cast<void*>(GetProcAddress(library, text));
-    };
+    const auto name = [&](const char* text) { return reinterpret_cast<void*>(GetProcAddress(library, text)); };
     auto* make = reinterpret_cast<void* (*)(std::size_t)>(name("plain_make"));
     auto* drop = reinterpret_cast<void (*)(void*)>(name("plain_drop"));
     void* blocks[20];
@@ -190,8 +185,7 @@ SCENARIO(load_often) {
     if (round == 50) early = resident();
   }
   // Wine keeps about a byte of its own for each page ever reserved: 16 KiB a round.
-  NEED(resident() < early + 7 * MiB, "%zu KiB after 50 rounds, %zu after all", early / KiB,
-       resident() / KiB);
+  NEED(resident() < early + 7 * MiB, "%zu KiB after 50 rounds, %zu after all", early / KiB, resident() / KiB);
   return 0;
 }
 

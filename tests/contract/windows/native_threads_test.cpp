@@ -44,8 +44,7 @@ unsigned __stdcall body_of_the_runtime(void*) {
 }
 
 void run_of_the_runtime() {
-  const auto thread = reinterpret_cast<HANDLE>(
-      _beginthreadex(nullptr, 0, body_of_the_runtime, nullptr, 0, nullptr));
+  const auto thread = reinterpret_cast<HANDLE>(_beginthreadex(nullptr, 0, body_of_the_runtime, nullptr, 0, nullptr));
   WaitForSingleObject(thread, INFINITE);
   CloseHandle(thread);
 }
@@ -58,14 +57,13 @@ void run_in_the_pool() {
 
 // Created below kernel32: no runtime knows this thread.
 void run_of_the_kernel() {
-  using Create = LONG NTAPI(HANDLE*, ACCESS_MASK, void*, HANDLE, void*, void*, ULONG, SIZE_T,
-                            SIZE_T, SIZE_T, void*);
+  using Create = LONG NTAPI(HANDLE*, ACCESS_MASK, void*, HANDLE, void*, void*, ULONG, SIZE_T, SIZE_T, SIZE_T, void*);
   auto* create = reinterpret_cast<Create*>(
       reinterpret_cast<void*>(GetProcAddress(GetModuleHandleA("ntdll.dll"), "NtCreateThreadEx")));
   NEED(create);
   HANDLE thread = nullptr;
-  const LONG status = create(&thread, THREAD_ALL_ACCESS, nullptr, GetCurrentProcess(),
-                             reinterpret_cast<void*>(&body), nullptr, 0, 0, 0, 0, nullptr);
+  const LONG status = create(&thread, THREAD_ALL_ACCESS, nullptr, GetCurrentProcess(), reinterpret_cast<void*>(&body),
+                             nullptr, 0, 0, 0, 0, nullptr);
   NEED(status >= 0, "0x%lx", static_cast<unsigned long>(status));
   WaitForSingleObject(thread, INFINITE);
   CloseHandle(thread);
@@ -89,8 +87,7 @@ std::atomic<void*> left[10];
 void leave_some() {
   std::vector<void*> own;
   for (std::size_t at = 0; at < 50; ++at) own.push_back(malloc(at * 40 + 1));
-  for (std::size_t at = 0; at < 50; ++at)
-    at % 5 == 0 ? left[at / 5] = own[at] : (free(own[at]), nullptr);
+  for (std::size_t at = 0; at < 50; ++at) at % 5 == 0 ? left[at / 5] = own[at] : (free(own[at]), nullptr);
 }
 
 DWORD WINAPI returns(void*) {
@@ -114,8 +111,7 @@ DWORD WINAPI is_terminated(void*) {
 
 void end_one(LPTHREAD_START_ROUTINE how) {
   rests = false;
-  const HANDLE thread =
-      CreateThread(nullptr, 64 * KiB, how, nullptr, STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
+  const HANDLE thread = CreateThread(nullptr, 64 * KiB, how, nullptr, STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
   NEED(thread, "error %lu", GetLastError());
   if (how == is_terminated) {
     while (!rests) Sleep(0);
@@ -140,8 +136,8 @@ int end_many(LPTHREAD_START_ROUTINE how, int count, std::size_t most_heaps) {
     if (at == count / 5) early = resident();
   }
   NEED(heaps() <= most_heaps, "%zu heaps", heaps());
-  NEED(how == is_terminated || resident() < early + 6 * MiB, "%zu KiB after a fifth, %zu after all",
-       early / KiB, resident() / KiB);
+  NEED(how == is_terminated || resident() < early + 6 * MiB, "%zu KiB after a fifth, %zu after all", early / KiB,
+       resident() / KiB);
   std::printf("%d threads: %zu heaps\n", count, heaps());
   return 0;
 }

@@ -53,8 +53,7 @@ void NTAPI on_thread(void*, DWORD, void*) {
 
 extern "C" {
 extern const PIMAGE_TLS_CALLBACK plugin_tls_callback;
-__attribute__((section(".CRT$XLD"), used)) const PIMAGE_TLS_CALLBACK plugin_tls_callback =
-    on_thread;
+__attribute__((section(".CRT$XLD"), used)) const PIMAGE_TLS_CALLBACK plugin_tls_callback = on_thread;
 
 __declspec(dllexport) const Plugin* plugin() { return &offered; }
 

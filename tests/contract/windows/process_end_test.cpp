@@ -23,8 +23,7 @@ namespace {
 const Plugin& plugin() {
   static const HMODULE library = load_named("CONTRACT_PLUGIN");
   NEED(library, "error %lu", GetLastError());
-  return *reinterpret_cast<PluginEntry*>(
-      reinterpret_cast<void*>(GetProcAddress(library, "plugin")))();
+  return *reinterpret_cast<PluginEntry*>(reinterpret_cast<void*>(GetProcAddress(library, "plugin")))();
 }
 
 std::atomic<int> in_churn{0};
@@ -91,8 +90,7 @@ SCENARIO(end_with_the_last_thread) {
 // and go, are kept alive.
 const Conditions kHelpersStay = {.environment = {{"REHEAP_DECAY_MS", "100000"}}, .deadline = 15};
 
-void end_often(const char* scenario, const char* said,
-               const Conditions& conditions = kHelpersStay) {
+void end_often(const char* scenario, const char* said, const Conditions& conditions = kHelpersStay) {
   for (int round = 0; round < 10; ++round) {
     const Outcome outcome = run(scenario, conditions);
     ASSERT_EQ(outcome.code, 7) << scenario << " in round " << round << ": " << outcome.describe();
@@ -105,9 +103,7 @@ TEST(ProcessEnd, ByExitProcess) { end_often("end_by_exit_process", "detached\n")
 TEST(ProcessEnd, InAThread) { end_often("end_in_a_thread", "detached\n"); }
 TEST(ProcessEnd, ByExitInAThread) { end_often("end_by_exit_in_a_thread", "detached\n"); }
 TEST(ProcessEnd, InTheFarewellOfADll) { end_often("end_in_the_farewell", "detached\n"); }
-TEST(ProcessEnd, WithTheLastThread) {
-  end_often("end_with_the_last_thread", "detached\n", {.deadline = 15});
-}
+TEST(ProcessEnd, WithTheLastThread) { end_often("end_with_the_last_thread", "detached\n", {.deadline = 15}); }
 TEST(ProcessEnd, ByTermination) { end_often("end_by_termination", ""); }
 
 }  // namespace

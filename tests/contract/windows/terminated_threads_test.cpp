@@ -72,8 +72,7 @@ bool is_in_this_program(HANDLE thread) {
 #endif
   const auto base = reinterpret_cast<std::uintptr_t>(GetModuleHandleW(nullptr));
   const auto dos = reinterpret_cast<const IMAGE_DOS_HEADER*>(base);
-  const auto headers =
-      reinterpret_cast<const IMAGE_NT_HEADERS*>(base + static_cast<std::uintptr_t>(dos->e_lfanew));
+  const auto headers = reinterpret_cast<const IMAGE_NT_HEADERS*>(base + static_cast<std::uintptr_t>(dos->e_lfanew));
   return at - base < headers->OptionalHeader.SizeOfImage;
 }
 
@@ -91,20 +90,17 @@ void terminate(HANDLE victim) {
 SCENARIO(threads_terminated_anywhere) {
   static std::atomic<unsigned> steps[3];
   HANDLE workers[3];
-  for (int at = 0; at < 3; ++at)
-    workers[at] = CreateThread(nullptr, 0, churn, &steps[at], 0, nullptr);
+  for (int at = 0; at < 3; ++at) workers[at] = CreateThread(nullptr, 0, churn, &steps[at], 0, nullptr);
   for (int round = 0; round < 20; ++round) {
     const HANDLE victim = CreateThread(nullptr, 0, churn, nullptr, 0, nullptr);
     NEED(victim, "error %lu", GetLastError());
     // Not before: while it enters the program it holds the loader lock, and no thread could then take that lock to end.
-    NEED(eventually(20, [&] { return begun == 3u + round + 1; }), "round %d: it does not begin",
-         round);
+    NEED(eventually(20, [&] { return begun == 3u + round + 1; }), "round %d: it does not begin", round);
     Sleep(static_cast<DWORD>(round % 4));
     terminate(victim);
     for (auto& count : steps) {
       const unsigned before = count;
-      NEED(eventually(20, [&] { return count != before; }), "round %d: a thread stands still",
-           round);
+      NEED(eventually(20, [&] { return count != before; }), "round %d: a thread stands still", round);
     }
     drop(make(100 * KiB));
   }
@@ -122,10 +118,8 @@ HANDLE open_helper() {
   THREADENTRY32 entry = {};
   entry.dwSize = sizeof entry;
   for (BOOL more = Thread32First(threads, &entry); more; more = Thread32Next(threads, &entry)) {
-    const bool other = entry.th32OwnerProcessID == GetCurrentProcessId() &&
-                       entry.th32ThreadID != GetCurrentThreadId();
-    if (other && !found)
-      found = OpenThread(THREAD_TERMINATE | SYNCHRONIZE, FALSE, entry.th32ThreadID);
+    const bool other = entry.th32OwnerProcessID == GetCurrentProcessId() && entry.th32ThreadID != GetCurrentThreadId();
+    if (other && !found) found = OpenThread(THREAD_TERMINATE | SYNCHRONIZE, FALSE, entry.th32ThreadID);
   }
   CloseHandle(threads);
   return found;
@@ -151,8 +145,6 @@ SCENARIO(helper_terminated) {
 
 TEST(TerminatedThreads, TheHelperToo) { EXPECT_SCENARIO("helper_terminated"); }
 
-TEST(TerminatedThreads, StopNobody) {
-  EXPECT_SCENARIO("threads_terminated_anywhere", {.deadline = 100});
-}
+TEST(TerminatedThreads, StopNobody) { EXPECT_SCENARIO("threads_terminated_anywhere", {.deadline = 100}); }
 
 }  // namespace

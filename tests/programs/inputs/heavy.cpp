@@ -13,8 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
-using Value =
-    std::variant<int, double, std::string, std::vector<int>, std::map<std::string, double>>;
+using Value = std::variant<int, double, std::string, std::vector<int>, std::map<std::string, double>>;
 
 template <int N>
 struct Layer : Layer<N - 1> {
@@ -29,10 +28,8 @@ int main(int argc, char** argv) {
   nlohmann::ordered_json json = words;
   std::regex pattern("([a-z]+)[0-9]{2,4}(x|y)?");
   Layer<60> layers;
-  auto lengths =
-      words |
-      std::views::filter([&](const auto& word) { return std::regex_match(word, pattern); }) |
-      std::views::transform([](const auto& word) { return word.size(); });
+  auto lengths = words | std::views::filter([&](const auto& word) { return std::regex_match(word, pattern); }) |
+                 std::views::transform([](const auto& word) { return word.size(); });
   for (auto length : lengths) json.push_back(length);
   layers.table["x"] = {};
   std::visit([](const auto& value) { (void)value; }, layers.value);

@@ -11,24 +11,20 @@ using namespace rh::redirect;
 
 namespace {
 
-bool is_runtime(const std::wstring& name) {
-  return rh::redirect::is_runtime(name.c_str(), name.size());
-}
+bool is_runtime(const std::wstring& name) { return rh::redirect::is_runtime(name.c_str(), name.size()); }
 
 TEST(names, knows_the_runtimes) {
   for (const wchar_t* name :
-       {L"ucrtbase.dll", L"UCRTBASE.DLL", L"ucrtbased.dll", L"ucrtbase_clr0400.dll", L"msvcrt.dll",
-        L"msvcrtd.dll", L"msvcr70.dll", L"MSVCR71.dll", L"msvcr71d.dll", L"msvcr80.dll",
-        L"msvcr90.dll", L"msvcr100.dll", L"msvcr110.dll", L"msvcr120.dll", L"msvcr120d.dll",
-        L"msvcr120_clr0400.dll", L"msvcr120_app.dll"}) {
+       {L"ucrtbase.dll", L"UCRTBASE.DLL", L"ucrtbased.dll", L"ucrtbase_clr0400.dll", L"msvcrt.dll", L"msvcrtd.dll",
+        L"msvcr70.dll", L"MSVCR71.dll", L"msvcr71d.dll", L"msvcr80.dll", L"msvcr90.dll", L"msvcr100.dll",
+        L"msvcr110.dll", L"msvcr120.dll", L"msvcr120d.dll", L"msvcr120_clr0400.dll", L"msvcr120_app.dll"}) {
     EXPECT_TRUE(is_runtime(name)) << std::string(name, name + wcslen(name));
   }
 }
 
 TEST(names, knows_what_is_none) {
-  for (const wchar_t* name :
-       {L"", L".dll", L"ucrtbase", L"ucrtbase.dl", L"ucrtbase.dll.bak", L"xucrtbase.dll",
-        L"msvcp140.dll", L"vcruntime140.dll", L"msvcr12.dll", L"kernel32.dll", L"reheap.dll"}) {
+  for (const wchar_t* name : {L"", L".dll", L"ucrtbase", L"ucrtbase.dl", L"ucrtbase.dll.bak", L"xucrtbase.dll",
+                              L"msvcp140.dll", L"vcruntime140.dll", L"msvcr12.dll", L"kernel32.dll", L"reheap.dll"}) {
     EXPECT_FALSE(is_runtime(name)) << std::string(name, name + wcslen(name));
   }
 }

@@ -33,8 +33,7 @@ static void after_main(void) {
 }
 
 int main(int count, char** arguments) {
-  if (count != 3 || LoadLibraryA(arguments[1]) == NULL || LoadLibraryA(arguments[2]) == NULL)
-    return 2;
+  if (count != 3 || LoadLibraryA(arguments[1]) == NULL || LoadLibraryA(arguments[2]) == NULL) return 2;
   shared_heap = HeapCreate(0, 0, 0);
   for (int i = 0; i < 100; ++i) kept[i] = HeapAlloc(shared_heap, 0, 1000);
   atexit(after_main);

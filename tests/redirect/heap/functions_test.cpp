@@ -40,8 +40,7 @@ TEST_F(FunctionsTest, EveryRoleHasANameAndAFunction) {
 
 // Of functions that Wine's ntdll lacks.
 TEST_F(FunctionsTest, ManyBlocksAreAllocatedAndFreedAtOnce) {
-  auto* allocate =
-      function<ULONG NTAPI(HANDLE, ULONG, SIZE_T, ULONG, void**)>(Role::multiple_allocate);
+  auto* allocate = function<ULONG NTAPI(HANDLE, ULONG, SIZE_T, ULONG, void**)>(Role::multiple_allocate);
   auto* free = function<ULONG NTAPI(HANDLE, ULONG, ULONG, void**)>(Role::multiple_free);
   void* blocks[100] = {};
   ASSERT_EQ(allocate(process_, HEAP_ZERO_MEMORY, 200, 100, blocks), 100u);

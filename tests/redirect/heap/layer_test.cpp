@@ -31,17 +31,16 @@ struct Reheap {
     early_heap = HeapCreate(0, 0, 0);
     module = LoadLibraryA(REHEAP_DLL);
     EXPECT_NE(module, nullptr);
-    owns = reinterpret_cast<decltype(owns)>(
-        reinterpret_cast<void*>(GetProcAddress(module, "rh_owns")));
-    write_report = reinterpret_cast<decltype(write_report)>(
-        reinterpret_cast<void*>(GetProcAddress(module, "rh_redirect_report")));
+    owns = reinterpret_cast<decltype(owns)>(reinterpret_cast<void*>(GetProcAddress(module, "rh_owns")));
+    write_report =
+        reinterpret_cast<decltype(write_report)>(reinterpret_cast<void*>(GetProcAddress(module, "rh_redirect_report")));
   }
 
   std::string report() const {
     std::string text;
-    write_report([](const char* piece, size_t length,
-                    void* to) { static_cast<std::string*>(to)->append(piece, length); },
-                 &text);
+    write_report(
+        [](const char* piece, size_t length, void* to) { static_cast<std::string*>(to)->append(piece, length); },
+        &text);
     return text;
   }
 
@@ -107,8 +106,7 @@ TEST_F(HeapsTest, WhatWasMadeBeforeStaysWithItsMaker) {
 TEST_F(HeapsTest, ResizesFromTheExactSize) {
   auto* block = static_cast<unsigned char*>(make(process_, 100));
   memset(block, 1, 112);
-  EXPECT_EQ(HeapReAlloc(process_, HEAP_REALLOC_IN_PLACE_ONLY | HEAP_ZERO_MEMORY, block, 110),
-            block);
+  EXPECT_EQ(HeapReAlloc(process_, HEAP_REALLOC_IN_PLACE_ONLY | HEAP_ZERO_MEMORY, block, 110), block);
   EXPECT_EQ(HeapSize(process_, 0, block), 110u);
   EXPECT_EQ(block[99], 1);
   EXPECT_EQ(block[100], 0);
@@ -176,9 +174,7 @@ SIZE_T committed() {
   return sum;
 }
 
-bool is_alive(const void* block) {
-  return HeapSize(GetProcessHeap(), 0, block) != static_cast<SIZE_T>(-1);
-}
+bool is_alive(const void* block) { return HeapSize(GetProcessHeap(), 0, block) != static_cast<SIZE_T>(-1); }
 
 TEST_F(HeapsTest, APrivateHeapGoesWhole) {
   for (int round = 0; round < 50; ++round) {
@@ -190,9 +186,7 @@ TEST_F(HeapsTest, APrivateHeapGoesWhole) {
     EXPECT_TRUE(HeapFree(heap, 0, blocks[3]));
     EXPECT_TRUE(HeapDestroy(heap));
     // What others of the process, like the helper thread, got meanwhile may begin where one of them began.
-    EXPECT_LT(
-        std::count_if(blocks.begin(), blocks.end(), [&](void* block) { return is_alive(block); }),
-        8);
+    EXPECT_LT(std::count_if(blocks.begin(), blocks.end(), [&](void* block) { return is_alive(block); }), 8);
   }
 }
 
@@ -360,11 +354,9 @@ TEST_F(HeapsTest, WithoutMemoryTheErrorIsTheSystems) {
 unsigned g_raised = 0;
 
 LONG CALLBACK count_and_go_on(EXCEPTION_POINTERS* what) {
-  if (what->ExceptionRecord->ExceptionCode != static_cast<DWORD>(STATUS_NO_MEMORY))
-    return EXCEPTION_CONTINUE_SEARCH;
+  if (what->ExceptionRecord->ExceptionCode != static_cast<DWORD>(STATUS_NO_MEMORY)) return EXCEPTION_CONTINUE_SEARCH;
   ++g_raised;
-  return what->ExceptionRecord->ExceptionFlags == 0 ? EXCEPTION_CONTINUE_EXECUTION
-                                                    : EXCEPTION_CONTINUE_SEARCH;
+  return what->ExceptionRecord->ExceptionFlags == 0 ? EXCEPTION_CONTINUE_EXECUTION : EXCEPTION_CONTINUE_SEARCH;
 }
 
 TEST_F(HeapsTest, RaisesWhereThatIsAskedFor) {
@@ -429,9 +421,7 @@ TEST_F(HeapsTest, CompactingHarmsNothing) {
 
 // ---- which layers ---------------------------------------------------------------------------------
 
-bool holds(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
-}
+bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 void use(HANDLE heap, const Reheap& reheap, bool ours) {
   void* block = HeapAlloc(heap, 0, 100);
@@ -471,10 +461,8 @@ TEST(Layers, ARuntimeComesThroughTheHeap) {
   Reheap reheap;
   HMODULE runtime = LoadLibraryA("msvcr100.dll");
   ASSERT_NE(runtime, nullptr);
-  auto* allocate = reinterpret_cast<void* (*)(size_t)>(
-      reinterpret_cast<void*>(GetProcAddress(runtime, "malloc")));
-  auto* release =
-      reinterpret_cast<void (*)(void*)>(reinterpret_cast<void*>(GetProcAddress(runtime, "free")));
+  auto* allocate = reinterpret_cast<void* (*)(size_t)>(reinterpret_cast<void*>(GetProcAddress(runtime, "malloc")));
+  auto* release = reinterpret_cast<void (*)(void*)>(reinterpret_cast<void*>(GetProcAddress(runtime, "free")));
   void* block = allocate(100);
   EXPECT_TRUE(reheap.owns(block));
   release(block);
@@ -486,8 +474,7 @@ DWORD run_to_its_end(std::string command) {
   STARTUPINFOA start = {};
   start.cb = sizeof(start);
   PROCESS_INFORMATION process;
-  if (!CreateProcessA(nullptr, command.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &start,
-                      &process)) {
+  if (!CreateProcessA(nullptr, command.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &start, &process)) {
     return GetLastError();
   }
   constexpr DWORD kPatience = 30000;
@@ -503,8 +490,7 @@ DWORD run_to_its_end(std::string command) {
 
 TEST(End, AProcessEndsWhileItsThreadsAllocate) {
   for (int round = 0; round < 20; ++round) {
-    ASSERT_EQ(run_to_its_end("\"" HEAPS_ENDS "\" \"" REHEAP_DLL "\" \"" HEAPS_LATE "\""), 0u)
-        << "round " << round;
+    ASSERT_EQ(run_to_its_end("\"" HEAPS_ENDS "\" \"" REHEAP_DLL "\" \"" HEAPS_LATE "\""), 0u) << "round " << round;
   }
 }
 

@@ -38,8 +38,7 @@ TEST(image, finds_what_the_loader_finds) {
       const void* found = image.function(function.c_str());
       if (found == nullptr) continue;
       ++functions;
-      ASSERT_EQ(found, reinterpret_cast<const void*>(GetProcAddress(module, function.c_str())))
-          << function;
+      ASSERT_EQ(found, reinterpret_cast<const void*>(GetProcAddress(module, function.c_str()))) << function;
       Range extent = image.extent(image.function(function.c_str()));
       ASSERT_TRUE(extent.holds(found)) << function;
       ASSERT_TRUE(image.whole().holds(extent.end - 1)) << function;

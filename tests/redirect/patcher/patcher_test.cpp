@@ -44,8 +44,7 @@ void expect_replaced(const Code& code, std::initializer_list<int> arguments) {
   ASSERT_STREQ(replaced.problem, nullptr);
   EXPECT_EQ(code.call(), 2);
   size_t index = 0;
-  for (int argument : arguments)
-    EXPECT_EQ(replaced.original(argument), before[index++]) << argument;
+  for (int argument : arguments) EXPECT_EQ(replaced.original(argument), before[index++]) << argument;
 }
 
 void expect_refused(const Bytes& bytes, const char* reason) {
@@ -81,10 +80,8 @@ TEST(patcher, changes_only_the_bytes_of_the_jump) {
   Replaced replaced(code);
   ASSERT_STREQ(replaced.problem, nullptr);
   Bytes after = code.head(64);
-  EXPECT_NE(Bytes(before.begin(), before.begin() + kJumpSize),
-            Bytes(after.begin(), after.begin() + kJumpSize));
-  EXPECT_EQ(Bytes(before.begin() + kJumpSize, before.end()),
-            Bytes(after.begin() + kJumpSize, after.end()));
+  EXPECT_NE(Bytes(before.begin(), before.begin() + kJumpSize), Bytes(after.begin(), after.begin() + kJumpSize));
+  EXPECT_EQ(Bytes(before.begin() + kJumpSize, before.end()), Bytes(after.begin() + kJumpSize, after.end()));
 }
 
 TEST(patcher, leaves_nothing_that_can_be_written_and_run) {
@@ -119,8 +116,7 @@ TEST(patcher, moves_a_branch_that_is_first) {
 }
 
 TEST(patcher, moves_a_long_branch) {
-  expect_replaced(Code(Bytes{0x31, 0xC0, 0x0F, 0x83, 6, 0, 0, 0} + returning(7) + returning(9)),
-                  {0});
+  expect_replaced(Code(Bytes{0x31, 0xC0, 0x0F, 0x83, 6, 0, 0, 0} + returning(7) + returning(9)), {0});
 }
 
 TEST(patcher, moves_a_jump) {
@@ -135,8 +131,8 @@ TEST(patcher, moves_data_relative_to_the_instruction) {
   Bytes read = Bytes{0x8B, 0x05, 0x3A, 0, 0, 0, 0xC3};
   expect_replaced(Code(read + Bytes(0x40 - read.size(), 0xCC) + data), {0});
   // cmp dword [rip + 0x36], 1234 ; sete al ; movzx eax, al ; ret
-  Bytes compare = Bytes{0x81, 0x3D, 0x36, 0, 0, 0} + little_endian(1234) +
-                  Bytes{0x0F, 0x94, 0xC0, 0x0F, 0xB6, 0xC0, 0xC3};
+  Bytes compare =
+      Bytes{0x81, 0x3D, 0x36, 0, 0, 0} + little_endian(1234) + Bytes{0x0F, 0x94, 0xC0, 0x0F, 0xB6, 0xC0, 0xC3};
   Code code(compare + Bytes(0x40 - compare.size(), 0xCC) + data);
   ASSERT_EQ(code.call(), 1);
   expect_replaced(code, {0});
@@ -210,11 +206,9 @@ TEST(patcher, refuses_a_loop_over_the_whole_function) {
 TEST(patcher, takes_a_loop_that_ends_behind_the_jump) {
   // The loop's target is the first byte that stays.
   Bytes body = no_operations(5) + Bytes{0x31, 0xC0, 0x40, 0x83, 0xF8, 0x05, 0x75, 0xFA, 0xC3};
-  if (k64)
-    body = no_operations(5) + Bytes{0x31, 0xC0, 0xFF, 0xC0, 0x83, 0xF8, 0x05, 0x75, 0xF9, 0xC3};
+  if (k64) body = no_operations(5) + Bytes{0x31, 0xC0, 0xFF, 0xC0, 0x83, 0xF8, 0x05, 0x75, 0xF9, 0xC3};
   expect_replaced(Code(body), {0});
-  Bytes to_fifth = Bytes{0x31, 0xC0, 0x90, 0x90, 0x90} +
-                   Bytes{0x83, 0xC0, 0x01, 0x83, 0xF8, 0x05, 0x75, 0xF8, 0xC3};
+  Bytes to_fifth = Bytes{0x31, 0xC0, 0x90, 0x90, 0x90} + Bytes{0x83, 0xC0, 0x01, 0x83, 0xF8, 0x05, 0x75, 0xF8, 0xC3};
   expect_replaced(Code(to_fifth), {0});
 }
 
@@ -365,11 +359,9 @@ bool finds_caller(const uint8_t* at, size_t pushed) {
   if (function == nullptr) return false;
   if (pushed > 0) context.Rbx = 0;
   if (pushed > 1) context.Rsi = 0;
-  RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context.Rip, function, &context, &data, &frame,
-                   nullptr);
-  return context.Rip == kCaller &&
-         context.Rsp == reinterpret_cast<uintptr_t>(&stack[kReturn + 1]) && context.Rbx == kRbx &&
-         context.Rsi == kRsi;
+  RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context.Rip, function, &context, &data, &frame, nullptr);
+  return context.Rip == kCaller && context.Rsp == reinterpret_cast<uintptr_t>(&stack[kReturn + 1]) &&
+         context.Rbx == kRbx && context.Rsi == kRsi;
 }
 
 TEST(patcher, lets_stacks_be_walked_from_the_moved_instructions) {
@@ -398,10 +390,8 @@ TEST(patcher, writes_all_or_none) {
   CodeMemory memory;
   ASSERT_TRUE(memory.open_near(first.range()));
   Patch patches[3];
-  ASSERT_STREQ(prepare(first.range(), reinterpret_cast<const void*>(two), memory, &patches[0]),
-               nullptr);
-  ASSERT_STREQ(prepare(last.range(), reinterpret_cast<const void*>(two), memory, &patches[2]),
-               nullptr);
+  ASSERT_STREQ(prepare(first.range(), reinterpret_cast<const void*>(two), memory, &patches[0]), nullptr);
+  ASSERT_STREQ(prepare(last.range(), reinterpret_cast<const void*>(two), memory, &patches[2]), nullptr);
   ASSERT_TRUE(memory.seal());
   patches[1] = patches[0];
   patches[1].entry = reinterpret_cast<uint8_t*>(uintptr_t{4096});  // nothing lies there
@@ -428,8 +418,7 @@ TEST(patcher, takes_patches_that_share_a_page) {
   Patch patches[20];
   for (unsigned i = 0; i < 20; ++i) {
     Range function = {code.range().begin + 16 * i, code.range().begin + 16 * i + 16};
-    ASSERT_STREQ(prepare(function, reinterpret_cast<const void*>(two), memory, &patches[i]),
-                 nullptr);
+    ASSERT_STREQ(prepare(function, reinterpret_cast<const void*>(two), memory, &patches[i]), nullptr);
   }
   ASSERT_TRUE(memory.seal());
   ASSERT_STREQ(commit(patches, 20), nullptr);
@@ -474,8 +463,7 @@ TEST(patcher, replaces_a_function_that_threads_are_running) {
   for (CodeMemory& memory : memories) {
     ASSERT_TRUE(memory.open_near(code.range()));
     Patch patch;
-    ASSERT_STREQ(prepare(code.range(), reinterpret_cast<const void*>(two), memory, &patch),
-                 nullptr);
+    ASSERT_STREQ(prepare(code.range(), reinterpret_cast<const void*>(two), memory, &patch), nullptr);
     ASSERT_TRUE(memory.seal());
     ASSERT_STREQ(commit(&patch, 1), nullptr);
     Patch back = undo(patch, before);
@@ -598,8 +586,7 @@ TEST(patcher, ends_while_threads_make_threads) {
 // ---- following code -------------------------------------------------------------------------------
 
 TEST(patcher, follows_jumps_within_the_image) {
-  Code code(Bytes{0xEB, 0x0E} + Bytes(14, 0xCC) + Bytes{0xE9, 0x0B, 0, 0, 0} + Bytes(11, 0xCC) +
-            returning(5));
+  Code code(Bytes{0xEB, 0x0E} + Bytes(14, 0xCC) + Bytes{0xE9, 0x0B, 0, 0, 0} + Bytes(11, 0xCC) + returning(5));
   EXPECT_EQ(follow_jumps(code.begin(), code.range()), code.begin() + 32);
   EXPECT_EQ(follow_jumps(code.begin() + 32, code.range()), code.begin() + 32);
   Range first_part = {code.range().begin, code.range().begin + 32};
@@ -613,8 +600,7 @@ TEST(patcher, follows_jumps_in_a_circle_to_an_end) {
 
 TEST(patcher, tells_what_a_function_leads_to) {
   // call +11 (to 16); ret   and at 16: jmp to 32
-  Code code(Bytes{0xE8, 0x0B, 0, 0, 0, 0xC3} + Bytes(10, 0xCC) + Bytes{0xEB, 0x0E} +
-            Bytes(14, 0xCC) + returning(5));
+  Code code(Bytes{0xE8, 0x0B, 0, 0, 0, 0xC3} + Bytes(10, 0xCC) + Bytes{0xEB, 0x0E} + Bytes(14, 0xCC) + returning(5));
   EXPECT_TRUE(leads_to(code.range(), code.begin() + 32, code.range()));
   EXPECT_FALSE(leads_to(code.range(), code.begin() + 16, code.range()));
   Range last = {code.range().begin + 32, code.range().end};
@@ -623,8 +609,7 @@ TEST(patcher, tells_what_a_function_leads_to) {
 
 TEST(patcher, tells_whether_a_function_hands_on) {
   // xor eax, eax; jmp to 16   and there: test eax, eax; je over the return; ret; jmp back
-  Code code(Bytes{0x31, 0xC0, 0xEB, 0x0C} + Bytes(12, 0xCC) +
-            Bytes{0x85, 0xC0, 0x74, 0x01, 0xC3, 0xEB, 0xF9});
+  Code code(Bytes{0x31, 0xC0, 0xEB, 0x0C} + Bytes(12, 0xCC) + Bytes{0x85, 0xC0, 0x74, 0x01, 0xC3, 0xEB, 0xF9});
   EXPECT_TRUE(hands_on(code.range(), code.range()));
   Range second = {code.range().begin + 16, code.range().end};
   EXPECT_FALSE(hands_on(second, code.range()));
@@ -634,8 +619,8 @@ TEST(patcher, tells_whether_a_function_hands_on) {
 
 TEST(patcher, tells_nothing_of_functions_behind) {
   // je to 48; ret   and at 16: jmp to 32
-  Code code(Bytes{0x0F, 0x84, 0x2A, 0, 0, 0, 0xC3} + Bytes(9, 0xCC) + Bytes{0xEB, 0x0E} +
-            Bytes(14, 0xCC) + returning(5) + Bytes(10, 0xCC) + returning(6));
+  Code code(Bytes{0x0F, 0x84, 0x2A, 0, 0, 0, 0xC3} + Bytes(9, 0xCC) + Bytes{0xEB, 0x0E} + Bytes(14, 0xCC) +
+            returning(5) + Bytes(10, 0xCC) + returning(6));
   EXPECT_FALSE(leads_to(code.range(), code.begin() + 32, code.range()));
   Range other = {code.range().begin + 16, code.range().end};
   EXPECT_TRUE(leads_to(other, code.begin() + 32, code.range()));

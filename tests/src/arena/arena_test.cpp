@@ -87,8 +87,7 @@ void expect_conserved(const Arena& arena) {
   Arena::Figures figures = arena.figures();
   EXPECT_EQ(Units{found.dirty}.bytes(), figures.dirty);
   EXPECT_EQ(arena.dirty_bytes(), figures.dirty);
-  EXPECT_EQ(figures.in_use + Units{found.dirty + found.clean + found.bare}.bytes(),
-            g_realm.committed());
+  EXPECT_EQ(figures.in_use + Units{found.dirty + found.clean + found.bare}.bytes(), g_realm.committed());
   EXPECT_EQ(figures.committed, g_realm.committed() - Units{found.bare}.bytes());
   EXPECT_GE(figures.committed_peak, figures.committed);
   EXPECT_GE(figures.in_use_peak, figures.in_use);
@@ -140,8 +139,7 @@ TEST(Arena, WhatWasFreedIsUsedAgainFirst) {
 TEST(Arena, TheBestFitIsTaken) {
   Arena arena;
   Span* spans[9];
-  for (size_t index = 0; index < 9; ++index)
-    spans[index] = arena.allocate({index % 2 ? 1 : 10 - index});
+  for (size_t index = 0; index < 9; ++index) spans[index] = arena.allocate({index % 2 ? 1 : 10 - index});
   for (size_t index = 0; index < 9; index += 2) arena.free(spans[index]);
   // Free spans of 10, 8, 6, 4 and 2 units, one of them next to memory never used.
   EXPECT_EQ(arena.allocate({6}), spans[4]);
@@ -499,8 +497,7 @@ constexpr size_t kPagesOfLong = kLong.bytes() / platform::kPageSize;
 
 TEST(Arena, ALockedPageKeepsItsUnitAlone) {
   Arena arena;
-  for (size_t page :
-       {size_t{0}, size_t{5}, kPagesOfLong / 2 - 1, kPagesOfLong / 2, kPagesOfLong - 1}) {
+  for (size_t page : {size_t{0}, size_t{5}, kPagesOfLong / 2 - 1, kPagesOfLong / 2, kPagesOfLong - 1}) {
     Span* span = arena.allocate(kLong);
     arena.allocate({1});
     uintptr_t unit = align_down(address(span) + page * platform::kPageSize, kUnitSize);
@@ -546,8 +543,7 @@ TEST(Arena, LockedPagesKeepLittleAroundThem) {
 TEST(Arena, LockedPagesDoNotKeepWhatIsElsewhere) {
   Arena arena;
   auto spans = apart(arena, 20, 4);
-  for (size_t index = 0; index < 10; ++index)
-    fake::lock_pages(address(spans[index]), bytes(spans[index]));
+  for (size_t index = 0; index < 10; ++index) fake::lock_pages(address(spans[index]), bytes(spans[index]));
   for (Span* span : spans) arena.free(span);
   for (int round = 0; round < 10; ++round) arena.purge(0);
   EXPECT_EQ(arena.dirty_bytes(), Units{40}.bytes());
@@ -608,8 +604,7 @@ TEST(Arena, APurgeThatIsRefusedLeavesOthersAlone) {
   g_neighbours[0] = before;
   g_neighbours[1] = after;
   fake::on_purge([] {
-    if (Span* neighbour = std::exchange(g_neighbours[purges() % 2], nullptr))
-      g_hooked->free(neighbour);
+    if (Span* neighbour = std::exchange(g_neighbours[purges() % 2], nullptr)) g_hooked->free(neighbour);
     if (g_others != nullptr) g_hooked->free(g_others);
     g_others = g_hooked->allocate({3});
     pages::mark(address(g_others), bytes(g_others), 9);
@@ -673,8 +668,7 @@ class Player {
   }
 
  private:
-  static constexpr fake::Call kKinds[] = {fake::Call::reserve, fake::Call::commit,
-                                          fake::Call::purge};
+  static constexpr fake::Call kKinds[] = {fake::Call::reserve, fake::Call::commit, fake::Call::purge};
 
   size_t below(size_t count) { return random_() % count; }
 
@@ -722,8 +716,7 @@ class Player {
     // Spans do not overlap.
     auto next = live_.lower_bound(span);
     ASSERT_TRUE(next == live_.end() || span + span->units <= next->first);
-    ASSERT_TRUE(next == live_.begin() ||
-                std::prev(next)->first + std::prev(next)->first->units <= span);
+    ASSERT_TRUE(next == live_.begin() || std::prev(next)->first + std::prev(next)->first->units <= span);
     if (span->zero) {
       ASSERT_TRUE(pages::are_zero(address(span), bytes(span)));
     }
@@ -783,8 +776,7 @@ class Player {
     ASSERT_TRUE(pages::are_marked(address(span), Units{before}.bytes(), live_[span]));
     if (!done) return;
     if (span->zero) {
-      ASSERT_TRUE(
-          pages::are_zero(address(span) + Units{before}.bytes(), Units{to - before}.bytes()));
+      ASSERT_TRUE(pages::are_zero(address(span) + Units{before}.bytes(), Units{to - before}.bytes()));
     }
     mark(span);
   }
@@ -837,8 +829,7 @@ class ArenaModel : public testing::TestWithParam<std::tuple<uint32_t, bool>> {
 TEST_P(ArenaModel, IsConservedUnderRandomUse) { play(false); }
 TEST_P(ArenaModel, IsConservedWhileCallsFail) { play(true); }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, ArenaModel,
-                         testing::Combine(testing::Range(1u, 4u), testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(Seeds, ArenaModel, testing::Combine(testing::Range(1u, 4u), testing::Bool()));
 
 // ---- where purging releases the charge ----------------------------------------------------------
 

@@ -40,9 +40,7 @@ void expect_usable(Realm& realm, const Extended& extended) {
     static const Span fresh = {};
     Span* span = extended.span + unit;
     ASSERT_TRUE(realm.contains(span));
-    ASSERT_EQ(
-        std::memcmp(static_cast<const void*>(span), static_cast<const void*>(&fresh), sizeof(Span)),
-        0);
+    ASSERT_EQ(std::memcmp(static_cast<const void*>(span), static_cast<const void*>(&fresh), sizeof(Span)), 0);
     for (size_t offset : {size_t{0}, size_t{1}, kUnitSize - 1}) {
       void* pointer = reinterpret_cast<void*>(start + unit * kUnitSize + offset);
       ASSERT_TRUE(realm.holds(pointer));
@@ -357,8 +355,7 @@ TEST(Realm, AWindowAtTheImageIsWithinItsReach) {
 // An image at the bottom of the address space does not have 2 GiB below it: a window that would reach too far above it
 // is impossible.
 TEST(Realm, AWindowThatCannotLieWithinReachIsRefused) {
-  if (!fake::add_space(16 * kMiB, 2 * kGiB + 256 * kMiB))
-    GTEST_SKIP() << "the system has something there";
+  if (!fake::add_space(16 * kMiB, 2 * kGiB + 256 * kMiB)) GTEST_SKIP() << "the system has something there";
   fake::set_image_address(4 * kMiB);
   Realm realm;
   ASSERT_TRUE(realm.set_window({.size = 2 * kGiB, .place = Window::Place::image}));
@@ -370,8 +367,7 @@ TEST(Realm, AWindowThatCannotLieWithinReachIsRefused) {
 TEST(Realm, AWindowAtAnAddress) {
   uintptr_t address = fake::space_start() + 5 * kUnitSize;
   Realm realm;
-  ASSERT_TRUE(
-      realm.set_window({.size = 64 * kMiB, .place = Window::Place::address, .address = address}));
+  ASSERT_TRUE(realm.set_window({.size = 64 * kMiB, .place = Window::Place::address, .address = address}));
   ASSERT_NO_FATAL_FAILURE(expect_usable(realm, extend(realm, kMiB, kMiB)));
   EXPECT_EQ(realm.base(), address);
   EXPECT_EQ(realm.window().place, Window::Place::address);
@@ -381,8 +377,7 @@ TEST(Realm, AWindowWhereThereIsNoRoomLiesElsewhere) {
   uintptr_t address = fake::space_start() + place(kGiB);
   fake::occupy(address, kUnitSize);
   Realm realm;
-  ASSERT_TRUE(
-      realm.set_window({.size = 64 * kMiB, .place = Window::Place::address, .address = address}));
+  ASSERT_TRUE(realm.set_window({.size = 64 * kMiB, .place = Window::Place::address, .address = address}));
   ASSERT_NO_FATAL_FAILURE(expect_usable(realm, extend(realm, kMiB, kMiB)));
   EXPECT_EQ(realm.window().place, Window::Place::anywhere);
   while (extend(realm, kMiB, kMiB).span != nullptr) continue;

@@ -11,9 +11,7 @@ namespace {
 
 // By length, then address: the order of large spans.
 struct Before {
-  bool operator()(const Span* a, const Span* b) const {
-    return a->units != b->units ? a->units < b->units : a < b;
-  }
+  bool operator()(const Span* a, const Span* b) const { return a->units != b->units ? a->units < b->units : a < b; }
 };
 using Model = std::set<Span*, Before>;
 
@@ -85,8 +83,7 @@ TEST_P(SpanSetModel, AgreesUnderRandomUse) {
   // Few lengths, so that many are equal, and around the border between lists and tree; now and then any other length.
   auto length = [&] { return 1 + random() % (random() % 8 == 0 ? 100000 : 90); };
   for (int step = 0; step < 40000; ++step) {
-    bool insert =
-        model.empty() || (!outside.empty() && random() % 100 < (step / 5000 % 2 ? 40 : 60));
+    bool insert = model.empty() || (!outside.empty() && random() % 100 < (step / 5000 % 2 ? 40 : 60));
     if (insert) {
       std::swap(outside[random() % outside.size()], outside.back());
       Span* span = outside.back();

@@ -10,9 +10,7 @@ namespace {
 
 std::string text_of(const Text& text) { return {text.data(), text.length()}; }
 
-void append(const char* part, size_t length, void* to) {
-  static_cast<std::string*>(to)->append(part, length);
-}
+void append(const char* part, size_t length, void* to) { static_cast<std::string*>(to)->append(part, length); }
 
 TEST(Text, AppendsCharactersAndStrings) {
   Text text;
@@ -42,8 +40,7 @@ TEST(Text, WritesHexNumbersWithoutLeadingZeros) {
 TEST(Text, QuotesAsJson) {
   Text text;
   text.quoted("plain \"q\" back\\slash \n\t\x01\x1f \xc3\xa9");
-  EXPECT_EQ(text_of(text),
-            "\"plain \\\"q\\\" back\\\\slash \\u000a\\u0009\\u0001\\u001f \xc3\xa9\"");
+  EXPECT_EQ(text_of(text), "\"plain \\\"q\\\" back\\\\slash \\u000a\\u0009\\u0001\\u001f \xc3\xa9\"");
 }
 
 TEST(Text, WithoutASinkCutsOffWhatDoesNotFit) {
@@ -116,8 +113,7 @@ TEST(Json, PlacesCommas) {
   json.open("empty", '[').close(']');
   json.address("at", 0x1000);
   json.close('}');
-  EXPECT_EQ(text_of(text),
-            R"({"a":1,"b\"":"x\\","list":[{},{"yes":true,"no":false}],"empty":[],"at":"0x1000"})");
+  EXPECT_EQ(text_of(text), R"({"a":1,"b\"":"x\\","list":[{},{"yes":true,"no":false}],"empty":[],"at":"0x1000"})");
 }
 
 struct Parsed {

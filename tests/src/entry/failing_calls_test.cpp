@@ -105,8 +105,7 @@ void use_one_thread() {
 // Slabs of which another thread has freed half and looked at, so that they are left, before the rest is freed.
 void free_by_turns() {
   Blocks own, passed;
-  for (int count = 0; count < 100; ++count)
-    (count % 2 == 0 ? own : passed).enter(rh_malloc(1000), 1000);
+  for (int count = 0; count < 100; ++count) (count % 2 == 0 ? own : passed).enter(rh_malloc(1000), 1000);
   std::thread([&] {
     passed.free_all();
     rh_trim();
@@ -165,8 +164,7 @@ class FailingCalls : public testing::TestWithParam<fake::Call> {
         expect_service();
         return reached ? 0 : 2;
       });
-      ASSERT_TRUE(ending.well(0) || ending.well(2))
-          << "call " << nth << ", status " << ending.status;
+      ASSERT_TRUE(ending.well(0) || ending.well(2)) << "call " << nth << ", status " << ending.status;
       if (ending.well(2)) return;
     }
   }
@@ -182,8 +180,8 @@ std::string kind_name(const testing::TestParamInfo<fake::Call>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FailingCalls,
-                         testing::Values(fake::Call::reserve, fake::Call::commit, fake::Call::purge,
-                                         fake::Call::move, fake::Call::start_helper),
+                         testing::Values(fake::Call::reserve, fake::Call::commit, fake::Call::purge, fake::Call::move,
+                                         fake::Call::start_helper),
                          kind_name);
 
 }  // namespace

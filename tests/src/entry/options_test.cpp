@@ -24,8 +24,7 @@ std::string said() {
 std::string in_force() {
   std::string text;
   {
-    Text out([](const char* part, size_t length,
-                void* to) { static_cast<std::string*>(to)->append(part, length); },
+    Text out([](const char* part, size_t length, void* to) { static_cast<std::string*>(to)->append(part, length); },
              &text);
     Json json(out);
     json.open(nullptr, '{');
@@ -35,13 +34,10 @@ std::string in_force() {
   return text;
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Options, DecayTakesMillisecondsUpToTenMinutes) {
-  for (const char* value : {"0", "1", "500", "0x10", "600000"})
-    EXPECT_TRUE(set_later("decay_ms", value)) << value;
+  for (const char* value : {"0", "1", "500", "0x10", "600000"}) EXPECT_TRUE(set_later("decay_ms", value)) << value;
   EXPECT_EQ(idle::decay_ms(), 600000u);
   EXPECT_TRUE(set_at_start("decay_ms", "250"));
   EXPECT_EQ(idle::decay_ms(), 250u);
@@ -91,9 +87,8 @@ TEST(Options, StatsGoToStderrOrAFile) {
 TEST(Options, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   EXPECT_FALSE(set_later("decay", "1"));
   std::string message = said();
-  EXPECT_EQ(message,
-            "reheap: no option is called decay; there are: stats verbose layers decay_ms window "
-            "window_at doctor\n");
+  EXPECT_EQ(message, "reheap: no option is called decay; there are: stats verbose layers decay_ms window "
+                     "window_at doctor\n");
   EXPECT_FALSE(set_later("", "1"));
   EXPECT_FALSE(set_later("DECAY_MS", "1"));
 }
@@ -102,8 +97,7 @@ TEST(Options, SomeAreForTheEnvironmentOnly) {
   for (const char* name : {"layers", "window", "window_at", "doctor"}) {
     EXPECT_FALSE(set_later(name, "64M"));
     std::string message = said();
-    EXPECT_TRUE(has(message, std::string(name) + " can only be set in the environment (REHEAP_"))
-        << message;
+    EXPECT_TRUE(has(message, std::string(name) + " can only be set in the environment (REHEAP_")) << message;
   }
 }
 
@@ -131,8 +125,8 @@ TEST(Options, AWindowIsASize) {
     EXPECT_TRUE(has(in_force(), "\"window\":" + std::to_string(size) + ",")) << text << in_force();
   }
   EXPECT_EQ(said(), "");
-  for (const char* text : {"15M", "65T", "0", "16MB", "16m", "M", "1G ", "18446744073709551615T",
-                           "99999999999999999999"}) {
+  for (const char* text :
+       {"15M", "65T", "0", "16MB", "16m", "M", "1G ", "18446744073709551615T", "99999999999999999999"}) {
     EXPECT_FALSE(set_at_start("window", text)) << text;
     EXPECT_TRUE(has(said(), "allowed: 16M to 64T\n")) << text;
   }
@@ -170,8 +164,7 @@ TEST(Options, AWindowThatFindsNoRoomIsReported) {
   set_environment("REHEAP_WINDOW", "64M");
   set_environment("REHEAP_WINDOW_AT", std::to_string(address).c_str());
   load();
-  EXPECT_EQ(said(),
-            "reheap: REHEAP_WINDOW_AT: no room there; the heap lies where the system puts it\n");
+  EXPECT_EQ(said(), "reheap: REHEAP_WINDOW_AT: no room there; the heap lies where the system puts it\n");
   EXPECT_TRUE(has(in_force(), "\"window\":67108864,\"window_at\":\"anywhere\""));
 }
 

@@ -59,8 +59,8 @@ TEST(FindBlock, KnowsWhereNoneWasMadeYet) {
   BlockAt at = find_block(block);
   size_t carved = at.span->carved.load();
   ASSERT_LT(carved, slab::properties(at.span).capacity);
-  BlockAt behind = find_block(reinterpret_cast<char*>(g_realm.address(at.span)) +
-                              carved * slab::properties(at.span).size);
+  BlockAt behind =
+      find_block(reinterpret_cast<char*>(g_realm.address(at.span)) + carved * slab::properties(at.span).size);
   EXPECT_EQ(behind.span, at.span);
   EXPECT_FALSE(behind.is_start());
 }

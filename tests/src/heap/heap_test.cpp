@@ -41,8 +41,7 @@ TEST(Heap, BlocksOfEverySizeHoldTheirContent) {
 TEST(Heap, EveryUnitOfALongBlockIsKnown) {
   std::vector<void*> fillers;
   for (size_t units : {3, 63, 64, 65, 127, 130, 1000, 4096, 5000}) {
-    fillers.push_back(
-        allocate(units % 7 * kUnitSize + kMaxSmall + 1));  // another entry in the table
+    fillers.push_back(allocate(units % 7 * kUnitSize + kMaxSmall + 1));  // another entry in the table
     char* block = static_cast<char*>(allocate(units * kUnitSize));
     auto all_known = [&](size_t length) {
       for (size_t unit = 0; unit < length; ++unit) {
@@ -54,13 +53,11 @@ TEST(Heap, EveryUnitOfALongBlockIsKnown) {
     };
     all_known(units);
     for (size_t length : {units + 200, units / 2 + 3, units + 70}) {
-      if (resize_in_place(find_block(block), length * kUnitSize, Fit::loose) != nullptr)
-        all_known(length);
+      if (resize_in_place(find_block(block), length * kUnitSize, Fit::loose) != nullptr) all_known(length);
     }
     deallocate(block);
     ASSERT_FALSE(owns(block));
-    ASSERT_FALSE(owns(block + 64 * kUnitSize) &&
-                 block_start(block + 64 * kUnitSize, "test") == block);
+    ASSERT_FALSE(owns(block + 64 * kUnitSize) && block_start(block + 64 * kUnitSize, "test") == block);
   }
   for (void* block : fillers) deallocate(block);
   EXPECT_EQ(figures().large_blocks, 0u);
@@ -72,8 +69,7 @@ TEST(Heap, AllComesBack) {
     for (size_t size = 1; size < 100000; size += 1 + size / 16) {
       for (int count = 0; count < 20; ++count) blocks.push_back(allocate(size));
     }
-    for (size_t index = 0; index < blocks.size(); ++index)
-      deallocate(blocks[index * 7919 % blocks.size()]);
+    for (size_t index = 0; index < blocks.size(); ++index) deallocate(blocks[index * 7919 % blocks.size()]);
     blocks.clear();
   }
   idle::trim();
@@ -85,8 +81,8 @@ TEST(Heap, AllComesBack) {
 TEST(Heap, EveryAlignmentOfEverySizeOfInterest) {
   std::vector<void*> blocks;
   for (size_t alignment = 1; alignment <= 4 * kMiB; alignment *= 2) {
-    for (size_t size : {size_t{0}, size_t{1}, size_t{24}, size_t{100}, size_t{1024}, size_t{5000},
-                        kMaxSmall, kMaxSmall + 1, kMiB}) {
+    for (size_t size :
+         {size_t{0}, size_t{1}, size_t{24}, size_t{100}, size_t{1024}, size_t{5000}, kMaxSmall, kMaxSmall + 1, kMiB}) {
       void* block = allocate_aligned(alignment, size);
       ASSERT_NE(block, nullptr) << size << " aligned to " << alignment;
       ASSERT_EQ(address_of(block) % alignment, 0u);
@@ -252,8 +248,7 @@ TEST(Heap, PagesOfALargeBlockMove) {
   unsigned char* block = static_cast<unsigned char*>(allocate(4 * kMiB));
   void* wall = allocate(kMaxSmall + 1);
   fill(block, 4 * kMiB, 1);
-  unsigned char* moved =
-      static_cast<unsigned char*>(resize_by_moving(find_block(block), 12 * kMiB));
+  unsigned char* moved = static_cast<unsigned char*>(resize_by_moving(find_block(block), 12 * kMiB));
   ASSERT_NE(moved, nullptr);
   EXPECT_NE(moved, block);
   EXPECT_TRUE(is_filled(moved, 4 * kMiB, 1));
@@ -338,8 +333,7 @@ TEST(Heap, OwnsTellsOfAnyAddress) {
   char* small = static_cast<char*>(allocate(5000));
   char* large = static_cast<char*>(allocate(kMiB));
   for (size_t offset : {size_t{0}, size_t{1}, size_t{4999}}) EXPECT_TRUE(owns(small + offset));
-  for (size_t offset : {size_t{0}, size_t{1}, kUnitSize, kMiB - 1})
-    EXPECT_TRUE(owns(large + offset));
+  for (size_t offset : {size_t{0}, size_t{1}, kUnitSize, kMiB - 1}) EXPECT_TRUE(owns(large + offset));
   int other = 0;
   EXPECT_FALSE(owns(nullptr));
   EXPECT_FALSE(owns(&other));
@@ -359,8 +353,7 @@ TEST(Heap, OwnsTellsOfBlocksWhereMemoryWasReturnedBefore) {
   idle::trim();
   char* both = static_cast<char*>(allocate(2 * kMiB));
   ASSERT_EQ(both, first);
-  for (size_t offset = 0; offset < 2 * kMiB; offset += kUnitSize)
-    ASSERT_TRUE(owns(both + offset)) << offset;
+  for (size_t offset = 0; offset < 2 * kMiB; offset += kUnitSize) ASSERT_TRUE(owns(both + offset)) << offset;
   deallocate(wall);
 }
 
@@ -471,8 +464,7 @@ class HeapDeath : public testing::Test {};
 
 TEST_F(HeapDeath, FreeWithinALargeBlock) {
   char* block = static_cast<char*>(allocate(kMiB));
-  EXPECT_DEATH(deallocate(block + 16),
-               "reheap: free of invalid pointer 0x\\w+: not the start of a live block");
+  EXPECT_DEATH(deallocate(block + 16), "reheap: free of invalid pointer 0x\\w+: not the start of a live block");
   EXPECT_DEATH(deallocate(block + kUnitSize), "reheap: free of invalid pointer");
 }
 

@@ -61,8 +61,7 @@ TEST_P(Returned, NineTenthsWithinTheDecay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Returned,
-                         testing::Values(size_t{64}, size_t{1024}, size_t{20000}, size_t{100000},
-                                         8 * kMiB));
+                         testing::Values(size_t{64}, size_t{1024}, size_t{20000}, size_t{100000}, 8 * kMiB));
 
 TEST(Idle, WhatASleepingThreadWasSentGoesBackToo) {
   idle::set_decay_ms(400);
@@ -122,8 +121,7 @@ TEST_P(UsedOnce, NothingIsHeld) {
     sleeper([] {
       for (size_t index = 0; index < size_class::kCount; ++index) {
         std::vector<void*> blocks;
-        for (size_t count = 0; count < GetParam(); ++count)
-          blocks.push_back(allocate(size_class::size_of(index)));
+        for (size_t count = 0; count < GetParam(); ++count) blocks.push_back(allocate(size_class::size_of(index)));
         if (index % 2) std::reverse(blocks.begin(), blocks.end());
         free_all(blocks);
       }
@@ -155,8 +153,7 @@ TEST(Idle, WhatIsFreeInAFirstClassHeapGoesBack) {
     for (size_t size = 16; size <= kMaxSmall / 2; size += 1 + size / 9) {
       for (int use = 0; use < 20; ++use) {
         std::vector<void*> blocks;
-        for (int count = 0; count < 8; ++count)
-          blocks.push_back(allocate_in(heap, kBlockAlign, size, false));
+        for (int count = 0; count < 8; ++count) blocks.push_back(allocate_in(heap, kBlockAlign, size, false));
         free_all(blocks);
       }
     }

@@ -85,8 +85,7 @@ TEST_F(Mend, TheLockOfASharedHeap) {
   Heap* heap = shared::create();
   std::vector<void*> blocks;
   for (size_t size : {16, 1000, 100000}) {
-    for (int count = 0; count < 50; ++count)
-      blocks.push_back(allocate_in(heap, kBlockAlign, size, false));
+    for (int count = 0; count < 50; ++count) blocks.push_back(allocate_in(heap, kBlockAlign, size, false));
   }
   heap->lock.acquire(kTerminated);
   std::set<void*> live(blocks.begin(), blocks.end());

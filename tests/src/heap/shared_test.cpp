@@ -22,8 +22,7 @@ TEST(Shared, ServesAllSizesAndKnowsItsBlocks) {
   Heap* heap = shared::create();
   ASSERT_NE(heap, nullptr);
   void* other = allocate(100);
-  for (size_t size :
-       {size_t{0}, size_t{1}, size_t{100}, size_t{5000}, kMaxSmall, kMaxSmall + 1, kMiB}) {
+  for (size_t size : {size_t{0}, size_t{1}, size_t{100}, size_t{5000}, kMaxSmall, kMaxSmall + 1, kMiB}) {
     void* block = take(heap, size);
     ASSERT_NE(block, nullptr);
     EXPECT_GE(usable_size(block, "test"), size);
@@ -115,8 +114,7 @@ TEST(Shared, TwoHeapsKeepApart) {
   }
   destroy_heap(a);
   for (int count = 0; count < 2000; ++count) std::memset(allocate(64), 0xff, 64);
-  for (unsigned count = 0; count < kept.size(); ++count)
-    ASSERT_TRUE(is_filled(kept[count], 64, count));
+  for (unsigned count = 0; count < kept.size(); ++count) ASSERT_TRUE(is_filled(kept[count], 64, count));
   destroy_heap(b);
 }
 
@@ -247,8 +245,7 @@ TEST(Shared, ManyThreadsAtTheSameTime) {
 
 std::vector<void*> walk(Heap* heap) {
   std::vector<void*> blocks;
-  for (void* block = nullptr; (block = shared::next_block(heap, block)) != nullptr;)
-    blocks.push_back(block);
+  for (void* block = nullptr; (block = shared::next_block(heap, block)) != nullptr;) blocks.push_back(block);
   return blocks;
 }
 
@@ -270,8 +267,7 @@ TEST(Shared, AWalkGivesTheLiveBlocksInTheOrderOfTheirAddresses) {
   shared::trim(heap);
   EXPECT_EQ(walk(heap), live);
   // A thread may free a block it was given.
-  for (void* block = nullptr; (block = shared::next_block(heap, block)) != nullptr;)
-    deallocate(block);
+  for (void* block = nullptr; (block = shared::next_block(heap, block)) != nullptr;) deallocate(block);
   EXPECT_TRUE(walk(heap).empty());
   destroy_heap(heap);
   destroy_heap(other);

@@ -452,14 +452,12 @@ TEST(Shortage, AtEveryPointNullAndLaterService) {
     Ending ending = in_child([&] {
       fake::limit_committed(limit);
       std::vector<void*> small, large;
-      while (void* block = allocate(40))
-        fill(block, 40, static_cast<unsigned>(small.size())), small.push_back(block);
+      while (void* block = allocate(40)) fill(block, 40, static_cast<unsigned>(small.size())), small.push_back(block);
       while (void* block = allocate(50000)) large.push_back(block);
       EXPECT_EQ(allocate(40), nullptr);
       EXPECT_EQ(allocate_zeroed(1000), nullptr);
       EXPECT_EQ(allocate_aligned(4096, 4096), nullptr);
-      for (unsigned index = 0; index < small.size(); ++index)
-        EXPECT_TRUE(is_filled(small[index], 40, index));
+      for (unsigned index = 0; index < small.size(); ++index) EXPECT_TRUE(is_filled(small[index], 40, index));
       free_all(small);
       if (small.size() > 3000) {
         EXPECT_NE(allocate(1000), nullptr);

@@ -30,8 +30,7 @@ size_t length(const Block* list) {
 // The conservation law of arena/span.h, and lists as long as their counts.
 void expect_conserved(const Span* slab) {
   unsigned capacity = properties(slab).capacity;
-  ASSERT_EQ(slab->outstanding.load() + slab->free_count + slab->returned_count +
-                (capacity - slab->carved.load()),
+  ASSERT_EQ(slab->outstanding.load() + slab->free_count + slab->returned_count + (capacity - slab->carved.load()),
             capacity);
   uint16_t unbooked = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
   ASSERT_EQ(length(slab->free), static_cast<size_t>(slab->free_count + unbooked));
@@ -43,8 +42,7 @@ void expect_conserved(const Span* slab) {
 std::vector<Block*> take_all(Span* slab) {
   std::vector<Block*> blocks;
   for (Taken taken; (taken = take(slab)).blocks != nullptr;) {
-    for (Block* block = taken.blocks; block != nullptr; block = block->next)
-      blocks.push_back(block);
+    for (Block* block = taken.blocks; block != nullptr; block = block->next) blocks.push_back(block);
     expect_conserved(slab);
   }
   return blocks;
@@ -60,8 +58,7 @@ TEST(Slab, EveryUnitLeadsToTheHead) {
     EXPECT_EQ(outstanding(slab), 0u);
     expect_conserved(slab);
     finish(slab);
-    for (uint32_t unit = 0; unit < slab->units; ++unit)
-      EXPECT_EQ(slab[unit].kind.load(), SpanKind::none);
+    for (uint32_t unit = 0; unit < slab->units; ++unit) EXPECT_EQ(slab[unit].kind.load(), SpanKind::none);
     EXPECT_EQ(slab->owner.load(), nullptr);
     g_arena.free(slab);
   }
@@ -75,8 +72,7 @@ TEST(Slab, CarvesAllOfItInAddressOrder) {
       ASSERT_EQ(address_of(block), next);
       next += properties(slab).size;
     }
-    ASSERT_EQ(next,
-              g_realm.address(slab) + properties(slab).capacity * size_t{properties(slab).size});
+    ASSERT_EQ(next, g_realm.address(slab) + properties(slab).capacity * size_t{properties(slab).size});
     ASSERT_EQ(outstanding(slab), properties(slab).capacity);
     finish(slab);
     g_arena.free(slab);
@@ -212,8 +208,8 @@ TEST_P(SlabModel, IsConservedUnderRandomUse) {
     std::set<Block*> live;
     size_t size = properties(slab).size;
     auto some_live = [&] {
-      auto found = live.lower_bound(
-          reinterpret_cast<Block*>(g_realm.address(slab) + random() % Units{slab->units}.bytes()));
+      auto found =
+          live.lower_bound(reinterpret_cast<Block*>(g_realm.address(slab) + random() % Units{slab->units}.bytes()));
       Block* block = found == live.end() ? *live.begin() : *found;
       live.erase(block);
       std::memset(static_cast<void*>(block), 0xee, size);
@@ -262,14 +258,11 @@ TEST(Slab, WhatIsCarvedIsFreeUntilItIsNotedOtherwise) {
   for (size_t size : {size_t{16}, size_t{48}, size_t{5000}, kMaxSmall}) {
     Span* slab = make(index_of(size));
     uintptr_t start = g_realm.address(slab);
-    auto alive = [&](const void* pointer) {
-      return is_live(slab, pointer, address_of(pointer) - start);
-    };
+    auto alive = [&](const void* pointer) { return is_live(slab, pointer, address_of(pointer) - start); };
     // Sizes left there by earlier blocks.
     for (uintptr_t at = start; at < start + Units{slab->units}.bytes(); at += kBlockAlign)
       g_realm.sizes().note(reinterpret_cast<void*>(at), 7, true);
-    void* beyond =
-        reinterpret_cast<void*>(start + properties(slab).size * size_t{slab->carved.load()});
+    void* beyond = reinterpret_cast<void*>(start + properties(slab).size * size_t{slab->carved.load()});
     EXPECT_FALSE(alive(beyond));
     for (Block* block : take_all(slab)) {
       EXPECT_FALSE(alive(block));

@@ -29,8 +29,7 @@ class Actor {
 
  private:
   struct Switch {
-    explicit Switch(Actor* to)
-        : actor(to), before(fake::become(to->number_)), heap_before(own_heap_if_any()) {
+    explicit Switch(Actor* to) : actor(to), before(fake::become(to->number_)), heap_before(own_heap_if_any()) {
       platform::set_thread_word(actor->heap_);
     }
     ~Switch() {
@@ -56,9 +55,7 @@ inline stats::Figures figures() {
 inline Span* slab_of(const void* block) { return slab::head(g_realm.span_of(block)); }
 
 // A different pattern for every seed, in words where there is room for them.
-inline uint64_t pattern(size_t offset, unsigned seed) {
-  return (offset + 1) * 0x9e3779b97f4a7c15 + seed;
-}
+inline uint64_t pattern(size_t offset, unsigned seed) { return (offset + 1) * 0x9e3779b97f4a7c15 + seed; }
 
 inline void fill(void* block, size_t size, unsigned seed) {
   char* bytes = static_cast<char*>(block);
@@ -83,9 +80,7 @@ inline bool is_filled(const void* block, size_t size, unsigned seed, size_t whol
   return std::memcmp(bytes + offset, &word, size - offset) == 0;
 }
 
-inline bool is_filled(const void* block, size_t size, unsigned seed) {
-  return is_filled(block, size, seed, size);
-}
+inline bool is_filled(const void* block, size_t size, unsigned seed) { return is_filled(block, size, seed, size); }
 
 inline bool is_zero(const void* block, size_t size) {
   const unsigned char* bytes = static_cast<const unsigned char*>(block);

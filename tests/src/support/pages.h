@@ -22,14 +22,12 @@ void for_each_word(uintptr_t address, size_t size, Visit visit) {
 }
 
 inline void mark(uintptr_t address, size_t size, uint64_t seed) {
-  for_each_word(address, size,
-                [seed](uint64_t& word, uintptr_t place) { word = mix(place ^ seed) | 1; });
+  for_each_word(address, size, [seed](uint64_t& word, uintptr_t place) { word = mix(place ^ seed) | 1; });
 }
 
 inline bool are_marked(uintptr_t address, size_t size, uint64_t seed) {
   bool good = true;
-  for_each_word(address, size,
-                [&](uint64_t& word, uintptr_t place) { good &= word == (mix(place ^ seed) | 1); });
+  for_each_word(address, size, [&](uint64_t& word, uintptr_t place) { good &= word == (mix(place ^ seed) | 1); });
   return good;
 }
 

@@ -39,8 +39,7 @@ inline bool is_child() { return std::getenv(kVariable) != nullptr; }
 
 inline int run_again() {
   const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
-  std::string filter =
-      std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name();
+  std::string filter = std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name();
   char program[MAX_PATH];
   GetModuleFileNameA(nullptr, program, sizeof(program));
   std::string line = std::string("\"") + program + "\" " + filter;
@@ -49,8 +48,7 @@ inline int run_again() {
   STARTUPINFOA start = {};
   start.cb = sizeof(start);
   PROCESS_INFORMATION child = {};
-  BOOL made = CreateProcessA(program, line.data(), nullptr, nullptr, TRUE, 0, nullptr, nullptr,
-                             &start, &child);
+  BOOL made = CreateProcessA(program, line.data(), nullptr, nullptr, TRUE, 0, nullptr, nullptr, &start, &child);
   SetEnvironmentVariableA(kVariable, nullptr);
   EXPECT_TRUE(made);
   DWORD status = 255;
@@ -75,8 +73,7 @@ Ending in_child(Body body) {
     }
     int code = body();
     std::fflush(nullptr);
-    TerminateProcess(GetCurrentProcess(),
-                     static_cast<UINT>(testing::Test::HasFailure() ? 10 : code));
+    TerminateProcess(GetCurrentProcess(), static_cast<UINT>(testing::Test::HasFailure() ? 10 : code));
   }
   int status = replay::run_again();
   before += static_cast<char>('0' + (status >= 0 && status < 10 ? status : 10));

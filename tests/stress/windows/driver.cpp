@@ -20,20 +20,17 @@ std::wstring launched(const std::wstring& options) {
 }
 
 std::wstring library_path() {
-  return std::filesystem::path(launch_test::launcher_path())
-      .replace_filename(L"reheap.dll")
-      .wstring();
+  return std::filesystem::path(launch_test::launcher_path()).replace_filename(L"reheap.dll").wstring();
 }
 
 std::wstring stress(unsigned threads, const std::wstring& seconds, const std::wstring& expected) {
-  return program(L"stress.exe") + L" " + std::to_wstring(threads) + L" " + seconds + L" " +
-         std::to_wstring(threads) + L" " + expected;
+  return program(L"stress.exe") + L" " + std::to_wstring(threads) + L" " + seconds + L" " + std::to_wstring(threads) +
+         L" " + expected;
 }
 
 void expect_end(const std::wstring& line, DWORD code, const launch_test::Start& how) {
   const Ended ended = start(line, how);
-  EXPECT_EQ(ended.code, code) << testing::PrintToString(line) << "\n"
-                              << ended.output << ended.errors;
+  EXPECT_EQ(ended.code, code) << testing::PrintToString(line) << "\n" << ended.output << ended.errors;
   EXPECT_EQ(ended.errors, "");
   std::fputs(ended.output.c_str(), stdout);
 }

@@ -18,8 +18,7 @@ std::ostream& operator<<(std::ostream& out, const Ending& ending) {
 class Endings : public testing::TestWithParam<Ending> {};
 
 std::wstring line_for(const std::wstring& way) {
-  return launched() + program(L"endings.exe") + L" " + way + L" both " +
-         launch_test::program_path(L"farewell.dll");
+  return launched() + program(L"endings.exe") + L" " + way + L" both " + launch_test::program_path(L"farewell.dll");
 }
 
 TEST_P(Endings, ComeSoonAndWithTheRightCode) {

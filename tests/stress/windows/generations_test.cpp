@@ -12,12 +12,8 @@ std::wstring generations(const wchar_t* levels_width_expected) {
 
 constexpr DWORD kOfThreeLevels = 1 + 3 + 9;
 
-TEST(Generations, ArePlainWithoutALauncher) {
-  expect_end(generations(L"3 3 plain"), kOfThreeLevels);
-}
-TEST(Generations, AllHaveBothLayers) {
-  expect_end(launched() + generations(L"3 3 both"), kOfThreeLevels);
-}
+TEST(Generations, ArePlainWithoutALauncher) { expect_end(generations(L"3 3 plain"), kOfThreeLevels); }
+TEST(Generations, AllHaveBothLayers) { expect_end(launched() + generations(L"3 3 both"), kOfThreeLevels); }
 
 TEST(Generations, AllHaveTheLayerThatIsAskedFor) {
   for (const wchar_t* layers : {L"heap", L"crt"}) {
@@ -37,8 +33,7 @@ TEST(Generations, AlternateBetweenArchitectures) {
   if (GetFileAttributesW(other.c_str()) == INVALID_FILE_ATTRIBUTES)
     GTEST_SKIP() << "there is no build for the other architecture";
   try {
-    if (start(L"\"" + other + L"\" 1 1 plain").code != 1)
-      GTEST_SKIP() << "it does not run by itself";
+    if (start(L"\"" + other + L"\" 1 1 plain").code != 1) GTEST_SKIP() << "it does not run by itself";
   } catch (const std::exception& problem) {
     GTEST_SKIP() << "this system runs no program of the other architecture: " << problem.what();
   }
@@ -51,8 +46,7 @@ TEST(Generations, AlternateBetweenArchitectures) {
 TEST(Launches, InARow) {
   const unsigned count = number(L"HEAP_STRESS_LAUNCHES", 20);
   unsigned served = 0;
-  for (unsigned at = 0; at < count; ++at)
-    served += start(launched() + generations(L"1 1 both")).code == 1;
+  for (unsigned at = 0; at < count; ++at) served += start(launched() + generations(L"1 1 both")).code == 1;
   EXPECT_EQ(served, count);
 }
 

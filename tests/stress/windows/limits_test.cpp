@@ -29,10 +29,9 @@ TEST_P(HeapLimits, AreKept) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, HeapLimits,
-                         testing::Values(L"process_heap_small", L"process_heap_mixed",
-                                         L"private_heap_small", L"private_heap_mixed",
-                                         L"destroyed_heap_gives_back", L"sizes_beyond_all_memory",
-                                         L"exceptions", L"four_threads"),
+                         testing::Values(L"process_heap_small", L"process_heap_mixed", L"private_heap_small",
+                                         L"private_heap_mixed", L"destroyed_heap_gives_back",
+                                         L"sizes_beyond_all_memory", L"exceptions", L"four_threads"),
                          [](const auto& parameter) {
                            const std::wstring name = parameter.param;
                            return std::string(name.begin(), name.end());

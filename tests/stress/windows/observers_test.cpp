@@ -23,8 +23,7 @@ DWORD find_stress() {
   std::vector<PROCESSENTRY32W> entries;
   PROCESSENTRY32W entry = {};
   entry.dwSize = sizeof entry;
-  for (BOOL more = Process32FirstW(all, &entry); more; more = Process32NextW(all, &entry))
-    entries.push_back(entry);
+  for (BOOL more = Process32FirstW(all, &entry); more; more = Process32NextW(all, &entry)) entries.push_back(entry);
   CloseHandle(all);
   const DWORD self = GetCurrentProcessId();
   for (const PROCESSENTRY32W& process : entries) {
@@ -38,14 +37,13 @@ DWORD find_stress() {
   return 0;
 }
 
-using GetNextThread = LONG(NTAPI*)(HANDLE process, HANDLE after, ACCESS_MASK access,
-                                   ULONG attributes, ULONG flags, HANDLE* next);
+using GetNextThread = LONG(NTAPI*)(HANDLE process, HANDLE after, ACCESS_MASK access, ULONG attributes, ULONG flags,
+                                   HANDLE* next);
 
 std::vector<HANDLE> threads_of(HANDLE process) {
   static const auto next_thread = reinterpret_cast<GetNextThread>(
       reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "NtGetNextThread")));
-  constexpr ACCESS_MASK kAccess =
-      THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION;
+  constexpr ACCESS_MASK kAccess = THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION;
   std::vector<HANDLE> threads;
   HANDLE last = nullptr;
   while (next_thread(process, last, kAccess, 0, 0, &last) == 0) threads.push_back(last);
@@ -63,8 +61,7 @@ struct BasicInformation {
 // Under Wine a context cannot be read before a thread has run for the first time: who asks would wait.
 bool has_begun(HANDLE thread) {
   BasicInformation information = {};
-  NtQueryInformationThread(thread, static_cast<THREADINFOCLASS>(0), &information,
-                           sizeof information, nullptr);
+  NtQueryInformationThread(thread, static_cast<THREADINFOCLASS>(0), &information, sizeof information, nullptr);
   return reinterpret_cast<std::uintptr_t>(information.environment) >= 65536;
 }
 
@@ -119,8 +116,7 @@ class Profiler {
 void profile(const std::wstring& line) {
   std::future<void> running = std::async(std::launch::async, [&line] { expect_end(line); });
   DWORD found = 0;
-  while (found == 0 &&
-         running.wait_for(std::chrono::milliseconds(1)) == std::future_status::timeout)
+  while (found == 0 && running.wait_for(std::chrono::milliseconds(1)) == std::future_status::timeout)
     found = find_stress();
   ASSERT_NE(found, 0u);
   Profiler profiler(found);
@@ -135,9 +131,7 @@ std::wstring duration() { return std::to_wstring(number(L"HEAP_STRESS_SECONDS", 
 TEST(Profiled, WithBothLayers) { profile(launched() + stress(4, duration(), L"both")); }
 
 // Also while functions are being replaced, for which all threads are stopped.
-TEST(Profiled, WhileTheyComeLate) {
-  profile(stress(4, duration(), L"both") + L" late=" + library_path());
-}
+TEST(Profiled, WhileTheyComeLate) { profile(stress(4, duration(), L"both") + L" late=" + library_path()); }
 
 // ---- a debugger --------------------------------------------------------------------------------
 
@@ -167,13 +161,11 @@ void expect_debugged(const std::wstring& line, const char* said) {
 }
 
 TEST_F(Debugged, FromTheStartWithTheLauncher) {
-  expect_debugged(debugger(L"all") + launched() + stress(4, L"0.5", L"both"),
-                  "1 times reheap.dll, 0 exceptions");
+  expect_debugged(debugger(L"all") + launched() + stress(4, L"0.5", L"both"), "1 times reheap.dll, 0 exceptions");
 }
 
 TEST_F(Debugged, ByADebuggerThatIsLaunchedItself) {
-  expect_debugged(launched() + debugger(L"only") + stress(4, L"0.5", L"both"),
-                  "1 times reheap.dll, 0 exceptions");
+  expect_debugged(launched() + debugger(L"only") + stress(4, L"0.5", L"both"), "1 times reheap.dll, 0 exceptions");
 }
 
 TEST_F(Debugged, WhileTheyComeLate) {
@@ -182,8 +174,7 @@ TEST_F(Debugged, WhileTheyComeLate) {
 }
 
 TEST_F(Debugged, ByOneWhoComesAndGoes) {
-  expect_debugged(debugger(L"attach") + stress(4, L"1.5", L"both") + L" late=" + library_path(),
-                  "0 exceptions");
+  expect_debugged(debugger(L"attach") + stress(4, L"1.5", L"both") + L" late=" + library_path(), "0 exceptions");
 }
 
 }  // namespace

@@ -35,15 +35,11 @@ void expect_seen(const wchar_t* way, const char* said) {
   EXPECT_NE(ended.errors.find(said), std::string::npos) << ended.errors;
 }
 
-TEST(StressControl, ByteOfABlockThatIsHandedOver) {
-  expect_seen(L"contents", "changed before it was");
-}
+TEST(StressControl, ByteOfABlockThatIsHandedOver) { expect_seen(L"contents", "changed before it was"); }
 TEST(StressControl, ByteOfAZeroedBlock) { expect_seen(L"zero", "is not zero"); }
 TEST(StressControl, Size) { expect_seen(L"size", "has another size"); }
 TEST(StressControl, ByteOfAResizedBlock) { expect_seen(L"resize", "changed while it was resized"); }
-TEST(StressControl, ByteInAHeapThatIsDestroyed) {
-  expect_seen(L"destroyed", "changed before its heap was destroyed");
-}
+TEST(StressControl, ByteInAHeapThatIsDestroyed) { expect_seen(L"destroyed", "changed before its heap was destroyed"); }
 
 }  // namespace
 }  // namespace heap_stress

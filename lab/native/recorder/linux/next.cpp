@@ -54,25 +54,21 @@ bool find_next() {
   find(found.usable_size, "malloc_usable_size");
   find(found.malloc, "malloc");
   // Another allocator's answer about a block would be wrong.
-  if (found.usable_size && object_of(reinterpret_cast<void*>(found.usable_size)) !=
-                               object_of(reinterpret_cast<void*>(found.free)))
+  if (found.usable_size &&
+      object_of(reinterpret_cast<void*>(found.usable_size)) != object_of(reinterpret_cast<void*>(found.free)))
     found.usable_size = nullptr;
   g_next = found;
   g_finding = false;
   return true;
 }
 
-void* first_malloc(size_t size) {
-  return find_next() ? g_next.malloc(size) : early_memory(size, 16);
-}
+void* first_malloc(size_t size) { return find_next() ? g_next.malloc(size) : early_memory(size, 16); }
 
 void* first_calloc(size_t count, size_t size) {
   return find_next() ? g_next.calloc(count, size) : early_memory(count * size, 16);
 }
 
-void* first_realloc(void* block, size_t size) {
-  return find_next() ? g_next.realloc(block, size) : nullptr;
-}
+void* first_realloc(void* block, size_t size) { return find_next() ? g_next.realloc(block, size) : nullptr; }
 
 void first_free(void* block) {
   if (find_next()) g_next.free(block);
@@ -92,9 +88,7 @@ void* first_memalign(size_t alignment, size_t size) {
   return find_next() ? g_next.memalign(alignment, size) : early_memory(size, alignment);
 }
 
-void* first_valloc(size_t size) {
-  return find_next() ? g_next.valloc(size) : early_memory(size, 4096);
-}
+void* first_valloc(size_t size) { return find_next() ? g_next.valloc(size) : early_memory(size, 4096); }
 
 void* first_pvalloc(size_t size) {
   return find_next() ? g_next.pvalloc(size) : early_memory((size + 4095) & ~size_t{4095}, 4096);
@@ -102,9 +96,8 @@ void* first_pvalloc(size_t size) {
 
 }  // namespace
 
-constinit Next g_next = {
-    first_malloc,         first_calloc,   first_realloc, first_free,    first_aligned_alloc,
-    first_posix_memalign, first_memalign, first_valloc,  first_pvalloc, nullptr};
+constinit Next g_next = {first_malloc,         first_calloc,   first_realloc, first_free,    first_aligned_alloc,
+                         first_posix_memalign, first_memalign, first_valloc,  first_pvalloc, nullptr};
 
 size_t early_size(const void* block) {
   size_t size;

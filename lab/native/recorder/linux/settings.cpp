@@ -36,8 +36,7 @@ void name_of_child(char (&name)[PATH_MAX], const char* path, long process, int c
   }
   char number[16] = "";
   if (count) std::snprintf(number, sizeof number, ".%d", count);
-  std::snprintf(name, sizeof name, "%.*s.%ld%s%s", static_cast<int>(stem), path, process, number,
-                suffix);
+  std::snprintf(name, sizeof name, "%.*s.%ld%s%s", static_cast<int>(stem), path, process, number, suffix);
 }
 
 }  // namespace recorder

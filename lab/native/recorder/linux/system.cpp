@@ -52,8 +52,8 @@ size_t read_file(const char* path, char* to, size_t room) {
 
 void say(const char* what, const char* more) {
   char line[PATH_MAX + 200];
-  int length = snprintf(line, sizeof line, "reheap record: process %ld: %s%s\n",
-                        static_cast<long>(getpid()), what, more);
+  int length =
+      snprintf(line, sizeof line, "reheap record: process %ld: %s%s\n", static_cast<long>(getpid()), what, more);
   if (length > 0 && write(2, line, static_cast<size_t>(length)) < 0) return;
 }
 
@@ -112,8 +112,7 @@ int create_file() {
 // Makes a part of the file take room on the disk. 0, or the error.
 int reserve(int file, uint64_t offset, uint64_t bytes) {
   rlimit most;
-  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
-      offset + bytes > most.rlim_cur)
+  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && offset + bytes > most.rlim_cur)
     return EFBIG;  // the kernel would send a signal
   if (fallocate(file, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return 0;
   if (errno != EOPNOTSUPP) return errno;
@@ -129,8 +128,7 @@ int reserve(int file, uint64_t offset, uint64_t bytes) {
 void* map_part(int file, uint64_t offset, size_t bytes) {
   errno = reserve(file, offset, bytes);
   if (errno) return nullptr;
-  void* at =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(offset));
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(offset));
   if (at == MAP_FAILED) return nullptr;
   madvise(at, bytes, MADV_DONTFORK);
   return at;
@@ -142,15 +140,14 @@ void describe_process(trace::FileHeader& header, uint64_t page) {
   header.process = static_cast<uint64_t>(getpid());
   header.parent = static_cast<uint64_t>(getppid());
   strcpy(header.system, "linux");
-  header.command_bytes = static_cast<uint32_t>(
-      read_file("/proc/self/cmdline", header.command, sizeof header.command - 1));
+  header.command_bytes =
+      static_cast<uint32_t>(read_file("/proc/self/cmdline", header.command, sizeof header.command - 1));
 }
 
 // The kernel takes the counter off this list when it has seen cores differ.
 bool kernel_trusts_counter() {
   char names[256];
-  size_t got = read_file("/sys/devices/system/clocksource/clocksource0/available_clocksource",
-                         names, sizeof names - 1);
+  size_t got = read_file("/sys/devices/system/clocksource/clocksource0/available_clocksource", names, sizeof names - 1);
   names[got] = 0;
   return got == 0 || strstr(names, "tsc");
 }
@@ -166,8 +163,7 @@ bool ready() { return environ != nullptr; }
 bool even_counter() {
 #if defined(__x86_64__) || defined(__i386__)
   unsigned eax, ebx, ecx, edx;
-  return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx & 1u << 8) &&
-         kernel_trusts_counter();
+  return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx & 1u << 8) && kernel_trusts_counter();
 #else
   return false;
 #endif
@@ -176,8 +172,7 @@ bool even_counter() {
 uint64_t time_of_day_nanoseconds() { return nanoseconds(CLOCK_REALTIME); }
 
 void* memory_of_this_process(size_t bytes) {
-  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return nullptr;
   if (madvise(at, bytes, MADV_WIPEONFORK) == 0) return at;
   say("not recorded: this kernel is older than 4.14", "");

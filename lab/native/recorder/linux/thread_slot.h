@@ -15,8 +15,7 @@ struct ThreadSlot {
   bool ended;
 };
 
-extern constinit thread_local ThreadSlot t_slot
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern constinit thread_local ThreadSlot t_slot __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 inline ThreadSlot& thread_slot() { return t_slot; }
 inline Stream* current_stream() { return t_slot.stream; }

@@ -64,8 +64,7 @@ void write_header(trace::FileHeader& header, trace::Moment begin, bool forked) {
   header.version = trace::kVersion;
   header.chunk_bytes = trace::kChunkBytes;
   header.pointer_bytes = sizeof(void*);
-  header.clock =
-      static_cast<uint32_t>(g_counter ? trace::Clock::kProcessorTicks : trace::Clock::kNanoseconds);
+  header.clock = static_cast<uint32_t>(g_counter ? trace::Clock::kProcessorTicks : trace::Clock::kNanoseconds);
   header.unix_nanoseconds = system::time_of_day_nanoseconds();
   header.begin = begin;
   if (forked) {
@@ -125,19 +124,14 @@ void seal_chunk(Stream& stream) {
   chunk.checksum = trace::crc32c(&chunk, sizeof chunk + chunk.used);
 }
 
-bool sealed(const Stream& stream) {
-  return stream.chunk->state == static_cast<uint32_t>(trace::ChunkState::kSealed);
-}
+bool sealed(const Stream& stream) { return stream.chunk->state == static_cast<uint32_t>(trace::ChunkState::kSealed); }
 
-bool full(const Stream& stream) {
-  return stream.cursor >= payload(stream.chunk) + trace::kPayloadBytes - kSlack;
-}
+bool full(const Stream& stream) { return stream.cursor >= payload(stream.chunk) + trace::kPayloadBytes - kSlack; }
 
 // Begins at `earliest`, the first event's beginning, not now: other threads' events of the time between must not
 // come first.
 bool new_chunk(Stream& stream, uint64_t earliest) {
-  uint64_t offset = g_header->header_bytes +
-                    g_chunks.fetch_add(1, std::memory_order_relaxed) * trace::kChunkBytes;
+  uint64_t offset = g_header->header_bytes + g_chunks.fetch_add(1, std::memory_order_relaxed) * trace::kChunkBytes;
   system::Chunk mapped{nullptr, Stopped::kLimit};
   if (offset + trace::kChunkBytes <= system::limit()) mapped = system::map_chunk(offset);
   if (!mapped.memory) {
@@ -149,8 +143,7 @@ bool new_chunk(Stream& stream, uint64_t earliest) {
   chunk->sequence = stream.sequence++;
   chunk->thread = stream.thread;
   g_header->progress.latest = moment();
-  chunk->begin = {earliest < stream.base.time ? stream.base.time : earliest,
-                  g_header->progress.latest.nanoseconds};
+  chunk->begin = {earliest < stream.base.time ? stream.base.time : earliest, g_header->progress.latest.nanoseconds};
   chunk->magic = trace::kChunkMagic;
   g_header->progress.chunks = g_chunks.load(std::memory_order_relaxed);
   stream.chunk = chunk;
@@ -199,9 +192,7 @@ void write(trace::Encoder& to, const Event& event) {
   }
 }
 
-uint64_t beginning(const Event& event) {
-  return event.kind == Kind::kRealloc ? event.begin : event.time;
-}
+uint64_t beginning(const Event& event) { return event.kind == Kind::kRealloc ? event.begin : event.time; }
 
 // Writes to a stream that is this thread's. Quiet.
 void put_event(Stream& stream, const Event& event) {
@@ -244,8 +235,7 @@ void put_as_stranger(const Event& event) {
   ThreadSlot& slot = thread_slot();
   Stream* stream = take_stream();
   if (!stream) return count_lost();
-  if (slot.generation != g_process_generation)
-    slot = {&g_no_stream, g_process_generation, 0, false};
+  if (slot.generation != g_process_generation) slot = {&g_no_stream, g_process_generation, 0, false};
   if (slot.number == 0) {
     slot.number = ++g_threads;
     g_header->progress.threads = g_threads;
@@ -307,8 +297,7 @@ void thread_ended() {
 void process_ended() {
   system::Quiet quiet;
   if (!g_table || !g_table->begun || !g_header) return;
-  if (thread_slot().generation == g_process_generation && in_use(*current_stream()) &&
-      !sealed(*current_stream()))
+  if (thread_slot().generation == g_process_generation && in_use(*current_stream()) && !sealed(*current_stream()))
     seal_chunk(*current_stream());
   Lock lock;
   for (Stream* stream = g_table->idle; stream; stream = stream->next_idle)

@@ -75,9 +75,7 @@ inline void record(Write write, Describe describe) {
 // Which pages large blocks begin in: a free elsewhere is of a small block, and nothing is asked about it.
 inline constinit std::atomic<uint64_t> g_large_pages[1024];
 
-inline std::atomic<uint64_t>& large_word(uint64_t address) {
-  return g_large_pages[(address >> 18) & 1023];
-}
+inline std::atomic<uint64_t>& large_word(uint64_t address) { return g_large_pages[(address >> 18) & 1023]; }
 inline uint64_t large_bit(uint64_t address) { return uint64_t{1} << ((address >> 12) & 63); }
 
 inline bool may_be_large(uint64_t address) {
@@ -94,9 +92,8 @@ inline void allocated(trace::Kind kind, const void* block, uint64_t size) {
   auto address = reinterpret_cast<uintptr_t>(block);
   note_size(address, size);
   uint64_t time = ticks_now();
-  record(
-      [&](trace::Encoder& to) { to.allocated(kind, time, address, size); },
-      [&] { return trace::Event{.kind = kind, .time = time, .address = address, .size = size}; });
+  record([&](trace::Encoder& to) { to.allocated(kind, time, address, size); },
+         [&] { return trace::Event{.kind = kind, .time = time, .address = address, .size = size}; });
 }
 
 inline void allocated_aligned(const void* block, uint64_t size, uint64_t alignment) {
@@ -105,30 +102,24 @@ inline void allocated_aligned(const void* block, uint64_t size, uint64_t alignme
   uint64_t time = ticks_now();
   record([&](trace::Encoder& to) { to.allocated_aligned(time, address, size, alignment); },
          [&] {
-           return trace::Event{.kind = trace::Kind::kAligned,
-                               .time = time,
-                               .address = address,
-                               .size = size,
-                               .alignment = alignment};
+           return trace::Event{
+               .kind = trace::Kind::kAligned, .time = time, .address = address, .size = size, .alignment = alignment};
          });
 }
 
 // Before a block is given back; `time` is from before the call.
 inline void freed(const void* block, uint64_t time) {
   auto address = reinterpret_cast<uintptr_t>(block);
-  record(
-      [&](trace::Encoder& to) { to.freed(time, address); },
-      [&] { return trace::Event{.kind = trace::Kind::kFree, .time = time, .address = address}; });
+  record([&](trace::Encoder& to) { to.freed(time, address); },
+         [&] { return trace::Event{.kind = trace::Kind::kFree, .time = time, .address = address}; });
 }
 
 inline void freed_measured(const void* block, uint64_t time, uint64_t resident_kib) {
   auto address = reinterpret_cast<uintptr_t>(block);
   record([&](trace::Encoder& to) { to.freed_measured(time, address, resident_kib); },
          [&] {
-           return trace::Event{.kind = trace::Kind::kFreeMeasured,
-                               .time = time,
-                               .address = address,
-                               .resident_kib = resident_kib};
+           return trace::Event{
+               .kind = trace::Kind::kFreeMeasured, .time = time, .address = address, .resident_kib = resident_kib};
          });
 }
 
@@ -152,10 +143,7 @@ inline void reallocated(uint64_t begin, const void* old_block, const void* block
 inline void failed(trace::Kind asked, uint64_t size) {
   uint64_t time = ticks_now();
   record([&](trace::Encoder& to) { to.failed(asked, time, size); },
-         [&] {
-           return trace::Event{
-               .kind = trace::Kind::kFailed, .asked = asked, .time = time, .size = size};
-         });
+         [&] { return trace::Event{.kind = trace::Kind::kFailed, .asked = asked, .time = time, .size = size}; });
 }
 
 }  // namespace recorder

@@ -16,8 +16,7 @@ using rh::redirect::Module;
 void say(rh::Text& line) {
   line << '\n';
   DWORD written = 0;
-  WriteFile(GetStdHandle(STD_ERROR_HANDLE), line.data(), static_cast<DWORD>(line.length()),
-            &written, nullptr);
+  WriteFile(GetStdHandle(STD_ERROR_HANDLE), line.data(), static_cast<DWORD>(line.length()), &written, nullptr);
 }
 
 void came(const Module& module) {

@@ -81,8 +81,7 @@ struct Functions {
   template <typename Result, typename... Arguments>
   static Result original(Role role, Arguments... arguments) {
     using Function = Result(Arguments...);
-    return reinterpret_cast<Function*>(const_cast<void*>(g_slots[kSlot].originals[role]))(
-        arguments...);
+    return reinterpret_cast<Function*>(const_cast<void*>(g_slots[kSlot].originals[role]))(arguments...);
   }
 
   template <typename... Arguments>
@@ -150,10 +149,8 @@ struct Functions {
   static void* aligned_offset_realloc(void* block, size_t size, size_t alignment, size_t offset) {
     return move(Role::aligned_offset_realloc, size, block, size, alignment, offset);
   }
-  static void* aligned_offset_recalloc(void* block, size_t count, size_t size, size_t alignment,
-                                       size_t offset) {
-    return move(Role::aligned_offset_recalloc, product(count, size), block, count, size, alignment,
-                offset);
+  static void* aligned_offset_recalloc(void* block, size_t count, size_t size, size_t alignment, size_t offset) {
+    return move(Role::aligned_offset_recalloc, product(count, size), block, count, size, alignment, offset);
   }
   static void aligned_free(void* block) { give_back(Role::aligned_free, block); }
   static size_t aligned_msize(void* block, size_t alignment, size_t offset) {
@@ -162,9 +159,7 @@ struct Functions {
 
   static int heapmin() { return original<int>(Role::heapmin); }
 
-  static void* operator_new(size_t size) {
-    return allocate(Role::operator_new, Kind::kMalloc, size, size);
-  }
+  static void* operator_new(size_t size) { return allocate(Role::operator_new, Kind::kMalloc, size, size); }
   static void* operator_new_nothrow(size_t size, const void* tag) {
     return allocate(Role::operator_new_nothrow, Kind::kMalloc, size, size, tag);
   }
@@ -177,9 +172,7 @@ struct Functions {
 
 const void* replacement(unsigned slot, Role role) { return replacement_of<Functions>(slot, role); }
 
-void set_host(unsigned slot, const Image&, const Originals& originals, bool) {
-  g_slots[slot].originals = originals;
-}
+void set_host(unsigned slot, const Image&, const Originals& originals, bool) { g_slots[slot].originals = originals; }
 
 void clear_host(unsigned slot) { g_slots[slot] = {}; }
 const crt::Host& host_of(unsigned slot) { return g_slots[slot].host; }

@@ -21,8 +21,7 @@ unsigned variable(const wchar_t* name, wchar_t* to, unsigned room) {
 
 uint64_t number(const wchar_t* digits) {
   uint64_t value = 0;
-  for (; *digits >= L'0' && *digits <= L'9'; ++digits)
-    value = value * 10 + static_cast<uint64_t>(*digits - L'0');
+  for (; *digits >= L'0' && *digits <= L'9'; ++digits) value = value * 10 + static_cast<uint64_t>(*digits - L'0');
   return value;
 }
 
@@ -46,17 +45,14 @@ void read_settings() {
   wchar_t text[32];
   g_settings.limit = variable(L"REHEAP_RECORD_LIMIT", text, 32) != 0 ? number(text) : 0;
   if (g_settings.limit == 0) g_settings.limit = UINT64_MAX;
-  g_settings.children =
-      variable(L"REHEAP_RECORD_CHILDREN", text, 32) == 0 || lstrcmpW(text, L"0") != 0;
+  g_settings.children = variable(L"REHEAP_RECORD_CHILDREN", text, 32) == 0 || lstrcmpW(text, L"0") != 0;
 }
 
 const Settings& settings() { return g_settings; }
 
-void name_of_child(wchar_t (&name)[kLongestPath], const wchar_t* path, unsigned long process,
-                   unsigned count) {
+void name_of_child(wchar_t (&name)[kLongestPath], const wchar_t* path, unsigned long process, unsigned count) {
   wchar_t* at = append(name, path);
-  const bool suffixed =
-      at - name > kSuffixLength && lstrcmpiW(path + (at - name) - kSuffixLength, kSuffix) == 0;
+  const bool suffixed = at - name > kSuffixLength && lstrcmpiW(path + (at - name) - kSuffixLength, kSuffix) == 0;
   if (suffixed) at -= kSuffixLength;
   at = append_number(at, process);
   if (count != 0) at = append_number(at, count);

@@ -8,17 +8,15 @@ namespace recorder {
 inline constexpr unsigned kLongestPath = 1024;
 
 struct Settings {
-  wchar_t
-      path[kLongestPath];  // REHEAP_RECORD: the first process's file; empty: nothing is recorded
-  uint64_t limit;          // REHEAP_RECORD_LIMIT: bytes a file may have
-  bool children;           // REHEAP_RECORD_CHILDREN: not 0
+  wchar_t path[kLongestPath];  // REHEAP_RECORD: the first process's file; empty: nothing is recorded
+  uint64_t limit;              // REHEAP_RECORD_LIMIT: bytes a file may have
+  bool children;               // REHEAP_RECORD_CHILDREN: not 0
 };
 
 void read_settings();
 const Settings& settings();
 
 // The file's name with ".PID" or ".PID.COUNT" before its ".rht".
-void name_of_child(wchar_t (&name)[kLongestPath], const wchar_t* path, unsigned long process,
-                   unsigned count);
+void name_of_child(wchar_t (&name)[kLongestPath], const wchar_t* path, unsigned long process, unsigned count);
 
 }  // namespace recorder

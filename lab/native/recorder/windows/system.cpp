@@ -29,19 +29,16 @@ constinit HANDLE g_file = INVALID_HANDLE_VALUE;
 void say(const char* what) {
   for (const char* part : {"reheap record: ", what, "\n"}) {
     DWORD written = 0;
-    WriteFile(GetStdHandle(STD_ERROR_HANDLE), part, static_cast<DWORD>(std::strlen(part)), &written,
-              nullptr);
+    WriteFile(GetStdHandle(STD_ERROR_HANDLE), part, static_cast<DWORD>(std::strlen(part)), &written, nullptr);
   }
 }
 
 HANDLE create(const wchar_t* path) {
-  return CreateFileW(path, GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ, nullptr, CREATE_NEW,
-                     FILE_ATTRIBUTE_NORMAL, nullptr);
+  return CreateFileW(path, GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ, nullptr, CREATE_NEW, FILE_ATTRIBUTE_NORMAL,
+                     nullptr);
 }
 
-bool is_there() {
-  return GetLastError() == ERROR_FILE_EXISTS || GetLastError() == ERROR_ALREADY_EXISTS;
-}
+bool is_there() { return GetLastError() == ERROR_FILE_EXISTS || GetLastError() == ERROR_ALREADY_EXISTS; }
 
 // The first process of a recording makes the file of that name, those it starts one with their number in it.
 HANDLE create_file() {
@@ -60,12 +57,11 @@ HANDLE create_file() {
 // The file grows to hold it. What is written lives on when the process is killed.
 void* map_part(uint64_t offset, size_t bytes) {
   const uint64_t end = offset + bytes;
-  const HANDLE whole =
-      CreateFileMappingW(g_file, nullptr, PAGE_READWRITE, static_cast<DWORD>(end >> 32),
-                         static_cast<DWORD>(end), nullptr);
+  const HANDLE whole = CreateFileMappingW(g_file, nullptr, PAGE_READWRITE, static_cast<DWORD>(end >> 32),
+                                          static_cast<DWORD>(end), nullptr);
   if (whole == nullptr) return nullptr;
-  void* part = MapViewOfFile(whole, FILE_MAP_WRITE, static_cast<DWORD>(offset >> 32),
-                             static_cast<DWORD>(offset), bytes);
+  void* part =
+      MapViewOfFile(whole, FILE_MAP_WRITE, static_cast<DWORD>(offset >> 32), static_cast<DWORD>(offset), bytes);
   const DWORD error = GetLastError();
   CloseHandle(whole);
   SetLastError(error);
@@ -74,8 +70,7 @@ void* map_part(uint64_t offset, size_t bytes) {
 
 uint64_t parent() {
   PROCESS_BASIC_INFORMATION info = {};
-  NtQueryInformationProcess(GetCurrentProcess(), ProcessBasicInformation, &info, sizeof info,
-                            nullptr);
+  NtQueryInformationProcess(GetCurrentProcess(), ProcessBasicInformation, &info, sizeof info, nullptr);
   return reinterpret_cast<uint64_t>(info.InheritedFromUniqueProcessId);
 }
 
@@ -86,9 +81,8 @@ void describe_process(trace::FileHeader& header) {
   header.process = GetCurrentProcessId();
   header.parent = parent();
   std::strcpy(header.system, "windows");
-  const int bytes =
-      WideCharToMultiByte(CP_UTF8, 0, GetCommandLineW(), -1, header.command,
-                          static_cast<int>(sizeof header.command) - 1, nullptr, nullptr);
+  const int bytes = WideCharToMultiByte(CP_UTF8, 0, GetCommandLineW(), -1, header.command,
+                                        static_cast<int>(sizeof header.command) - 1, nullptr, nullptr);
   header.command_bytes = static_cast<uint32_t>(bytes);
 }
 

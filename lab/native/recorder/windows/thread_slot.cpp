@@ -31,8 +31,8 @@ void set(ThreadSlot* slot) {
 }  // namespace
 
 bool begin_thread_slots() {
-  g_entries = static_cast<Entry*>(VirtualAlloc(nullptr, kMostThreads * sizeof(Entry),
-                                               MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE));
+  g_entries = static_cast<Entry*>(
+      VirtualAlloc(nullptr, kMostThreads * sizeof(Entry), MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE));
   g_index = TlsAlloc();
   if (g_entries == nullptr || g_index >= kSlotsInBlock) return false;
   g_slot_offset = kSlotsOffset + g_index * uint32_t{sizeof(void*)};
@@ -41,8 +41,7 @@ bool begin_thread_slots() {
 
 ThreadSlot& make_thread_slot() {
   for (uint32_t i = 0; i < kMostThreads; ++i) {
-    if (g_entries[i].taken.load(std::memory_order_relaxed) || g_entries[i].taken.exchange(true))
-      continue;
+    if (g_entries[i].taken.load(std::memory_order_relaxed) || g_entries[i].taken.exchange(true)) continue;
     g_entries[i].slot = {&g_no_stream, 0, 0, false, false};
     set(&g_entries[i].slot);
     return g_entries[i].slot;

@@ -24,8 +24,7 @@ constexpr Call kCalls[] = {
     {"madvise", SYS_madvise}, {"mprotect", SYS_mprotect}, {"brk", SYS_brk},
 };
 constexpr std::size_t kCount = std::size(kCalls);
-constexpr std::uint32_t kForeign =
-    kCount;  // what the filter says of a call whose numbers are not ours
+constexpr std::uint32_t kForeign = kCount;  // what the filter says of a call whose numbers are not ours
 
 #if defined(__x86_64__)
 constexpr std::uint32_t kProcessor = AUDIT_ARCH_X86_64;
@@ -37,25 +36,18 @@ constexpr std::uint32_t kProcessor = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t kProcessor = 0;  // every call is foreign
 #endif
 
-sock_filter load(std::size_t offset) {
-  return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
-}
+sock_filter load(std::size_t offset) { return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset)); }
 
-sock_filter skip_next_if_not(std::uint32_t value) {
-  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
-}
+sock_filter skip_next_if_not(std::uint32_t value) { return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1); }
 
-sock_filter skip_next_if(std::uint32_t value) {
-  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0);
-}
+sock_filter skip_next_if(std::uint32_t value) { return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0); }
 
 sock_filter tell(std::uint32_t kind) { return BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE | kind); }
 
 }  // namespace
 
 CallCounter::CallCounter(pid_t command)
-    : Tracer(command, "--count-calls", PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL), counts_(kCount) {
-}
+    : Tracer(command, "--count-calls", PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL), counts_(kCount) {}
 
 bool CallCounter::install_filter() {
   sock_filter filter[5 + 2 * kCount];
@@ -70,8 +62,7 @@ bool CallCounter::install_filter() {
   }
   filter[at++] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   const sock_fprog program{at, filter};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 void CallCounter::called(unsigned long kind) {
@@ -83,8 +74,7 @@ void CallCounter::called(unsigned long kind) {
 
 std::vector<std::pair<std::string, std::int64_t>> CallCounter::counts() const {
   std::vector<std::pair<std::string, std::int64_t>> named;
-  for (std::size_t kind = 0; kind < kCount && !foreign_; kind++)
-    named.emplace_back(kCalls[kind].name, counts_[kind]);
+  for (std::size_t kind = 0; kind < kCount && !foreign_; kind++) named.emplace_back(kCalls[kind].name, counts_[kind]);
   return named;
 }
 

@@ -19,9 +19,7 @@ namespace runner {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& what) {
-  throw Failure(kOwnFault, what + ": " + std::strerror(errno));
-}
+[[noreturn]] void fail(const std::string& what) { throw Failure(kOwnFault, what + ": " + std::strerror(errno)); }
 
 // One of the command's standard files; -1: as the runner's own.
 int open_for(const std::string& path, int flags) {
@@ -74,14 +72,12 @@ std::int64_t own_peak_kib() {
 }  // namespace
 
 Child::Child(const Options& options, const Preparation& prepare) {
-  const int files[] = {open_for(options.input, O_RDONLY),
-                       open_for(options.output, O_WRONLY | O_CREAT | O_TRUNC),
+  const int files[] = {open_for(options.input, O_RDONLY), open_for(options.output, O_WRONLY | O_CREAT | O_TRUNC),
                        open_for(options.errors, O_WRONLY | O_CREAT | O_TRUNC)};
   std::vector<std::string> assignments = environment_for(options);
   std::vector<char*> environment = pointers(assignments);
   if (pipe2(go_, O_CLOEXEC) || pipe2(gone_, O_CLOEXEC)) fail("cannot make a pipe");
-  void* memory =
-      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) fail("cannot share memory with the command");
   shared_ = static_cast<Shared*>(memory);
 
@@ -138,10 +134,8 @@ void Child::confirm(const Options& options) {
   if (error == 0) return;
   waitpid(id_, nullptr, 0);
   const std::string why = std::string(": ") + std::strerror(error);
-  if (std::strcmp(shared_->failed, "chdir") == 0)
-    throw Failure(kOwnFault, "cannot enter " + options.directory + why);
-  if (std::strcmp(shared_->failed, "prepare") == 0)
-    throw Failure(kOwnFault, "--count-calls needs seccomp" + why);
+  if (std::strcmp(shared_->failed, "chdir") == 0) throw Failure(kOwnFault, "cannot enter " + options.directory + why);
+  if (std::strcmp(shared_->failed, "prepare") == 0) throw Failure(kOwnFault, "--count-calls needs seccomp" + why);
   const std::string command = options.command[0];
   if (error == ENOENT || error == ENOTDIR) throw Failure(kNotFound, "cannot find " + command + why);
   throw Failure(kCannotExecute, "cannot execute " + command + why);

@@ -11,13 +11,9 @@ namespace runner {
 inline constexpr std::int64_t kSecond = 1'000'000'000;  // in nanoseconds
 inline constexpr std::int64_t kMillisecond = 1'000'000;
 
-inline std::int64_t nanoseconds(const timespec& time) {
-  return time.tv_sec * kSecond + time.tv_nsec;
-}
+inline std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * kSecond + time.tv_nsec; }
 
-inline std::int64_t microseconds(const timeval& time) {
-  return time.tv_sec * std::int64_t{1'000'000} + time.tv_usec;
-}
+inline std::int64_t microseconds(const timeval& time) { return time.tv_sec * std::int64_t{1'000'000} + time.tv_usec; }
 
 inline std::int64_t read_clock(clockid_t clock) {
   timespec time;

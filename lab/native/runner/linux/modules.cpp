@@ -21,14 +21,12 @@ std::string name_of(const std::string& path) {
 
 }  // namespace
 
-void Modules::map(pid_t process, std::uint64_t start, std::uint64_t length,
-                  const std::string& path) {
+void Modules::map(pid_t process, std::uint64_t start, std::uint64_t length, const std::string& path) {
   Space& space = spaces_[process];
   const std::uint64_t end = start + length;
   auto at = space.upper_bound(start);
   if (at != space.begin()) --at;
-  while (at != space.end() &&
-         at->first < end) {  // what lay there before is gone, so far as it is covered
+  while (at != space.end() && at->first < end) {  // what lay there before is gone, so far as it is covered
     const auto [old_start, old] = *at;
     if (old.end <= start) {
       ++at;
@@ -60,8 +58,7 @@ void Modules::read(pid_t process) {
     char execute;
     int name = 0;
     line[std::strcspn(line, "\n")] = 0;
-    if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %*s %*s %*s %n", &start, &end,
-                    &execute, &name) == 3 &&
+    if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %*s %*s %*s %n", &start, &end, &execute, &name) == 3 &&
         name > 0 && execute == 'x')
       map(process, start, end - start, line + name);
   }

@@ -30,9 +30,7 @@ class Modules {
   };
   using Space = std::map<std::uint64_t, Range>;  // by start; they do not overlap
 
-  const std::string* known(const std::string& path) {
-    return &samples_.try_emplace(path).first->first;
-  }
+  const std::string* known(const std::string& path) { return &samples_.try_emplace(path).first->first; }
   const std::string* find(pid_t process, std::uint64_t address);
 
   std::map<pid_t, Space> spaces_;

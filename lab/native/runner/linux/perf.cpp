@@ -49,8 +49,7 @@ int open_event(int hz, pid_t process, int processor) {
   int file = -1;
   for (bool with_kernel : {true, false}) {
     perf_event_attr wanted = attributes(hz, with_kernel);
-    file = static_cast<int>(
-        syscall(SYS_perf_event_open, &wanted, process, processor, -1, PERF_FLAG_FD_CLOEXEC));
+    file = static_cast<int>(syscall(SYS_perf_event_open, &wanted, process, processor, -1, PERF_FLAG_FD_CLOEXEC));
     if (file >= 0 || (errno != EACCES && errno != EPERM)) return file;
   }
   return file;
@@ -179,8 +178,7 @@ void Perf::account(const std::vector<char>& record) {
   }
   case PERF_RECORD_MMAP2: {
     const auto map = body_of<MapBody>(record);
-    modules_.map(process, map.address, map.length,
-                 record.data() + sizeof(perf_event_header) + sizeof(MapBody));
+    modules_.map(process, map.address, map.length, record.data() + sizeof(perf_event_header) + sizeof(MapBody));
     break;
   }
   case PERF_RECORD_FORK:
@@ -190,8 +188,7 @@ void Perf::account(const std::vector<char>& record) {
     if (header.misc & PERF_RECORD_MISC_COMM_EXEC) modules_.forget(process);
     break;
   case PERF_RECORD_EXIT:
-    if (body_of<TaskBody>(record).thread == static_cast<std::uint32_t>(process))
-      modules_.forget(process);
+    if (body_of<TaskBody>(record).thread == static_cast<std::uint32_t>(process)) modules_.forget(process);
     break;
   case PERF_RECORD_LOST:
     lost_ += static_cast<std::int64_t>(body_of<LostBody>(record).lost);

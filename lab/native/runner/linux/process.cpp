@@ -18,13 +18,9 @@ namespace runner {
 
 namespace {
 
-std::string path_of(pid_t process, const char* name) {
-  return "/proc/" + std::to_string(process) + "/" + name;
-}
+std::string path_of(pid_t process, const char* name) { return "/proc/" + std::to_string(process) + "/" + name; }
 
-std::string path_of_children(const char* thread) {
-  return "task/" + std::string(thread) + "/children";
-}
+std::string path_of_children(const char* thread) { return "task/" + std::string(thread) + "/children"; }
 
 std::int64_t ticks_to_us(std::uint64_t ticks) {
   static const long kPerSecond = sysconf(_SC_CLK_TCK);
@@ -75,8 +71,7 @@ bool Process::look() {
 
 // The scheduler's own reckoning of all threads: finer than the ticks of `stat`.
 void Process::look_at_clock() {
-  const clockid_t clock =
-      (~id) * 8 | 2;  // as clock_getcpuclockid has it, which asks the kernel each time
+  const clockid_t clock = (~id) * 8 | 2;  // as clock_getcpuclockid has it, which asks the kernel each time
   timespec time;
   own_us = clock_gettime(clock, &time) == 0 ? nanoseconds(time) / 1000 : -1;
 }
@@ -91,10 +86,9 @@ bool Process::look_at_stat() {
   char state;
   std::uint64_t minor, major, user, system, child_user, child_system;
   int found = std::sscanf(close + 1,
-                          " %c %d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64
-                          " %" SCNu64 " %" SCNu64 " %" SCNu64 " %*d %*d %" SCNd64,
-                          &state, &parent, &minor, &major, &user, &system, &child_user,
-                          &child_system, &threads);
+                          " %c %d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64 " %" SCNu64 " %" SCNu64
+                          " %" SCNu64 " %*d %*d %" SCNd64,
+                          &state, &parent, &minor, &major, &user, &system, &child_user, &child_system, &threads);
   if (found != 9) return false;
   ended = state == 'Z' || state == 'X';
   minor_faults = static_cast<std::int64_t>(minor);
@@ -137,16 +131,14 @@ void Process::add_children_of_threads(std::vector<pid_t>& children) const {
   DIR* folder = opendir(path_of(id, "task").c_str());
   if (!folder) return;
   while (const dirent* entry = readdir(folder))
-    if (entry->d_name[0] != '.')
-      runner::add_children(ProcFile(id, path_of_children(entry->d_name).c_str()), children);
+    if (entry->d_name[0] != '.') runner::add_children(ProcFile(id, path_of_children(entry->d_name).c_str()), children);
   closedir(folder);
 }
 
 std::int64_t Process::peak_kib() const {
   char text[4096];
   std::int64_t peak;
-  const char* line =
-      ProcFile(id, "status").read(text, sizeof text) > 0 ? std::strstr(text, "\nVmHWM:") : nullptr;
+  const char* line = ProcFile(id, "status").read(text, sizeof text) > 0 ? std::strstr(text, "\nVmHWM:") : nullptr;
   return line && std::sscanf(line, "\nVmHWM: %" SCNd64, &peak) == 1 ? peak : -1;
 }
 

@@ -37,9 +37,7 @@ class Process {
   // Brings the figures up to date; false when the process has gone.
   bool look();
 
-  void add_children(std::vector<pid_t>& children) const {
-    runner::add_children(children_, children);
-  }
+  void add_children(std::vector<pid_t>& children) const { runner::add_children(children_, children); }
   // The same for all threads: dear when there are many.
   void add_children_of_threads(std::vector<pid_t>& children) const;
 

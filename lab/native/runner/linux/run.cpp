@@ -47,8 +47,7 @@ void allow_many_files() {
 class Run {
  public:
   Run(const Options& options, Lines& lines)
-      : options_(options), lines_(lines),
-        child_(options, options.count_calls ? CallCounter::install_filter : nullptr),
+      : options_(options), lines_(lines), child_(options, options.count_calls ? CallCounter::install_filter : nullptr),
         tree_(child_.id(), options.watch) {
     allow_many_files();
     if (options.count_calls) count_calls();
@@ -85,9 +84,7 @@ class Run {
   void follow() {
     const std::int64_t interval = options_.sample_ms * kMillisecond;
     next_look_ = interval > 0 ? started() + interval : kNever;
-    deadline_ = options_.timeout
-                    ? started() + static_cast<std::int64_t>(*options_.timeout * double(kSecond))
-                    : kNever;
+    deadline_ = options_.timeout ? started() + static_cast<std::int64_t>(*options_.timeout * double(kSecond)) : kNever;
     next_turn_ = perf_ || stopper_ ? started() : kNever;
     while (!ended_ns_) {
       wait_for_news();
@@ -187,8 +184,7 @@ class Run {
   void tell_calls() {
     const auto counts = counter_->counts();
     if (counts.empty())
-      std::fputs("reheap-runner: no count of calls: a program was built for another processor\n",
-                 stderr);
+      std::fputs("reheap-runner: no count of calls: a program was built for another processor\n", stderr);
     else
       lines_.calls(counts);
   }

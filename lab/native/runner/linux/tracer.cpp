@@ -19,8 +19,7 @@ namespace runner {
 
 namespace {
 
-constexpr int kFollow =
-    PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
+constexpr int kFollow = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
 
 bool is_stop_of_group(int signal) {
   return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
@@ -57,11 +56,9 @@ pid_t process_of(pid_t thread) {
 
 Tracer::Tracer(pid_t command, const char* purpose, int more) {
   if (ptrace(PTRACE_SEIZE, command, nullptr, kFollow | more) == 0) return;
-  throw Failure(kOwnFault,
-                std::string(purpose) +
-                    " needs ptrace, and the system says: " + std::strerror(errno) +
-                    ". In a container give it the capability SYS_PTRACE; elsewhere look at the "
-                    "setting kernel.yama.ptrace_scope");
+  throw Failure(kOwnFault, std::string(purpose) + " needs ptrace, and the system says: " + std::strerror(errno) +
+                               ". In a container give it the capability SYS_PTRACE; elsewhere look at the "
+                               "setting kernel.yama.ptrace_scope");
 }
 
 void Tracer::stopped(pid_t thread, int status) {
@@ -94,9 +91,7 @@ void Tracer::stopped(pid_t thread, int status) {
 
 // ---- a profile by stopping threads ----------------------------------------------------------------
 
-Stopper::Stopper(pid_t command, int hz) : Tracer(command, "--profile", 0), hz_(hz) {
-  born(command);
-}
+Stopper::Stopper(pid_t command, int hz) : Tracer(command, "--profile", 0), hz_(hz) { born(command); }
 
 std::int64_t Stopper::interval_ns() const { return kSecond / hz_; }
 
@@ -109,8 +104,7 @@ void Stopper::tick() {
   }
 }
 
-Stopper::Thread::Thread(pid_t id)
-    : process(process_of(id)), times(id, "schedstat"), accounted_ns(used_ns()) {}
+Stopper::Thread::Thread(pid_t id) : process(process_of(id)), times(id, "schedstat"), accounted_ns(used_ns()) {}
 
 std::int64_t Stopper::Thread::used_ns() const {
   char text[128];

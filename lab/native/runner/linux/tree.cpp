@@ -35,8 +35,8 @@ void add(End& sum, const rusage& used) {
 }  // namespace
 
 Tree::Tree(pid_t command, std::string watched_name)
-    : watched_name_(watched_name.substr(0, kNameLength)),
-      adopted_(getpid(), path_of_adopted().c_str()), began_ns_(now_ns()) {
+    : watched_name_(watched_name.substr(0, kNameLength)), adopted_(getpid(), path_of_adopted().c_str()),
+      began_ns_(now_ns()) {
   add(command);
 }
 
@@ -81,8 +81,7 @@ void Tree::know(const std::vector<pid_t>& children) {
 }
 
 bool Tree::knows(pid_t process) const {
-  return std::any_of(processes_.begin(), processes_.end(),
-                     [&](const Process& one) { return one.id == process; });
+  return std::any_of(processes_.begin(), processes_.end(), [&](const Process& one) { return one.id == process; });
 }
 
 void Tree::add(pid_t process) {
@@ -115,8 +114,7 @@ Sample Tree::figures() {
 Sample Tree::figures_of_watched() {
   Sample sample;
   for (const Process& process : processes_) {
-    if (watched_ == 0 && strcasecmp(process.name.c_str(), watched_name_.c_str()) == 0)
-      watched_ = process.id;
+    if (watched_ == 0 && strcasecmp(process.name.c_str(), watched_name_.c_str()) == 0) watched_ = process.id;
     if (process.id != watched_ || process.ended) continue;
     remember_watched(process);
     sample.rss_kib = process.rss_kib;
@@ -136,8 +134,7 @@ void Tree::remember_watched(const Process& process) {
   of_watched_.minor_faults = process.minor_faults;
   of_watched_.major_faults = process.major_faults;
   if (const std::int64_t peak = process.peak_kib(); peak >= 0) of_watched_.peak_rss_kib = peak;
-  of_watched_.peak_commit_kib =
-      std::max(of_watched_.peak_commit_kib.value_or(0), process.commit_kib);
+  of_watched_.peak_commit_kib = std::max(of_watched_.peak_commit_kib.value_or(0), process.commit_kib);
 }
 
 void Tree::ended(pid_t process, const rusage& used) {
@@ -163,8 +160,7 @@ void Tree::kill_all() {
 std::int64_t Tree::living() {
   look_at_known();
   find_children();
-  return std::count_if(processes_.begin(), processes_.end(),
-                       [](const Process& process) { return !process.ended; });
+  return std::count_if(processes_.begin(), processes_.end(), [](const Process& process) { return !process.ended; });
 }
 
 }  // namespace runner

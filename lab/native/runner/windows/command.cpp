@@ -19,36 +19,30 @@ Handle stream(const std::string& file, DWORD own, DWORD access, DWORD dispositio
     return Handle(result);
   }
   SECURITY_ATTRIBUTES security = inheritable();
-  result = CreateFileW(wide(file).c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE, &security,
-                       disposition, FILE_ATTRIBUTE_NORMAL, nullptr);
-  if (result == INVALID_HANDLE_VALUE)
-    throw Failure(kOwnFault, error_text("cannot open " + file, GetLastError()));
+  result = CreateFileW(wide(file).c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE, &security, disposition,
+                       FILE_ATTRIBUTE_NORMAL, nullptr);
+  if (result == INVALID_HANDLE_VALUE) throw Failure(kOwnFault, error_text("cannot open " + file, GetLastError()));
   return Handle(result);
 }
 
 // The runner's own, which the command inherits.
 void change_environment(const Options& options) {
-  for (const std::string& name : options.unset)
-    SetEnvironmentVariableW(wide(name).c_str(), nullptr);
+  for (const std::string& name : options.unset) SetEnvironmentVariableW(wide(name).c_str(), nullptr);
   for (const std::string& both : options.set) {
     const size_t equals = both.find('=');
-    SetEnvironmentVariableW(wide(both.substr(0, equals)).c_str(),
-                            wide(both.substr(equals + 1)).c_str());
+    SetEnvironmentVariableW(wide(both.substr(0, equals)).c_str(), wide(both.substr(equals + 1)).c_str());
   }
 }
 
 int status_of(DWORD error) {
   if (error == ERROR_DIRECTORY) return kOwnFault;
-  return error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND ? kNotFound
-                                                                        : kCannotExecute;
+  return error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND ? kNotFound : kCannotExecute;
 }
 
 }  // namespace
 
-Command::Command(std::wstring line, const Options& options)
-    : job_(CreateJobObjectW(nullptr, nullptr)) {
-  if (!job_)
-    throw Failure(kOwnFault, error_text("there is no job for the command", GetLastError()));
+Command::Command(std::wstring line, const Options& options) : job_(CreateJobObjectW(nullptr, nullptr)) {
+  if (!job_) throw Failure(kOwnFault, error_text("there is no job for the command", GetLastError()));
   const Handle input = stream(options.input, STD_INPUT_HANDLE, GENERIC_READ, OPEN_EXISTING);
   const Handle output = stream(options.output, STD_OUTPUT_HANDLE, GENERIC_WRITE, CREATE_ALWAYS);
   const Handle errors = stream(options.errors, STD_ERROR_HANDLE, GENERIC_WRITE, CREATE_ALWAYS);
@@ -88,9 +82,7 @@ void Command::resume() {
   ResumeThread(thread_.get());
 }
 
-bool Command::wait(DWORD milliseconds) const {
-  return WaitForSingleObject(process(), milliseconds) == WAIT_OBJECT_0;
-}
+bool Command::wait(DWORD milliseconds) const { return WaitForSingleObject(process(), milliseconds) == WAIT_OBJECT_0; }
 
 DWORD Command::exit_code() const {
   DWORD code = 0;

@@ -22,8 +22,7 @@ std::int64_t kibibytes(size_t bytes) { return static_cast<std::int64_t>(bytes / 
 
 std::optional<JOBOBJECT_BASIC_ACCOUNTING_INFORMATION> accounts_of(HANDLE job) {
   JOBOBJECT_BASIC_ACCOUNTING_INFORMATION used;
-  if (under_wine() || !QueryInformationJobObject(job, JobObjectBasicAccountingInformation, &used,
-                                                 sizeof used, nullptr))
+  if (under_wine() || !QueryInformationJobObject(job, JobObjectBasicAccountingInformation, &used, sizeof used, nullptr))
     return std::nullopt;
   return used;
 }
@@ -65,12 +64,10 @@ void add_costs(HANDLE job, HANDLE process, End& end) {
   end.user_us = microseconds(used->TotalUserTime);
   end.system_us = microseconds(used->TotalKernelTime);
   JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits;
-  if (QueryInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof limits,
-                                nullptr))
+  if (QueryInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof limits, nullptr))
     end.peak_commit_kib = kibibytes(limits.PeakJobMemoryUsed);
   PROCESS_MEMORY_COUNTERS memory;
-  if (GetProcessMemoryInfo(process, &memory, sizeof memory))
-    end.peak_rss_kib = kibibytes(memory.PeakWorkingSetSize);
+  if (GetProcessMemoryInfo(process, &memory, sizeof memory)) end.peak_rss_kib = kibibytes(memory.PeakWorkingSetSize);
 }
 
 }  // namespace runner

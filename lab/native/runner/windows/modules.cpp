@@ -43,8 +43,7 @@ bool ModuleLog::look() {
 }
 
 bool ModuleLog::knows(const std::string& path) const {
-  return std::any_of(seen_.begin(), seen_.end(),
-                     [&](const SeenModule& one) { return one.path == path; });
+  return std::any_of(seen_.begin(), seen_.end(), [&](const SeenModule& one) { return one.path == path; });
 }
 
 }  // namespace runner

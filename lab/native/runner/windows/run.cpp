@@ -26,8 +26,7 @@ std::atomic<bool> stopped = false;
 BOOL WINAPI leave_to_command(DWORD signal) {
   stopped = true;
   // Returning from these would end the runner at once.
-  if (signal == CTRL_CLOSE_EVENT || signal == CTRL_LOGOFF_EVENT || signal == CTRL_SHUTDOWN_EVENT)
-    Sleep(INFINITE);
+  if (signal == CTRL_CLOSE_EVENT || signal == CTRL_LOGOFF_EVENT || signal == CTRL_SHUTDOWN_EVENT) Sleep(INFINITE);
   return TRUE;
 }
 
@@ -39,8 +38,7 @@ std::int64_t now_us() {
   }();
   LARGE_INTEGER count;
   QueryPerformanceCounter(&count);
-  return count.QuadPart / frequency * 1'000'000 +
-         count.QuadPart % frequency * 1'000'000 / frequency;
+  return count.QuadPart / frequency * 1'000'000 + count.QuadPart % frequency * 1'000'000 / frequency;
 }
 
 // Something that is due again and again, or never.
@@ -62,9 +60,8 @@ constexpr int kModulesEveryUs = 20'000;
 class Measurement {
  public:
   Measurement(const Options& options, Lines& lines)
-      : options_(options), lines_(lines),
-        command_(command_after_dashes(GetCommandLineW()), options), sampler_(command_.job()),
-        modules_(command_.process()) {}
+      : options_(options), lines_(lines), command_(command_after_dashes(GetCommandLineW()), options),
+        sampler_(command_.job()), modules_(command_.process()) {}
 
   void run() {
     lines_.start(command_.id());
@@ -108,8 +105,7 @@ class Measurement {
     Sample sample = look_at(command_.job());
     if (!sample.processes) return;
     sample.t_us = at;
-    if (sample.rss_kib)
-      end_.peak_tree_rss_kib = std::max(end_.peak_tree_rss_kib.value_or(0), *sample.rss_kib);
+    if (sample.rss_kib) end_.peak_tree_rss_kib = std::max(end_.peak_tree_rss_kib.value_or(0), *sample.rss_kib);
     lines_.sample(sample);
   }
 
@@ -125,8 +121,7 @@ class Measurement {
     if (!end_.timed_out) end_.exit = command_.exit_code();
     end_.stopped = stopped;
     end_.left = static_cast<std::int64_t>(processes_of(command_.job()).size());
-    if (options_.profile_hz > 0)
-      lines_.profile({"suspend", options_.profile_hz, sampler_.lost(), sampler_.samples()});
+    if (options_.profile_hz > 0) lines_.profile({"suspend", options_.profile_hz, sampler_.lost(), sampler_.samples()});
     if (options_.modules) lines_.modules(modules_.seen());
     lines_.end(end_);
   }
@@ -140,12 +135,9 @@ class Measurement {
 };
 
 void reject_others(const Options& options) {
-  if (options.count_calls)
-    throw Failure(kUsage, "--count-calls is for Linux: nothing here counts them; leave it out");
-  if (!options.watch.empty())
-    throw Failure(kUsage, "--watch is for programs under Wine, from Linux; leave it out");
-  if (command_after_dashes(GetCommandLineW()).empty())
-    throw Failure(kUsage, "there is no command behind --");
+  if (options.count_calls) throw Failure(kUsage, "--count-calls is for Linux: nothing here counts them; leave it out");
+  if (!options.watch.empty()) throw Failure(kUsage, "--watch is for programs under Wine, from Linux; leave it out");
+  if (command_after_dashes(GetCommandLineW()).empty()) throw Failure(kUsage, "there is no command behind --");
 }
 
 }  // namespace

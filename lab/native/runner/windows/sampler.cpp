@@ -13,14 +13,10 @@
 namespace runner {
 namespace {
 
-constexpr unsigned kReadAgain =
-    16;  // new code may be a library that came later, or made at run time
-constexpr DWORD kThreadRights =
-    THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION;
+constexpr unsigned kReadAgain = 16;  // new code may be a library that came later, or made at run time
+constexpr DWORD kThreadRights = THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION;
 
-std::uint64_t ticks(FILETIME time) {
-  return std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime;
-}
+std::uint64_t ticks(FILETIME time) { return std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime; }
 
 // In units that only compare. Processor cycles tell of the shortest run; Wine counts none, and has times to 10 ms.
 std::optional<std::uint64_t> time_of(HANDLE thread) {
@@ -52,8 +48,7 @@ std::optional<std::uintptr_t> address_of(HANDLE thread) {
 bool is_in_kernel(HANDLE process, std::uintptr_t address) {
   constexpr unsigned char kSystemCall[] = {0x0F, 0x05};
   unsigned char before[sizeof kWinesCall];
-  if (!ReadProcessMemory(process, reinterpret_cast<void*>(address - sizeof before), before,
-                         sizeof before, nullptr))
+  if (!ReadProcessMemory(process, reinterpret_cast<void*>(address - sizeof before), before, sizeof before, nullptr))
     return false;
   const unsigned char* last = before + sizeof before - sizeof kSystemCall;
   return std::memcmp(last, kSystemCall, sizeof kSystemCall) == 0 ||
@@ -89,8 +84,7 @@ void Sampler::sample(DWORD process_id, DWORD thread_id) {
 Sampler::Process& Sampler::process_of(DWORD id) {
   Process& process = processes_[id];
   // The handle stays open, so that the number is not given to another process.
-  if (process.handle == nullptr)
-    process.handle = OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, FALSE, id);
+  if (process.handle == nullptr) process.handle = OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, FALSE, id);
   return process;
 }
 

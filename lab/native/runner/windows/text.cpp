@@ -35,8 +35,7 @@ std::wstring wide(const std::string& text) {
 
 std::string narrow(const std::wstring& text) {
   const int units = static_cast<int>(text.size());
-  const int length =
-      WideCharToMultiByte(CP_UTF8, 0, text.data(), units, nullptr, 0, nullptr, nullptr);
+  const int length = WideCharToMultiByte(CP_UTF8, 0, text.data(), units, nullptr, 0, nullptr, nullptr);
   std::string result(static_cast<size_t>(length), '\0');
   WideCharToMultiByte(CP_UTF8, 0, text.data(), units, result.data(), length, nullptr, nullptr);
   return result;
@@ -50,9 +49,9 @@ std::wstring command_after_dashes(const wchar_t* line) {
 
 std::string error_text(const std::string& what, unsigned long error) {
   wchar_t* words = nullptr;
-  const DWORD length = FormatMessageW(
-      FORMAT_MESSAGE_ALLOCATE_BUFFER | FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS,
-      nullptr, error, 0, reinterpret_cast<wchar_t*>(&words), 0, nullptr);
+  const DWORD length =
+      FormatMessageW(FORMAT_MESSAGE_ALLOCATE_BUFFER | FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS,
+                     nullptr, error, 0, reinterpret_cast<wchar_t*>(&words), 0, nullptr);
   std::wstring why(words == nullptr ? L"" : words, length);
   LocalFree(words);
   why.erase(why.find_last_not_of(L" .\r\n") + 1);

@@ -5,8 +5,7 @@
 namespace runner {
 
 bool under_wine() {
-  static const bool found =
-      GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != nullptr;
+  static const bool found = GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != nullptr;
   return found;
 }
 

@@ -25,28 +25,19 @@ bool map(Range* range, int flags) {
 
 bool take(Range* range) { return map(range, range->start != 0 ? MAP_FIXED_NOREPLACE : 0); }
 
-bool open(Range range) {
-  return mprotect(pointer_to(range.start), range.size(), PROT_READ | PROT_WRITE) == 0;
-}
+bool open(Range range) { return mprotect(pointer_to(range.start), range.size(), PROT_READ | PROT_WRITE) == 0; }
 
-bool clear(Range range) {
-  return madvise(pointer_to(range.start), range.size(), MADV_DONTNEED) == 0;
-}
+bool clear(Range range) { return madvise(pointer_to(range.start), range.size(), MADV_DONTNEED) == 0; }
 
 bool close(Range range) { return map(&range, MAP_FIXED); }
 
-int create_file(const char* path) {
-  return ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-}
+int create_file(const char* path) { return ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644); }
 
 std::atomic<uint32_t>* make_shared_counter() {
-  void* got =
-      mmap(nullptr, platform::kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* got = mmap(nullptr, platform::kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return got == MAP_FAILED ? nullptr : static_cast<std::atomic<uint32_t>*>(got);
 }
 
-void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
-  pthread_atfork(before, in_parent, in_child);
-}
+void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) { pthread_atfork(before, in_parent, in_child); }
 
 }  // namespace rh::fake::system

@@ -39,21 +39,18 @@ bool take(Range* range) {
 }
 
 bool open(Range range) {
-  return everywhere(range, [](void* start, size_t size) {
-    return VirtualAlloc(start, size, MEM_COMMIT, PAGE_READWRITE) != nullptr;
-  });
+  return everywhere(
+      range, [](void* start, size_t size) { return VirtualAlloc(start, size, MEM_COMMIT, PAGE_READWRITE) != nullptr; });
 }
 
 bool close(Range range) {
-  return everywhere(
-      range, [](void* start, size_t size) { return VirtualFree(start, size, MEM_DECOMMIT) != 0; });
+  return everywhere(range, [](void* start, size_t size) { return VirtualFree(start, size, MEM_DECOMMIT) != 0; });
 }
 
 bool clear(Range range) { return close(range) && open(range); }
 
 int create_file(const char* path) {
-  return _open(path, _O_WRONLY | _O_CREAT | _O_TRUNC | _O_APPEND | _O_BINARY | _O_NOINHERIT,
-               _S_IREAD | _S_IWRITE);
+  return _open(path, _O_WRONLY | _O_CREAT | _O_TRUNC | _O_APPEND | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE);
 }
 
 std::atomic<uint32_t>* make_shared_counter() { return nullptr; }

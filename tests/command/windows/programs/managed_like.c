@@ -3,7 +3,7 @@
 
 #include <windows.h>
 
-__attribute__((section(".clr"), used)) IMAGE_COR20_HEADER header = {
-    .cb = sizeof(IMAGE_COR20_HEADER), .Flags = COMIMAGE_FLAGS_ILONLY};
+__attribute__((section(".clr"), used)) IMAGE_COR20_HEADER header = {.cb = sizeof(IMAGE_COR20_HEADER),
+                                                                    .Flags = COMIMAGE_FLAGS_ILONLY};
 
 DWORD start(void) { return 42; }

@@ -11,15 +11,13 @@
 
 __declspec(dllexport) void obstacles_ordinal_one(void) {}
 
-static BOOL WINAPI deny_reading(HANDLE process, LPCVOID from, LPVOID to, SIZE_T size,
-                                SIZE_T* done) {
+static BOOL WINAPI deny_reading(HANDLE process, LPCVOID from, LPVOID to, SIZE_T size, SIZE_T* done) {
   (void)process, (void)from, (void)to, (void)size, (void)done;
   SetLastError(ERROR_ACCESS_DENIED);
   return FALSE;
 }
 
-static BOOL WINAPI deny_writing(HANDLE process, LPVOID to, LPCVOID from, SIZE_T size,
-                                SIZE_T* done) {
+static BOOL WINAPI deny_writing(HANDLE process, LPVOID to, LPCVOID from, SIZE_T size, SIZE_T* done) {
   (void)process, (void)to, (void)from, (void)size, (void)done;
   SetLastError(ERROR_ACCESS_DENIED);
   return FALSE;
@@ -30,9 +28,8 @@ static LPVOID WINAPI deny_space(HANDLE process, LPVOID at, SIZE_T size, DWORD ty
   return NULL;
 }
 
-static LONG NTAPI deny_view(HANDLE section, HANDLE process, PVOID* at, ULONG_PTR zero_bits,
-                            SIZE_T commit, LARGE_INTEGER* offset, SIZE_T* size, DWORD inherited,
-                            ULONG type, ULONG protection) {
+static LONG NTAPI deny_view(HANDLE section, HANDLE process, PVOID* at, ULONG_PTR zero_bits, SIZE_T commit,
+                            LARGE_INTEGER* offset, SIZE_T* size, DWORD inherited, ULONG type, ULONG protection) {
   (void)section, (void)process, (void)at, (void)zero_bits, (void)commit, (void)offset, (void)size;
   (void)inherited, (void)type, (void)protection;
   return (LONG)0xC0000018; /* STATUS_CONFLICTING_ADDRESSES */
@@ -51,8 +48,7 @@ static int equal(const char* one, const char* other) {
 }
 
 static FARPROC WINAPI find(HMODULE module, LPCSTR name) {
-  if ((ULONG_PTR)name > 0xffff && equal(name, "GetProcessMitigationPolicy"))
-    return (FARPROC)(void*)tell_policy;
+  if ((ULONG_PTR)name > 0xffff && equal(name, "GetProcessMitigationPolicy")) return (FARPROC)(void*)tell_policy;
   return GetProcAddress(module, name);
 }
 
@@ -68,19 +64,15 @@ static const struct {
 
 static void replace(const char* function, void* replacement) {
   char* const image = (char*)GetModuleHandleW(NULL);
-  const IMAGE_NT_HEADERS* headers =
-      (const IMAGE_NT_HEADERS*)(image + ((const IMAGE_DOS_HEADER*)image)->e_lfanew);
-  const IMAGE_DATA_DIRECTORY* imports =
-      &headers->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_IMPORT];
-  for (const IMAGE_IMPORT_DESCRIPTOR* library =
-           (const IMAGE_IMPORT_DESCRIPTOR*)(image + imports->VirtualAddress);
+  const IMAGE_NT_HEADERS* headers = (const IMAGE_NT_HEADERS*)(image + ((const IMAGE_DOS_HEADER*)image)->e_lfanew);
+  const IMAGE_DATA_DIRECTORY* imports = &headers->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_IMPORT];
+  for (const IMAGE_IMPORT_DESCRIPTOR* library = (const IMAGE_IMPORT_DESCRIPTOR*)(image + imports->VirtualAddress);
        library->Name != 0; ++library) {
     const IMAGE_THUNK_DATA* names = (const IMAGE_THUNK_DATA*)(image + library->OriginalFirstThunk);
     IMAGE_THUNK_DATA* functions = (IMAGE_THUNK_DATA*)(image + library->FirstThunk);
     for (; names->u1.AddressOfData != 0; ++names, ++functions) {
       if (IMAGE_SNAP_BY_ORDINAL(names->u1.Ordinal)) continue;
-      const IMAGE_IMPORT_BY_NAME* import =
-          (const IMAGE_IMPORT_BY_NAME*)(image + names->u1.AddressOfData);
+      const IMAGE_IMPORT_BY_NAME* import = (const IMAGE_IMPORT_BY_NAME*)(image + names->u1.AddressOfData);
       if (!equal((const char*)import->Name, function)) continue;
       DWORD before;
       VirtualProtect(functions, sizeof *functions, PAGE_READWRITE, &before);
@@ -93,8 +85,7 @@ static void replace(const char* function, void* replacement) {
 BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, LPVOID reserved) {
   char name[16];
   (void)self, (void)reserved;
-  if (reason != DLL_PROCESS_ATTACH || GetEnvironmentVariableA("OBSTACLE", name, sizeof name) == 0)
-    return TRUE;
+  if (reason != DLL_PROCESS_ATTACH || GetEnvironmentVariableA("OBSTACLE", name, sizeof name) == 0) return TRUE;
   for (unsigned at = 0; at < sizeof all / sizeof *all; ++at)
     if (equal(name, all[at].obstacle)) replace(all[at].function, all[at].replacement);
   return TRUE;

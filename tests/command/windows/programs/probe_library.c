@@ -23,8 +23,7 @@ static void put(const char* text) {
 static int holds(const UNICODE_STRING* name, const char* part) {
   for (USHORT begin = 0; begin < name->Length / sizeof(WCHAR); ++begin) {
     USHORT at = 0;
-    while (part[at] != 0 && begin + at < name->Length / sizeof(WCHAR) &&
-           (name->Buffer[begin + at] | 0x20) == part[at])
+    while (part[at] != 0 && begin + at < name->Length / sizeof(WCHAR) && (name->Buffer[begin + at] | 0x20) == part[at])
       ++at;
     if (part[at] == 0) return 1;
   }
@@ -46,8 +45,7 @@ static int runtime_came_first(HMODULE self) {
   for (const LIST_ENTRY* at = head->Flink; at != head; at = at->Flink) {
     const Initialised* module = (const Initialised*)at;
     if (module->base == (PVOID)self) break;
-    if (holds(&module->path, "ucrtbase") || holds(&module->path, "msvcrt") ||
-        holds(&module->path, "crt_order"))
+    if (holds(&module->path, "ucrtbase") || holds(&module->path, "msvcrt") || holds(&module->path, "crt_order"))
       return 1;
   }
   return 0;
@@ -57,8 +55,7 @@ static void append(const WCHAR* variable, DWORD how) {
   WCHAR path[MAX_PATH];
   const DWORD size = GetEnvironmentVariableW(variable, path, MAX_PATH);
   if (size == 0 || size >= MAX_PATH) return;
-  HANDLE file =
-      CreateFileW(path, FILE_APPEND_DATA, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL, how, 0, NULL);
+  HANDLE file = CreateFileW(path, FILE_APPEND_DATA, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL, how, 0, NULL);
   DWORD done;
   WriteFile(file, line, length, &done, NULL);
   CloseHandle(file);

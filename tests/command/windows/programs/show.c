@@ -32,8 +32,7 @@ static void show_folder(void) {
 
 static void show_environment(void) {
   WCHAR* const block = GetEnvironmentStringsW();
-  for (const WCHAR* entry = block; *entry != 0; entry += wcslen(entry) + 1)
-    show_text("variable", entry, wcslen(entry));
+  for (const WCHAR* entry = block; *entry != 0; entry += wcslen(entry) + 1) show_text("variable", entry, wcslen(entry));
   FreeEnvironmentStringsW(block);
 }
 
@@ -64,8 +63,7 @@ static void show_streams(void) {
 
 static void show_headers(void) {
   const char* image = (const char*)GetModuleHandleW(NULL);
-  const IMAGE_NT_HEADERS* headers =
-      (const IMAGE_NT_HEADERS*)(image + ((const IMAGE_DOS_HEADER*)image)->e_lfanew);
+  const IMAGE_NT_HEADERS* headers = (const IMAGE_NT_HEADERS*)(image + ((const IMAGE_DOS_HEADER*)image)->e_lfanew);
   for (int at = 0; at < IMAGE_NUMBEROF_DIRECTORY_ENTRIES; ++at)
     printf("directory %lx %lx\n", headers->OptionalHeader.DataDirectory[at].VirtualAddress,
            headers->OptionalHeader.DataDirectory[at].Size);

@@ -13,8 +13,7 @@ static BOOL WINAPI end(DWORD signal) {
 
 int main(void) {
   const DWORD shared = FILE_SHARE_READ | FILE_SHARE_WRITE;
-  HANDLE keys =
-      CreateFileW(L"CONIN$", GENERIC_READ | GENERIC_WRITE, shared, NULL, OPEN_EXISTING, 0, NULL);
+  HANDLE keys = CreateFileW(L"CONIN$", GENERIC_READ | GENERIC_WRITE, shared, NULL, OPEN_EXISTING, 0, NULL);
   const ULONGLONG start = GetTickCount64();
   DWORD mode = 0;
   GetConsoleMode(keys, &mode);

@@ -53,8 +53,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 void apply(const std::vector<Limit>& limits) {
   for (const Limit& limit : limits) {
     const rlimit bound{limit.bytes, limit.bytes};
-    if (setrlimit(limit.resource == Resource::memory ? RLIMIT_AS : RLIMIT_DATA, &bound) != 0)
-      _exit(125);
+    if (setrlimit(limit.resource == Resource::memory ? RLIMIT_AS : RLIMIT_DATA, &bound) != 0) _exit(125);
   }
 }
 
@@ -80,8 +79,7 @@ bool let_go_raised(pid_t process) {
   while (next() != 0) continue;  // the environment
   long kind = 0;
   while ((kind = next()) != AT_NULL && kind != AT_SECURE) next();
-  const bool told =
-      kind == AT_SECURE && ptrace(PTRACE_POKEDATA, process, at, reinterpret_cast<void*>(1)) == 0;
+  const bool told = kind == AT_SECURE && ptrace(PTRACE_POKEDATA, process, at, reinterpret_cast<void*>(1)) == 0;
   return ptrace(PTRACE_DETACH, process, nullptr, nullptr) == 0 && told;
 }
 
@@ -133,8 +131,7 @@ Running start(const std::string& scenario, const Conditions& conditions) {
 
 int await(int process, double deadline) {
   int status = 0;
-  const bool ended = eventually(
-      patience(deadline), [&] { return waitpid(process, &status, WNOHANG) != 0; }, 0.001);
+  const bool ended = eventually(patience(deadline), [&] { return waitpid(process, &status, WNOHANG) != 0; }, 0.001);
   if (ended) return status;
   kill(process, SIGKILL);
   waitpid(process, &status, 0);

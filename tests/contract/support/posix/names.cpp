@@ -27,8 +27,7 @@ const Maker plain[] = {
     {"calloc(1, n)", [](std::size_t size) { return calloc(opaque<std::size_t>(1), size); }},
     {"calloc(n, 1)", [](std::size_t size) { return calloc(size, opaque<std::size_t>(1)); }},
     {"realloc(NULL, n)", [](std::size_t size) { return realloc(opaque<void*>(nullptr), size); }},
-    {"reallocarray(NULL, n, 1)",
-     [](std::size_t size) { return reallocarray(nullptr, size, opaque<std::size_t>(1)); }},
+    {"reallocarray(NULL, n, 1)", [](std::size_t size) { return reallocarray(nullptr, size, opaque<std::size_t>(1)); }},
     {"aligned_alloc(16, n)", [](std::size_t size) { return aligned_alloc(16, size); }},
     {"aligned_alloc(64, n)", [](std::size_t size) { return aligned_alloc(64, size); }},
     {"aligned_alloc(1 MiB, n)", [](std::size_t size) { return aligned_alloc(MiB, size); }},
@@ -40,11 +39,9 @@ const Maker plain[] = {
 };
 
 const AlignedMaker aligned[] = {
-    {"aligned_alloc",
-     [](std::size_t alignment, std::size_t size) { return aligned_alloc(alignment, size); },
+    {"aligned_alloc", [](std::size_t alignment, std::size_t size) { return aligned_alloc(alignment, size); },
      resize_plain, free},
-    {"memalign", [](std::size_t alignment, std::size_t size) { return memalign(alignment, size); },
-     resize_plain, free},
+    {"memalign", [](std::size_t alignment, std::size_t size) { return memalign(alignment, size); }, resize_plain, free},
     {"posix_memalign", make_posix, resize_plain, free},
 };
 
@@ -67,9 +64,7 @@ std::span<const Maker> makers() { return plain; }
 std::span<const AlignedMaker> aligned_makers() { return aligned; }
 std::size_t usable(void* block) { return malloc_usable_size(block); }
 
-void* resize_array(void* block, std::size_t count, std::size_t size) {
-  return reallocarray(block, count, size);
-}
+void* resize_array(void* block, std::size_t count, std::size_t size) { return reallocarray(block, count, size); }
 
 bool runtime_is_strict() { return true; }
 bool c_library_is_strict() { return true; }
@@ -82,9 +77,8 @@ std::span<const Maker> foreign_makers() {
 }
 
 std::span<const AlignedMaker> foreign_aligned_makers() {
-  static const AlignedMaker all[] = {
-      {"memalign", of_c_library<MakeAligned>("memalign"), resize_plain, free},
-      {"aligned_alloc", of_c_library<MakeAligned>("aligned_alloc"), resize_plain, free}};
+  static const AlignedMaker all[] = {{"memalign", of_c_library<MakeAligned>("memalign"), resize_plain, free},
+                                     {"aligned_alloc", of_c_library<MakeAligned>("aligned_alloc"), resize_plain, free}};
   return all;
 }
 

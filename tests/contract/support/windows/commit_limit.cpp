@@ -84,16 +84,14 @@ void replace(ULONG_PTR* slot, ULONG_PTR function) {
 int replace_import(HMODULE module, const char* name, void* function) {
   const auto* dos = at_offset<IMAGE_DOS_HEADER>(module, 0);
   const auto* headers = at_offset<IMAGE_NT_HEADERS>(module, static_cast<DWORD>(dos->e_lfanew));
-  const DWORD imports =
-      headers->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_IMPORT].VirtualAddress;
+  const DWORD imports = headers->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_IMPORT].VirtualAddress;
   int replaced = 0;
   for (auto* from = at_offset<IMAGE_IMPORT_DESCRIPTOR>(module, imports); from->Name; ++from) {
     auto* names = at_offset<IMAGE_THUNK_DATA>(module, from->OriginalFirstThunk);
     auto* slots = at_offset<IMAGE_THUNK_DATA>(module, from->FirstThunk);
     for (; names->u1.AddressOfData; ++names, ++slots) {
       if (IMAGE_SNAP_BY_ORDINAL(names->u1.Ordinal)) continue;
-      const auto* import =
-          at_offset<IMAGE_IMPORT_BY_NAME>(module, static_cast<DWORD>(names->u1.AddressOfData));
+      const auto* import = at_offset<IMAGE_IMPORT_BY_NAME>(module, static_cast<DWORD>(names->u1.AddressOfData));
       if (std::strcmp(reinterpret_cast<const char*>(import->Name), name) != 0) continue;
       replace(&slots->u1.Function, reinterpret_cast<ULONG_PTR>(function));
       ++replaced;

@@ -20,8 +20,7 @@ HANDLE temporary_file() {
   GetTempPathA(sizeof folder, folder);
   GetTempFileNameA(folder, "rh", 0, path);
   SECURITY_ATTRIBUTES inherited = {sizeof inherited, nullptr, TRUE};
-  return CreateFileA(path, GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_DELETE,
-                     &inherited, CREATE_ALWAYS,
+  return CreateFileA(path, GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_DELETE, &inherited, CREATE_ALWAYS,
                      FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, nullptr);
 }
 
@@ -118,14 +117,14 @@ Running start(const std::string& scenario, const Conditions& conditions) {
   startup.hStdOutput = temporary_file();
   startup.hStdError = temporary_file();
   PROCESS_INFORMATION made = {};
-  const BOOL started = CreateProcessA(program, line.data(), nullptr, nullptr, TRUE,
-                                      CREATE_SUSPENDED, nullptr, nullptr, &startup, &made);
+  const BOOL started =
+      CreateProcessA(program, line.data(), nullptr, nullptr, TRUE, CREATE_SUSPENDED, nullptr, nullptr, &startup, &made);
   NEED(started, "error %lu", GetLastError());
   for (const Limit& limit : conditions.limits) limit_commit(made.hProcess, limit.bytes);
   ResumeThread(made.hThread);
   CloseHandle(made.hThread);
-  return Running(number_of(made.hProcess), number_of(startup.hStdOutput),
-                 number_of(startup.hStdError), seconds() + patience(conditions.deadline));
+  return Running(number_of(made.hProcess), number_of(startup.hStdOutput), number_of(startup.hStdError),
+                 seconds() + patience(conditions.deadline));
 }
 
 }  // namespace contract

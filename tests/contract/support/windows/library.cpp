@@ -16,8 +16,7 @@ std::string path_of(HMODULE module) {
 
 HMODULE module_of(const void* address) {
   HMODULE module = nullptr;
-  GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
-                         GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+  GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
                      static_cast<const char*>(address), &module);
   return module;
 }
@@ -39,9 +38,7 @@ void* find_name(const char* name) {
   return library ? reinterpret_cast<void*>(GetProcAddress(library, name)) : nullptr;
 }
 
-std::string expected_server() {
-  return path_of(mode() == Mode::archive ? nullptr : GetModuleHandleA("reheap.dll"));
-}
+std::string expected_server() { return path_of(mode() == Mode::archive ? nullptr : GetModuleHandleA("reheap.dll")); }
 
 std::string server_of(const void* function) {
   const HMODULE module = function ? module_of(function) : nullptr;

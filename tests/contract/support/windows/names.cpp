@@ -18,22 +18,16 @@ const Maker plain[] = {
     {"calloc(n, 1)", [](std::size_t size) { return calloc(size, opaque<std::size_t>(1)); }},
     {"realloc(NULL, n)", [](std::size_t size) { return realloc(opaque<void*>(nullptr), size); }},
 #ifdef _UCRT
-    {"_recalloc(NULL, n, 1)",
-     [](std::size_t size) { return _recalloc(nullptr, size, opaque<std::size_t>(1)); }},
+    {"_recalloc(NULL, n, 1)", [](std::size_t size) { return _recalloc(nullptr, size, opaque<std::size_t>(1)); }},
 #endif
 };
 
 const AlignedMaker aligned[] = {
-    {"_aligned_malloc",
-     [](std::size_t alignment, std::size_t size) { return _aligned_malloc(size, alignment); },
-     [](void* block, std::size_t alignment, std::size_t size) {
-       return _aligned_realloc(block, size, alignment);
-     },
+    {"_aligned_malloc", [](std::size_t alignment, std::size_t size) { return _aligned_malloc(size, alignment); },
+     [](void* block, std::size_t alignment, std::size_t size) { return _aligned_realloc(block, size, alignment); },
      [](void* block) { _aligned_free(block); }},
     {"_aligned_offset_malloc",
-     [](std::size_t alignment, std::size_t size) {
-       return _aligned_offset_malloc(size, alignment, 0);
-     },
+     [](std::size_t alignment, std::size_t size) { return _aligned_offset_malloc(size, alignment, 0); },
      [](void* block, std::size_t alignment, std::size_t size) {
        return _aligned_offset_realloc(block, size, alignment, 0);
      },
@@ -70,8 +64,7 @@ void* make_foreign_aligned(std::size_t alignment, std::size_t size) {
 }
 
 const Maker foreign[] = {{"malloc", make_foreign}, {"calloc", make_foreign_zeroed}};
-const AlignedMaker foreign_aligned[] = {
-    {"_aligned_malloc", make_foreign_aligned, aligned[0].resize, aligned[0].drop}};
+const AlignedMaker foreign_aligned[] = {{"_aligned_malloc", make_foreign_aligned, aligned[0].resize, aligned[0].drop}};
 
 }  // namespace
 
@@ -80,9 +73,7 @@ std::span<const AlignedMaker> aligned_makers() { return aligned; }
 std::size_t usable(void* block) { return block ? _msize(block) : 0; }
 
 #ifdef _UCRT
-void* resize_array(void* block, std::size_t count, std::size_t size) {
-  return _recalloc(block, count, size);
-}
+void* resize_array(void* block, std::size_t count, std::size_t size) { return _recalloc(block, count, size); }
 #else
 void* resize_array(void* block, std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
@@ -92,9 +83,7 @@ void* resize_array(void* block, std::size_t count, std::size_t size) {
 #endif
 
 // Wine's own runtime is not.
-bool c_library_is_strict() {
-  return !GetProcAddress(GetModuleHandleA("ntdll.dll"), "wine_get_version");
-}
+bool c_library_is_strict() { return !GetProcAddress(GetModuleHandleA("ntdll.dll"), "wine_get_version"); }
 bool runtime_is_strict() { return on_reheap() || c_library_is_strict(); }
 
 std::span<const Maker> foreign_makers() { return foreign; }

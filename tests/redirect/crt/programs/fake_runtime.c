@@ -97,9 +97,7 @@ NOINLINE void _aligned_free_dbg(void* block) {
   if (block != NULL) _free_dbg(((void**)block)[-1], kNormal);
 }
 
-void* _aligned_malloc(size_t size, size_t alignment) {
-  return _aligned_malloc_dbg(size, alignment, NULL, 0);
-}
+void* _aligned_malloc(size_t size, size_t alignment) { return _aligned_malloc_dbg(size, alignment, NULL, 0); }
 
 /* With something to do before the call: a jump alone would make the two one function. */
 static volatile int aligned_frees;

@@ -106,16 +106,13 @@ struct Reheap {
  private:
   static std::string written_by(void (*report)(rh_write_fn write, void* to)) {
     std::string text;
-    report([](const char* piece, size_t length,
-              void* to) { static_cast<std::string*>(to)->append(piece, length); },
+    report([](const char* piece, size_t length, void* to) { static_cast<std::string*>(to)->append(piece, length); },
            &text);
     return text;
   }
 };
 
-bool holds(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
-}
+bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 bool is_loaded(const char* name) { return GetModuleHandleA(name) != nullptr; }
 
@@ -354,9 +351,8 @@ void check_json(const Reheap& reheap) {
 
 // All at once, and blocks that are freed through another runtime than they came from.
 void many(const char*) {
-  constexpr const char* kNames[] = {"ucrtbase.dll", "msvcrt.dll",   "msvcr70.dll",
-                                    "msvcr71.dll",  "msvcr80.dll",  "msvcr90.dll",
-                                    "msvcr100.dll", "msvcr110.dll", "msvcr120.dll"};
+  constexpr const char* kNames[] = {"ucrtbase.dll", "msvcrt.dll",   "msvcr70.dll",  "msvcr71.dll", "msvcr80.dll",
+                                    "msvcr90.dll",  "msvcr100.dll", "msvcr110.dll", "msvcr120.dll"};
   std::vector<Runtime> runtimes;
   for (unsigned i = 0; i < 5; ++i) runtimes.emplace_back(kNames[i]);
   Reheap reheap;
@@ -473,8 +469,7 @@ void whole_or_none(const char* name) {
   runtime.free(block);
   CHECK(head(reinterpret_cast<const void*>(runtime.malloc)) == before);
   std::string line = reheap.report_on(runtime.module);
-  CHECK(holds(
-      line, "left, it must be replaced whole: left base because _expand is too short for a jump"));
+  CHECK(holds(line, "left, it must be replaced whole: left base because _expand is too short for a jump"));
   CHECK(!holds(line, "replaced base"));
 }
 

@@ -25,8 +25,7 @@ void work() {
   for (int at = 0; at < 4; ++at) {
     std::thread([at] {
       ++at_work;
-      for (size_t size = 1;; size = size * 5 % 20011 + 1)
-        free(malloc(size + static_cast<size_t>(at)));
+      for (size_t size = 1;; size = size * 5 % 20011 + 1) free(malloc(size + static_cast<size_t>(at)));
     }).detach();
   }
   while (at_work < 4) Sleep(1);
@@ -46,8 +45,7 @@ void by_the_current() {
 void by_its_id() {
   load();
   work();
-  end(OpenProcess(PROCESS_TERMINATE | PROCESS_QUERY_LIMITED_INFORMATION, FALSE,
-                  GetCurrentProcessId()));
+  end(OpenProcess(PROCESS_TERMINATE | PROCESS_QUERY_LIMITED_INFORMATION, FALSE, GetCurrentProcessId()));
 }
 
 void in_a_thread() {
@@ -67,10 +65,8 @@ void after_another_failed() {
 // A block that was freed twice. The heap says so, and ends the process.
 void by_a_crime() {
   HMODULE reheap = load();
-  auto* rh_malloc = reinterpret_cast<void* (*)(size_t)>(
-      reinterpret_cast<void*>(GetProcAddress(reheap, "rh_malloc")));
-  auto* rh_free =
-      reinterpret_cast<void (*)(void*)>(reinterpret_cast<void*>(GetProcAddress(reheap, "rh_free")));
+  auto* rh_malloc = reinterpret_cast<void* (*)(size_t)>(reinterpret_cast<void*>(GetProcAddress(reheap, "rh_malloc")));
+  auto* rh_free = reinterpret_cast<void (*)(void*)>(reinterpret_cast<void*>(GetProcAddress(reheap, "rh_free")));
   void* block = rh_malloc(1 << 20);
   rh_free(block);
   rh_free(block);
@@ -78,8 +74,8 @@ void by_a_crime() {
 }
 
 bool terminate_is_as_before(bool load_it) {
-  const void* code = reinterpret_cast<const void*>(
-      GetProcAddress(GetModuleHandleA("kernelbase.dll"), "TerminateProcess"));
+  const void* code =
+      reinterpret_cast<const void*>(GetProcAddress(GetModuleHandleA("kernelbase.dll"), "TerminateProcess"));
   unsigned char before[16];
   memcpy(before, code, sizeof before);
   if (load_it) load();
@@ -121,8 +117,7 @@ std::string statistics() {
   std::string text;
   if (FILE* file = fopen(kStatistics, "rb")) {
     char part[4096];
-    for (size_t length; (length = fread(part, 1, sizeof part, file)) != 0;)
-      text.append(part, length);
+    for (size_t length; (length = fread(part, 1, sizeof part, file)) != 0;) text.append(part, length);
     fclose(file);
   }
   return text;
@@ -135,8 +130,7 @@ PROCESS_INFORMATION start(const std::string& way) {
   STARTUPINFOA startup = {};
   startup.cb = sizeof startup;
   PROCESS_INFORMATION made = {};
-  CreateProcessA(program, line.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &startup,
-                 &made);
+  CreateProcessA(program, line.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &startup, &made);
   return made;
 }
 
@@ -148,12 +142,10 @@ bool ends_well(const Way& way) {
   GetExitCodeProcess(process, &code);
   const bool as_it_should = way.by_the_heap ? code != 0 && code != kNotSo : code == kCode;
   const std::string text = statistics();
-  const bool whole = text.find("\"slow_paths\":{\"refill\":") != std::string::npos &&
-                     text.rfind("}\n") == text.size() - 2;
+  const bool whole =
+      text.find("\"slow_paths\":{\"refill\":") != std::string::npos && text.rfind("}\n") == text.size() - 2;
   const bool well = ended && as_it_should && (way.written ? whole : text.empty());
-  if (!well)
-    fprintf(stderr, "%s: ended %d, code %lx, statistics: %s\n", way.name, ended, code,
-            text.c_str());
+  if (!well) fprintf(stderr, "%s: ended %d, code %lx, statistics: %s\n", way.name, ended, code, text.c_str());
   return well;
 }
 

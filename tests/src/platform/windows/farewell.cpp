@@ -9,8 +9,7 @@ __declspec(dllexport) void at_farewell(void (*function)()) { g_function = functi
 
 BOOL WINAPI DllMain(HINSTANCE, DWORD reason, void* process_ends);
 BOOL WINAPI DllMain(HINSTANCE, DWORD reason, void* process_ends) {
-  if (reason == DLL_PROCESS_DETACH && process_ends != nullptr && g_function != nullptr)
-    g_function();
+  if (reason == DLL_PROCESS_DETACH && process_ends != nullptr && g_function != nullptr) g_function();
   return TRUE;
 }
 }

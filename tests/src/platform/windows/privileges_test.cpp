@@ -18,8 +18,7 @@ HANDLE other_token() {
   DWORD length = 0;
   OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &own);
   if (GetTokenInformation(own, TokenLinkedToken, &other, sizeof other, &length)) {
-    DuplicateTokenEx(other.LinkedToken, TOKEN_ALL_ACCESS, nullptr, SecurityImpersonation,
-                     TokenPrimary, &primary);
+    DuplicateTokenEx(other.LinkedToken, TOKEN_ALL_ACCESS, nullptr, SecurityImpersonation, TokenPrimary, &primary);
     CloseHandle(other.LinkedToken);
   }
   CloseHandle(own);
@@ -32,14 +31,13 @@ DWORD run_with_other_token(const std::string& test) {
   if (token == nullptr) return kCannot;
   char path[MAX_PATH];
   GetModuleFileNameA(nullptr, path, sizeof path);
-  std::string line = std::string("\"") + path +
-                     "\" --gtest_also_run_disabled_tests --gtest_brief=1 --gtest_filter=" + test;
+  std::string line =
+      std::string("\"") + path + "\" --gtest_also_run_disabled_tests --gtest_brief=1 --gtest_filter=" + test;
   STARTUPINFOA startup = {};
   startup.cb = sizeof startup;
   PROCESS_INFORMATION made = {};
   DWORD code = kCannot;
-  if (CreateProcessAsUserA(token, path, line.data(), nullptr, nullptr, TRUE, 0, nullptr, nullptr,
-                           &startup, &made)) {
+  if (CreateProcessAsUserA(token, path, line.data(), nullptr, nullptr, TRUE, 0, nullptr, nullptr, &startup, &made)) {
     WaitForSingleObject(made.hProcess, INFINITE);
     GetExitCodeProcess(made.hProcess, &code);
     CloseHandle(made.hProcess);
@@ -60,8 +58,7 @@ TEST(PrivilegesTest, DISABLED_Raised) { EXPECT_EQ(platform::environment("RH_TEST
 
 TEST(PrivilegesTest, TheEnvironmentOfAProcessThatALimitedOneHadElevatedIsIgnored) {
   SetEnvironmentVariableW(L"RH_TEST", L"one");
-  EXPECT_STREQ(platform::environment("RH_TEST"), "one")
-      << "started by somebody with as many rights";
+  EXPECT_STREQ(platform::environment("RH_TEST"), "one") << "started by somebody with as many rights";
   DWORD code = run_with_other_token("PrivilegesTest.DISABLED_Limited");
   if (code == kCannot) GTEST_SKIP() << "the system gives no process the other token";
   EXPECT_EQ(code, 0u);

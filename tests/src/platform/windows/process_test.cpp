@@ -96,8 +96,8 @@ class TemporaryFile {
   }
 
   std::string content() const {
-    HANDLE file = CreateFileW(path_.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE,
-                              nullptr, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
+    HANDLE file = CreateFileW(path_.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, OPEN_EXISTING,
+                              FILE_ATTRIBUTE_NORMAL, nullptr);
     std::string read(1 << 20, 0);
     DWORD length = 0;
     EXPECT_TRUE(ReadFile(file, read.data(), static_cast<DWORD>(read.size()), &length, nullptr));
@@ -131,8 +131,8 @@ TEST(File, HoldsWhatWasWrittenLast) {
 
 TEST(File, ThatCannotBeIsNotOpen) {
   TemporaryFile file;
-  for (const std::string& path : {file.path() + "\\inside", std::string("Q:\\no\\such\\folder"),
-                                  std::string(), std::string(600, 'x')}) {
+  for (const std::string& path :
+       {file.path() + "\\inside", std::string("Q:\\no\\such\\folder"), std::string(), std::string(600, 'x')}) {
     EXPECT_FALSE(KEEPING_LAST_ERROR(FileWriter(path.c_str()).is_open())) << path;
   }
 }

@@ -82,9 +82,7 @@ class Helper : public testing::Test {
     KEEPING_LAST_ERROR(wake(g_word));
   }
 
-  static HANDLE running() {
-    return OpenThread(SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION, FALSE, g_id);
-  }
+  static HANDLE running() { return OpenThread(SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION, FALSE, g_id); }
 
   static void expect_gone(HANDLE thread) {
     ASSERT_NE(thread, nullptr);
@@ -146,8 +144,7 @@ DWORD WINAPI end_with_code(void* code) {
 }
 
 void end_thread_with(uintptr_t code) {
-  HANDLE thread =
-      CreateThread(nullptr, 0, end_with_code, reinterpret_cast<void*>(code), 0, nullptr);
+  HANDLE thread = CreateThread(nullptr, 0, end_with_code, reinterpret_cast<void*>(code), 0, nullptr);
   WaitForSingleObject(thread, INFINITE);
   CloseHandle(thread);
 }

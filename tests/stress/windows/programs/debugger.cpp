@@ -24,8 +24,7 @@ class Debugger {
       if (!WaitForDebugEvent(&event, duration_ms == INFINITE ? INFINITE : 10)) continue;
       const DWORD answer = see(event);
       ContinueDebugEvent(event.dwProcessId, event.dwThreadId, answer);
-    } while (!(processes_.empty() && began_) &&
-             (duration_ms == INFINITE || GetTickCount64() - begin < duration_ms));
+    } while (!(processes_.empty() && began_) && (duration_ms == INFINITE || GetTickCount64() - begin < duration_ms));
   }
 
   unsigned threads = 0;
@@ -83,8 +82,7 @@ PROCESS_INFORMATION start(const wchar_t* line, DWORD flags) {
   STARTUPINFOW info = {};
   info.cb = sizeof info;
   PROCESS_INFORMATION made = {};
-  if (!CreateProcessW(nullptr, words.data(), nullptr, nullptr, TRUE, flags, nullptr, nullptr, &info,
-                      &made)) {
+  if (!CreateProcessW(nullptr, words.data(), nullptr, nullptr, TRUE, flags, nullptr, nullptr, &info, &made)) {
     std::printf("not started: error %lu\n", GetLastError());
     ExitProcess(251);
   }
@@ -95,8 +93,8 @@ int debug_from_the_start(const wchar_t* line, DWORD flags) {
   Debugger debugger;
   start(line, flags);
   debugger.run();
-  std::printf("%u threads, %u times reheap.dll, %u exceptions\n", debugger.threads,
-              debugger.libraries, debugger.exceptions);
+  std::printf("%u threads, %u times reheap.dll, %u exceptions\n", debugger.threads, debugger.libraries,
+              debugger.exceptions);
   return static_cast<int>(debugger.code);
 }
 
@@ -112,8 +110,7 @@ int come_and_go(const wchar_t* line) {
       TerminateProcess(made.hProcess, 253);
     }
     debugger.run(100);
-    if (!DebugActiveProcessStop(made.dwProcessId))
-      std::printf("not detached: error %lu\n", GetLastError());
+    if (!DebugActiveProcessStop(made.dwProcessId)) std::printf("not detached: error %lu\n", GetLastError());
   }
   WaitForSingleObject(made.hProcess, INFINITE);
   GetExitCodeProcess(made.hProcess, &code);

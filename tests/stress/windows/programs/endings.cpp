@@ -48,8 +48,7 @@ DWORD WINAPI work(void* number) {
     if (done == 200) ++g_at_work;
     Block& block = blocks[random.below(std::size(blocks))];
     if (block.handle) drop(block);
-    make(block, *heaps[random.below(heaps.size())], random.size(20000), random.next(),
-         random.one_in(3));
+    make(block, *heaps[random.below(heaps.size())], random.size(20000), random.next(), random.one_in(3));
     if (random.one_in(30)) use_a_heap_of_its_own(random);
     if (random.one_in(10)) lock_a_heap(random);
   }
@@ -59,8 +58,7 @@ DWORD WINAPI work(void* number) {
 HMODULE g_farewell;
 
 void set_farewell(Farewell farewell) {
-  reinterpret_cast<SetFarewell*>(
-      reinterpret_cast<void*>(GetProcAddress(g_farewell, "set_farewell")))(farewell);
+  reinterpret_cast<SetFarewell*>(reinterpret_cast<void*>(GetProcAddress(g_farewell, "set_farewell")))(farewell);
 }
 
 void end_process() { ExitProcess(FAREWELL_CODE); }
@@ -139,6 +137,4 @@ int run(const char* name, const char* expected, const char* library) {
 }  // namespace
 }  // namespace heap_stress
 
-int main(int count, char** words) {
-  return count == 4 ? heap_stress::run(words[1], words[2], words[3]) : 5;
-}
+int main(int count, char** words) { return count == 4 ? heap_stress::run(words[1], words[2], words[3]) : 5; }

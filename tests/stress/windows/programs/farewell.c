@@ -45,9 +45,7 @@ static void attach(void) {
 /* As the destructors of a program's objects do. */
 static void detach(void) {
   for (int at = 0; at < count; ++at) {
-    need(is_whole(of_process[at], 'p') && is_whole(of_heap[at], 'h') &&
-             is_whole(of_runtime[at], 'r'),
-         "changed\n");
+    need(is_whole(of_process[at], 'p') && is_whole(of_heap[at], 'h') && is_whole(of_runtime[at], 'r'), "changed\n");
     need(HeapSize(GetProcessHeap(), 0, of_process[at]) == size, "another size\n");
     need(HeapFree(GetProcessHeap(), 0, of_process[at]), "not freed\n");
     if (at % 2 == 0) need(HeapFree(heap, 0, of_heap[at]), "not freed in the private heap\n");

@@ -56,10 +56,9 @@ HANDLE start(const std::string& program, const std::string& words, bool wide) {
   info.cb = sizeof info;
   wide_info.cb = sizeof wide_info;
   PROCESS_INFORMATION made = {};
-  const BOOL done = wide ? CreateProcessW(nullptr, wide_line.data(), nullptr, nullptr, FALSE, 0,
-                                          nullptr, nullptr, &wide_info, &made)
-                         : CreateProcessA(nullptr, line.data(), nullptr, nullptr, FALSE, 0, nullptr,
-                                          nullptr, &info, &made);
+  const BOOL done =
+      wide ? CreateProcessW(nullptr, wide_line.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &wide_info, &made)
+           : CreateProcessA(nullptr, line.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &info, &made);
   if (!done) return nullptr;
   CloseHandle(made.hThread);
   return made.hProcess;
@@ -75,14 +74,13 @@ int end_of(HANDLE process) {
   return code < kFailed ? static_cast<int>(code) : -1;
 }
 
-int run(int levels, int width, const char* expected, const std::string& self,
-        const std::string& other) {
+int run(int levels, int width, const char* expected, const std::string& self, const std::string& other) {
   if (!is_injected_as(expected)) return kFailed;
   int count = 1;
   bool well = true;
   std::vector<HANDLE> children;
-  const std::string words = std::to_string(levels - 1) + " " + std::to_string(width) + " " +
-                            expected + (other.empty() ? "" : " \"" + self + "\"");
+  const std::string words = std::to_string(levels - 1) + " " + std::to_string(width) + " " + expected +
+                            (other.empty() ? "" : " \"" + self + "\"");
   for (int at = 0; levels > 1 && at < width; ++at)
     children.push_back(start(other.empty() ? self : other, words, at % 2 == 0));
   use_all_heaps();
@@ -101,6 +99,5 @@ int main(int count, char** words) {
   if (count < 4) return heap_stress::kFailed;
   char self[MAX_PATH];
   GetModuleFileNameA(nullptr, self, sizeof self);
-  return heap_stress::run(std::atoi(words[1]), std::atoi(words[2]), words[3], self,
-                          count > 4 ? words[4] : "");
+  return heap_stress::run(std::atoi(words[1]), std::atoi(words[2]), words[3], self, count > 4 ? words[4] : "");
 }

@@ -11,8 +11,7 @@
 #include "support/pattern.h"
 
 // Of the C runtime; MinGW's headers lack it.
-extern "C" __declspec(dllimport) std::size_t _aligned_msize(void* block, std::size_t alignment,
-                                                            std::size_t offset);
+extern "C" __declspec(dllimport) std::size_t _aligned_msize(void* block, std::size_t alignment, std::size_t offset);
 
 namespace heap_stress {
 
@@ -24,9 +23,7 @@ DWORD zero_flag(bool zeroed) { return zeroed ? HEAP_ZERO_MEMORY : 0; }
 
 }  // namespace
 
-void* OsHeap::make(const Block& block, bool zeroed) {
-  return HeapAlloc(heap_, flags_ | zero_flag(zeroed), block.size);
-}
+void* OsHeap::make(const Block& block, bool zeroed) { return HeapAlloc(heap_, flags_ | zero_flag(zeroed), block.size); }
 
 void* OsHeap::resize(const Block& block, std::size_t size, bool zeroed) {
   return HeapReAlloc(heap_, flags_ | zero_flag(zeroed), block.handle, size);
@@ -48,9 +45,7 @@ namespace {
 class CrtHeap final : public Heap {
  public:
   const char* name() const override { return "malloc"; }
-  void* make(const Block& block, bool zeroed) override {
-    return zeroed ? calloc(1, block.size) : malloc(block.size);
-  }
+  void* make(const Block& block, bool zeroed) override { return zeroed ? calloc(1, block.size) : malloc(block.size); }
   void* resize(const Block& block, std::size_t size, bool zeroed) override {
     return zeroed ? _recalloc(block.handle, 1, size) : realloc(block.handle, size);
   }
@@ -64,14 +59,10 @@ class CrtHeap final : public Heap {
 class AlignedCrtHeap final : public Heap {
  public:
   const char* name() const override { return "_aligned_malloc"; }
-  std::size_t alignment(const Block& block) const override {
-    return std::size_t{16} << block.seed % 9;
-  }
+  std::size_t alignment(const Block& block) const override { return std::size_t{16} << block.seed % 9; }
   bool can_zero() const override { return false; }
   bool knows_exact_size() const override { return false; }
-  void* make(const Block& block, bool) override {
-    return _aligned_malloc(block.size, alignment(block));
-  }
+  void* make(const Block& block, bool) override { return _aligned_malloc(block.size, alignment(block)); }
   void* resize(const Block& block, std::size_t size, bool) override {
     return _aligned_realloc(block.handle, size, alignment(block));
   }
@@ -79,9 +70,7 @@ class AlignedCrtHeap final : public Heap {
     _aligned_free(block.handle);
     return true;
   }
-  std::size_t size_of(const Block& block) override {
-    return _aligned_msize(block.handle, alignment(block), 0);
-  }
+  std::size_t size_of(const Block& block) override { return _aligned_msize(block.handle, alignment(block), 0); }
 };
 
 class LocalHeap final : public Heap {
@@ -117,9 +106,7 @@ class MovableHeap final : public Heap {
 class Strings final : public Heap {
  public:
   const char* name() const override { return "BSTR"; }
-  std::size_t alignment(const Block&) const override {
-    return sizeof(DWORD);
-  }  // of the length before
+  std::size_t alignment(const Block&) const override { return sizeof(DWORD); }  // of the length before
   bool can_zero() const override { return false; }
   void* make(const Block& block, bool) override {
     return SysAllocStringByteLen(nullptr, static_cast<UINT>(block.size));
@@ -137,9 +124,7 @@ class Strings final : public Heap {
     SysFreeString(static_cast<BSTR>(block.handle));
     return true;
   }
-  std::size_t size_of(const Block& block) override {
-    return SysStringByteLen(static_cast<BSTR>(block.handle));
-  }
+  std::size_t size_of(const Block& block) override { return SysStringByteLen(static_cast<BSTR>(block.handle)); }
 };
 
 }  // namespace
@@ -166,8 +151,7 @@ std::atomic<unsigned> g_occasions{0};
 // A block's contents for as long as this lives.
 class Contents {
  public:
-  explicit Contents(const Block& block)
-      : block_(block), bytes(static_cast<unsigned char*>(block.heap->hold(block))) {
+  explicit Contents(const Block& block) : block_(block), bytes(static_cast<unsigned char*>(block.heap->hold(block))) {
     if (!bytes) fail("cannot be held", block);
   }
   ~Contents() { block_.heap->let_go(block_); }
@@ -183,13 +167,11 @@ class Contents {
 
 void check_size(const Block& block) {
   const std::size_t size = block.heap->size_of(block) + breaks(Break::size);
-  if (block.heap->knows_exact_size() ? size != block.size : size < block.size)
-    fail("has another size", block, size);
+  if (block.heap->knows_exact_size() ? size != block.size : size < block.size) fail("has another size", block, size);
 }
 
 // As far as `size`, which is less than the block's where it has shrunk.
-void check_contents(const Block& block, const unsigned char* bytes, std::size_t size,
-                    const char* what) {
+void check_contents(const Block& block, const unsigned char* bytes, std::size_t size, const char* what) {
   if (contract::intact(bytes, size, block.seed)) return;
   for (std::size_t part = 1; part <= size; ++part) {
     if (!contract::intact(bytes, part, block.seed)) fail(what, block, part - 1);
@@ -201,8 +183,7 @@ void settle(const Block& block, std::size_t zero_from) {
   if (reinterpret_cast<std::uintptr_t>(contents.bytes) % block.heap->alignment(block) != 0)
     fail("is not aligned", block);
   if (zero_from < block.size && breaks(Break::zero)) contents.bytes[zero_from] = 1;
-  if (zero_from < block.size &&
-      !contract::all_zero(contents.bytes + zero_from, block.size - zero_from))
+  if (zero_from < block.size && !contract::all_zero(contents.bytes + zero_from, block.size - zero_from))
     fail("is not zero", block, zero_from);
   contract::fill(contents.bytes, block.size, block.seed);
   check_size(block);
@@ -220,8 +201,8 @@ void flip_a_byte(const Block& block) {
 }
 
 void fail(const char* what, const Block& block, std::size_t at) {
-  std::fprintf(stderr, "heap_stress: %s: block %p of %zu bytes %s (%zu)\n", block.heap->name(),
-               block.handle, block.size, what, at);
+  std::fprintf(stderr, "heap_stress: %s: block %p of %zu bytes %s (%zu)\n", block.heap->name(), block.handle,
+               block.size, what, at);
   std::fflush(stderr);
   TerminateProcess(GetCurrentProcess(), 1);
   std::abort();

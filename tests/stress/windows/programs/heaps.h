@@ -43,8 +43,7 @@ class Heap {
 // HeapAlloc and its relatives.
 class OsHeap final : public Heap {
  public:
-  OsHeap(const char* name, HANDLE heap, DWORD flags = 0)
-      : name_(name), heap_(heap), flags_(flags) {}
+  OsHeap(const char* name, HANDLE heap, DWORD flags = 0) : name_(name), heap_(heap), flags_(flags) {}
   HANDLE handle() const { return heap_; }
 
   const char* name() const override { return name_; }

@@ -50,8 +50,7 @@ inline bool serves_heaps() {
   const bool private_heap = is_of_reheap(other);
   HeapFree(GetProcessHeap(), 0, ours);
   HeapDestroy(heap);
-  if (process_heap != private_heap)
-    std::fprintf(stderr, "one kind of heap is served, the other is not\n");
+  if (process_heap != private_heap) std::fprintf(stderr, "one kind of heap is served, the other is not\n");
   return process_heap && private_heap;
 }
 
@@ -68,11 +67,11 @@ inline bool is_injected_as(const char* expected) {
   const bool heaps = both || std::strcmp(expected, "heap") == 0;
   const bool crt = both || std::strcmp(expected, "crt") == 0;
   const bool here = reheap_library() != nullptr;
-  const bool as_expected = here == (heaps || crt) && serves_heaps() == heaps &&
-                           (heaps || serves_malloc() == crt) && (!crt || serves_malloc());
+  const bool as_expected = here == (heaps || crt) && serves_heaps() == heaps && (heaps || serves_malloc() == crt) &&
+                           (!crt || serves_malloc());
   if (!as_expected)
-    std::fprintf(stderr, "expected %s: reheap.dll is %sloaded, HeapAlloc is %s, malloc is %s\n",
-                 expected, here ? "" : "not ", serves_heaps() ? "reheap's" : "the system's",
+    std::fprintf(stderr, "expected %s: reheap.dll is %sloaded, HeapAlloc is %s, malloc is %s\n", expected,
+                 here ? "" : "not ", serves_heaps() ? "reheap's" : "the system's",
                  serves_malloc() ? "reheap's" : "the system's");
   return as_expected;
 }

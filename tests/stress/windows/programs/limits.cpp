@@ -132,9 +132,7 @@ int exhaust_and_go_on(HANDLE heap, std::size_t most) {
 SCENARIO(process_heap_small) { return exhaust_and_go_on(GetProcessHeap(), 4 * KiB); }
 SCENARIO(process_heap_mixed) { return exhaust_and_go_on(GetProcessHeap(), 2 * MiB); }
 SCENARIO(private_heap_small) { return exhaust_and_go_on(HeapCreate(0, 0, 0), 4 * KiB); }
-SCENARIO(private_heap_mixed) {
-  return exhaust_and_go_on(HeapCreate(HEAP_NO_SERIALIZE, 0, 0), 2 * MiB);
-}
+SCENARIO(private_heap_mixed) { return exhaust_and_go_on(HeapCreate(HEAP_NO_SERIALIZE, 0, 0), 2 * MiB); }
 
 // What a private heap had can be had by others once it is destroyed.
 SCENARIO(destroyed_heap_gives_back) {
@@ -145,8 +143,7 @@ SCENARIO(destroyed_heap_gives_back) {
     Chain inside(heap);
     inside.exhaust(random, round % 2 ? 4 * KiB : 300 * KiB);
     inside.check();
-    NEED(inside.bytes() > limit() / 4, "in round %d only %zu MiB could be had", round,
-         inside.bytes() / MiB);
+    NEED(inside.bytes() > limit() / 4, "in round %d only %zu MiB could be had", round, inside.bytes() / MiB);
     NEED(HeapDestroy(heap));
     Chain outside(GetProcessHeap());
     while (outside.bytes() < limit() / 4) NEED(outside.add(sizeof(Link) + random.size(40 * KiB)));
@@ -161,8 +158,7 @@ SCENARIO(sizes_beyond_all_memory) {
   for (const std::size_t size : {kMost, kMost - 15, kMost - 4096, kMost / 2 + 1, limit() * 2}) {
     SetLastError(ERROR_SUCCESS);
     NEED(HeapAlloc(GetProcessHeap(), HEAP_ZERO_MEMORY, size) == nullptr, "%zu", size);
-    NEED(GetLastError() == ERROR_NOT_ENOUGH_MEMORY, "%zu: the last error is %lu", size,
-         GetLastError());
+    NEED(GetLastError() == ERROR_NOT_ENOUGH_MEMORY, "%zu: the last error is %lu", size, GetLastError());
     NEED(HeapReAlloc(GetProcessHeap(), 0, block, size) == nullptr, "%zu", size);
   }
   NEED(HeapSize(GetProcessHeap(), 0, block) == 100);
@@ -238,15 +234,13 @@ DWORD WINAPI exhaust_in_thread(void* seed) {
 SCENARIO(four_threads) {
   HANDLE threads[4];
   for (std::uintptr_t at = 0; at < 4; ++at)
-    threads[at] = CreateThread(nullptr, 256 * KiB, exhaust_in_thread,
-                               reinterpret_cast<void*>(at + 1), 0, nullptr);
+    threads[at] = CreateThread(nullptr, 256 * KiB, exhaust_in_thread, reinterpret_cast<void*>(at + 1), 0, nullptr);
   for (const HANDLE thread : threads) WaitForSingleObject(thread, INFINITE);
   NEED(g_finished == 4);
   Chain chain(GetProcessHeap());
   Random random(9);
   while (chain.bytes() < limit() / 8)
-    NEED(chain.add(sizeof(Link) + random.size(8 * KiB)), "after all were freed, at %zu MiB",
-         chain.bytes() / MiB);
+    NEED(chain.add(sizeof(Link) + random.size(8 * KiB)), "after all were freed, at %zu MiB", chain.bytes() / MiB);
   chain.free_until(0);
   return 0;
 }

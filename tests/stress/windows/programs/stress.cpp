@@ -65,12 +65,9 @@ struct HeapKind {
   std::size_t most;  // 0: it grows
 };
 
-constexpr HeapKind kHeapKinds[] = {{0, 0},
-                                   {0, 0},
-                                   {HEAP_NO_SERIALIZE, 0},
-                                   {HEAP_GENERATE_EXCEPTIONS, 0},
-                                   {HEAP_CREATE_ENABLE_EXECUTE, 0},
-                                   {0, 2048 * KiB}};
+constexpr HeapKind kHeapKinds[] = {
+    {0, 0},         {0, 0}, {HEAP_NO_SERIALIZE, 0}, {HEAP_GENERATE_EXCEPTIONS, 0}, {HEAP_CREATE_ENABLE_EXECUTE, 0},
+    {0, 2048 * KiB}};
 
 // Made, filled and destroyed with its blocks.
 class OwnHeap {
@@ -103,8 +100,7 @@ class OwnHeap {
     std::size_t met = 0;
     for (const Block& block : blocks_) {
       live += block.handle != nullptr;
-      if (block.handle && !HeapValidate(heap_.handle(), 0, block.handle))
-        fail("is not valid", block);
+      if (block.handle && !HeapValidate(heap_.handle(), 0, block.handle)) fail("is not valid", block);
     }
     PROCESS_HEAP_ENTRY entry = {};
     while (HeapWalk(heap_.handle(), &entry)) met += is_block(entry);
@@ -120,9 +116,7 @@ class OwnHeap {
   }
 
   // What has a limit refuses blocks of half a mebibyte.
-  std::size_t pick_size() {
-    return random_.size(kind_.most == 0 && random_.one_in(20) ? 300 * KiB : 4 * KiB);
-  }
+  std::size_t pick_size() { return random_.size(kind_.most == 0 && random_.one_in(20) ? 300 * KiB : 4 * KiB); }
 
   Random& random_;
   const HeapKind kind_;
@@ -165,14 +159,12 @@ class Worker {
 
   void begin(Block& block) {
     const auto heaps = shared_heaps();
-    make(block, *heaps[random_.below(heaps.size())], pick_size(), random_.next(),
-         random_.one_in(3));
+    make(block, *heaps[random_.below(heaps.size())], pick_size(), random_.next(), random_.one_in(3));
     note_large(block, 1);
   }
 
   void change(Block& block) {
-    const std::size_t wanted =
-        random_.one_in(2) ? pick_size() : 1 + block.size / 2 + random_.below(block.size + 1);
+    const std::size_t wanted = random_.one_in(2) ? pick_size() : 1 + block.size / 2 + random_.below(block.size + 1);
     note_large(block, -1);
     random_.one_in(4) ? try_in_place(block, wanted) : resize(block, wanted, random_.one_in(2));
     note_large(block, 1);
@@ -198,9 +190,7 @@ class Worker {
     HeapUnlock(heap.handle());
   }
 
-  void compact_a_heap() {
-    HeapCompact(static_cast<OsHeap&>(*shared_heaps()[random_.below(2)]).handle(), 0);
-  }
+  void compact_a_heap() { HeapCompact(static_cast<OsHeap&>(*shared_heaps()[random_.below(2)]).handle(), 0); }
 
   // Half of what it holds goes to the others, the rest is freed.
   void leave() {
@@ -270,8 +260,7 @@ struct Settings {
 class Suspended {
  public:
   explicit Suspended(Place place) : place_(place) {
-    for (HANDLE& thread : threads_)
-      thread = CreateThread(nullptr, 0, wait_and_live, this, CREATE_SUSPENDED, nullptr);
+    for (HANDLE& thread : threads_) thread = CreateThread(nullptr, 0, wait_and_live, this, CREATE_SUSPENDED, nullptr);
     ResumeThread(threads_[0]);
     while (!began_) Sleep(1);
     SuspendThread(threads_[0]);
@@ -327,8 +316,7 @@ int run(const Settings& settings) {
   shared_heaps();
   for (std::size_t at = 0; at < settings.threads; ++at)
     places.push_back({shared.get(), mix(settings.seed * 4096 + at)});
-  for (Place& place : places)
-    threads.push_back(CreateThread(nullptr, 0, live_again_and_again, &place, 0, nullptr));
+  for (Place& place : places) threads.push_back(CreateThread(nullptr, 0, live_again_and_again, &place, 0, nullptr));
   Sleep(settings.duration_ms / 2);
   if (settings.late) come_late(settings.late, {shared.get(), mix(settings.seed)});
   Sleep(settings.duration_ms / 2);
@@ -362,8 +350,7 @@ int main(int count, char** words) {
                                     std::strtoul(words[3], nullptr, 10), words[4], nullptr};
   for (int at = 5; at < count; ++at) {
     if (std::strncmp(words[at], "late=", 5) == 0) settings.late = words[at] + 5;
-    if (std::strncmp(words[at], "break=", 6) == 0)
-      heap_stress::set_break(heap_stress::break_of(words[at] + 6));
+    if (std::strncmp(words[at], "break=", 6) == 0) heap_stress::set_break(heap_stress::break_of(words[at] + 6));
   }
   return heap_stress::run(settings);
 }

@@ -4,9 +4,7 @@
 
 namespace {
 
-void tell_size(Line& line, const Twins& twins, void* block) {
-  line.say(" msize=%Iu", exact_size(twins, block));
-}
+void tell_size(Line& line, const Twins& twins, void* block) { line.say(" msize=%Iu", exact_size(twins, block)); }
 
 void tell_place(Line& line, void* block) {
   bool aligned = reinterpret_cast<uintptr_t>(block) % kNaturalAlignment == 0;
@@ -40,8 +38,7 @@ void tell_block(Line& line, const Twins& twins, void* block, size_t size) {
   expect_served(line, block);
 }
 
-void tell_resized(Line& line, const Twins& twins, void* block, size_t size, size_t kept,
-                  unsigned seed) {
+void tell_resized(Line& line, const Twins& twins, void* block, size_t size, size_t kept, unsigned seed) {
   if (block == nullptr) {
     line.say(" null");
     return;

@@ -21,8 +21,7 @@ void leave_dirty(const Twins& twins, size_t size);
 void tell_block(Line& line, const Twins& twins, void* block, size_t size);
 
 // What is seen of a block that was resized to `size` bytes, of which `kept` hold the seed's contents.
-void tell_resized(Line& line, const Twins& twins, void* block, size_t size, size_t kept,
-                  unsigned seed);
+void tell_resized(Line& line, const Twins& twins, void* block, size_t size, size_t kept, unsigned seed);
 
 // Its `_msize` by the twin of the group that has one.
 size_t exact_size(const Twins& twins, void* block);

@@ -83,8 +83,7 @@ bool is_at(const void* block, size_t alignment, size_t offset) {
 
 // The function without an offset where there is none, so that both are called.
 void* make(const Twins& twins, size_t size, size_t alignment, size_t offset) {
-  return offset == 0 ? twins.aligned_malloc(size, alignment)
-                     : twins.offset_malloc(size, alignment, offset);
+  return offset == 0 ? twins.aligned_malloc(size, alignment) : twins.offset_malloc(size, alignment, offset);
 }
 
 void begin(Line& line, size_t size, size_t alignment, size_t offset) {
@@ -95,15 +94,13 @@ void begin(Line& line, size_t size, size_t alignment, size_t offset) {
   line.say(" at %Iu offset %Iu:", alignment, offset);
 }
 
-void tell_aligned(Line& line, const Twins& twins, void* block, size_t size, size_t alignment,
-                  size_t offset) {
+void tell_aligned(Line& line, const Twins& twins, void* block, size_t size, size_t alignment, size_t offset) {
   if (block == nullptr) {
     line.say(" null");
     return;
   }
   line.say(is_at(block, alignment, offset) ? " aligned" : " MISALIGNED");
-  if (twins.aligned_msize != nullptr)
-    line.say(" msize=%Iu", twins.aligned_msize(block, alignment, offset));
+  if (twins.aligned_msize != nullptr) line.say(" msize=%Iu", twins.aligned_msize(block, alignment, offset));
   fill(block, size, 4);
   expect_served(line, block);
 }
@@ -135,9 +132,8 @@ void check_realloc_of(const Twins& twins, Change change) {
   Line line(change.offset == 0 ? "%s_aligned_realloc" : "%s_aligned_offset_realloc", twins.prefix);
   line.say(" %Iu to", change.from);
   begin(line, change.to, change.alignment, change.offset);
-  void* result = change.offset == 0
-                     ? twins.aligned_realloc(block, change.to, change.alignment)
-                     : twins.offset_realloc(block, change.to, change.alignment, change.offset);
+  void* result = change.offset == 0 ? twins.aligned_realloc(block, change.to, change.alignment)
+                                    : twins.offset_realloc(block, change.to, change.alignment, change.offset);
   tell_kept(line, result, change);
   tell_aligned(line, twins, result, change.to, change.alignment, change.offset);
   twins.aligned_free(result);
@@ -148,13 +144,11 @@ void check_recalloc_of(const Twins& twins, Change change) {
   leave_dirty(twins, change.to);
   void* block = make(twins, change.from, change.alignment, change.offset);
   fill(block, change.from, 5);
-  Line line(change.offset == 0 ? "%s_aligned_recalloc" : "%s_aligned_offset_recalloc",
-            twins.prefix);
+  Line line(change.offset == 0 ? "%s_aligned_recalloc" : "%s_aligned_offset_recalloc", twins.prefix);
   line.say(" %Iu to", change.from);
   begin(line, change.to, change.alignment, change.offset);
-  void* result = change.offset == 0
-                     ? twins.aligned_recalloc(block, 1, change.to, change.alignment)
-                     : twins.offset_recalloc(block, 1, change.to, change.alignment, change.offset);
+  void* result = change.offset == 0 ? twins.aligned_recalloc(block, 1, change.to, change.alignment)
+                                    : twins.offset_recalloc(block, 1, change.to, change.alignment, change.offset);
   tell_kept(line, result, change);
   if (result != nullptr && change.to > change.from) {
     line.say(all_zero(result, change.from, change.to) ? " zero" : " STALE");
@@ -167,13 +161,11 @@ void check_recalloc_of(const Twins& twins, Change change) {
 void check_other_alignment(const Twins& twins) {
   struct {
     size_t made_at, made_offset, alignment, offset;
-  } constexpr kCases[] = {
-      {16, 0, 256, 0}, {256, 0, 16, 0}, {64, 8, 64, 0}, {64, 0, 64, 8}, {64, 8, 64, 16}};
+  } constexpr kCases[] = {{16, 0, 256, 0}, {256, 0, 16, 0}, {64, 8, 64, 0}, {64, 0, 64, 8}, {64, 8, 64, 16}};
   for (auto [made_at, made_offset, alignment, offset] : kCases) {
     void* block = make(twins, 100, made_at, made_offset);
     fill(block, 100, 5);
-    Line line("%s_aligned_offset_realloc made at %Iu offset %Iu", twins.prefix, made_at,
-              made_offset);
+    Line line("%s_aligned_offset_realloc made at %Iu offset %Iu", twins.prefix, made_at, made_offset);
     begin(line, 5000, alignment, offset);
     void* result = twins.offset_realloc(block, 5000, alignment, offset);
     if (result == nullptr) {
@@ -253,8 +245,7 @@ void check_null_and_zero(const Twins& twins) {
   }
   {
     Line line("%s_aligned_realloc(block, 0, 64)", twins.prefix);
-    line.say(twins.aligned_realloc(twins.aligned_malloc(100, 64), 0, 64) == nullptr ? " null"
-                                                                                    : " BLOCK");
+    line.say(twins.aligned_realloc(twins.aligned_malloc(100, 64), 0, 64) == nullptr ? " null" : " BLOCK");
   }
   {
     Line line("%s_aligned_offset_realloc(block, 0, 64, 8)", twins.prefix);
@@ -263,8 +254,7 @@ void check_null_and_zero(const Twins& twins) {
   }
   if (twins.aligned_recalloc != nullptr) {
     Line line("%s_aligned_recalloc(block, 0, 9, 64)", twins.prefix);
-    line.say(twins.aligned_recalloc(twins.aligned_malloc(100, 64), 0, 9, 64) == nullptr ? " null"
-                                                                                        : " BLOCK");
+    line.say(twins.aligned_recalloc(twins.aligned_malloc(100, 64), 0, 9, 64) == nullptr ? " null" : " BLOCK");
   }
   {
     Line line("%s_aligned_free(null)", twins.prefix);

@@ -7,11 +7,10 @@
 
 namespace {
 
-constexpr size_t kSizes[] = {
-    0,     1,     2,      7,      8,    15,       16,           17,    24,    31,
-    32,    33,    63,     64,     65,   100,      127,          128,   129,   250,
-    1000,  1024,  1025,   4095,   4096, 4097,     16 * kKiB,    20000, 32767, 32768,
-    32769, 65536, 100000, 262144, kMiB, kMiB + 1, 16 * kMiB + 1};
+constexpr size_t kSizes[] = {0,     1,     2,      7,      8,    15,       16,           17,    24,    31,
+                             32,    33,    63,     64,     65,   100,      127,          128,   129,   250,
+                             1000,  1024,  1025,   4095,   4096, 4097,     16 * kKiB,    20000, 32767, 32768,
+                             32769, 65536, 100000, 262144, kMiB, kMiB + 1, 16 * kMiB + 1};
 
 struct Step {
   size_t from;
@@ -81,8 +80,7 @@ void recalloc_after(const Twins& twins, const char* name, Shrink shrink) {
   block = shrink(block);
   void* result = twins.recalloc(block, 10, 20);
   line.say(holds(result, 100, 2) ? " kept" : " LOST");
-  line.say(all_zero(result, 100, 200) ? " zero" : " STALE")
-      .say(" msize=%Iu", exact_size(twins, result));
+  line.say(all_zero(result, 100, 200) ? " zero" : " STALE").say(" msize=%Iu", exact_size(twins, result));
   twins.free(result);
 }
 
@@ -217,8 +215,7 @@ void check_recalloc(const Twins& twins) {
 void check_expand(const Twins& twins) {
   if (twins.expand == nullptr) return;
   for (Step step : kSteps) {
-    bool by_chance =
-        step.from > 32 * kKiB && step.to > step.from;  // whether there is room behind it
+    bool by_chance = step.from > 32 * kKiB && step.to > step.from;  // whether there is room behind it
     if (!by_chance) expand_step(twins, step);
   }
   void* block = twins.malloc(100);

@@ -61,8 +61,7 @@ void check_environment(const Twins& twins) {
   if (twins.wdupenv != nullptr) {
     wchar_t* value = nullptr;
     size_t size = 0;
-    Line("%s_wdupenv_s", twins.prefix)
-        .say(" %d", twins.wdupenv(&value, &size, L"REHEAP_CONFORMANCE"));
+    Line("%s_wdupenv_s", twins.prefix).say(" %d", twins.wdupenv(&value, &size, L"REHEAP_CONFORMANCE"));
     tell_text<wchar_t>(twins, "_wdupenv_s", value, L"value");
   }
 }
@@ -105,18 +104,15 @@ void tell_name(const Twins& twins, const char* name, Char* text) {
 
 void check_names(const Twins& twins) {
   if (twins.tempnam != nullptr) tell_name(twins, "_tempnam", twins.tempnam("c:\\windows", "rh"));
-  if (twins.wtempnam != nullptr)
-    tell_name(twins, "_wtempnam", twins.wtempnam(L"c:\\windows", L"rh"));
+  if (twins.wtempnam != nullptr) tell_name(twins, "_wtempnam", twins.wtempnam(L"c:\\windows", L"rh"));
 }
 
 void check_locale(const Twins& twins) {
   if (twins.getdays != nullptr) tell_text<char>(twins, "_Getdays", twins.getdays(), nullptr);
   if (twins.getmonths != nullptr) tell_text<char>(twins, "_Getmonths", twins.getmonths(), nullptr);
-  if (twins.gettnames != nullptr)
-    tell_name(twins, "_Gettnames", static_cast<char*>(twins.gettnames()));
+  if (twins.gettnames != nullptr) tell_name(twins, "_Gettnames", static_cast<char*>(twins.gettnames()));
   if (twins.wgetdays != nullptr) tell_text<wchar_t>(twins, "_W_Getdays", twins.wgetdays(), nullptr);
-  if (twins.wgetmonths != nullptr)
-    tell_text<wchar_t>(twins, "_W_Getmonths", twins.wgetmonths(), nullptr);
+  if (twins.wgetmonths != nullptr) tell_text<wchar_t>(twins, "_W_Getmonths", twins.wgetmonths(), nullptr);
   if (twins.wgettnames != nullptr) {
     tell_name(twins, "_W_Gettnames", static_cast<char*>(twins.wgettnames()));
   }

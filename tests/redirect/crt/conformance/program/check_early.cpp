@@ -82,11 +82,9 @@ void check_plain(const Twins& twins, size_t index) {
   finish_plain(line, twins, result, size * 3, size);
 }
 
-void finish_aligned(Line& line, const Twins& twins, void* block, size_t size, size_t kept,
-                    size_t offset) {
+void finish_aligned(Line& line, const Twins& twins, void* block, size_t size, size_t kept, size_t offset) {
   tell_kept(line, block, kept);
-  if (twins.aligned_msize != nullptr)
-    line.say(" msize=%Iu", twins.aligned_msize(block, kAlignment, offset));
+  if (twins.aligned_msize != nullptr) line.say(" msize=%Iu", twins.aligned_msize(block, kAlignment, offset));
   bool aligned = (reinterpret_cast<uintptr_t>(block) + offset) % kAlignment == 0;
   line.say(aligned ? " aligned" : " MISALIGNED");
   fill(block, size, 6);
@@ -95,8 +93,7 @@ void finish_aligned(Line& line, const Twins& twins, void* block, size_t size, si
 
 void check_aligned_free(const Twins& twins, void* block, size_t size, size_t offset) {
   Line line("early _aligned_free of %Iu offset %Iu", size, offset);
-  if (twins.aligned_msize != nullptr)
-    line.say(" msize=%Iu", twins.aligned_msize(block, kAlignment, offset));
+  if (twins.aligned_msize != nullptr) line.say(" msize=%Iu", twins.aligned_msize(block, kAlignment, offset));
   take_frees();
   twins.aligned_free(block);
   tell_return(line);
@@ -105,8 +102,8 @@ void check_aligned_free(const Twins& twins, void* block, size_t size, size_t off
 void check_aligned_realloc(const Twins& twins, void* block, size_t from, size_t to, size_t offset) {
   Line line("early _aligned_realloc %Iu to %Iu offset %Iu", from, to, offset);
   if (to == 0) take_frees();
-  void* result = offset == 0 ? twins.aligned_realloc(block, to, kAlignment)
-                             : twins.offset_realloc(block, to, kAlignment, offset);
+  void* result =
+      offset == 0 ? twins.aligned_realloc(block, to, kAlignment) : twins.offset_realloc(block, to, kAlignment, offset);
   if (to == 0) {
     line.say(result == nullptr ? " null" : " BLOCK");
     tell_return(line);
@@ -129,9 +126,7 @@ void check_aligned_recalloc(const Twins& twins, void* block, size_t size, size_t
 
 void check_aligned_blocks(const Twins& twins, size_t index, size_t offset) {
   size_t size = kSizes[index] + offset + 1;
-  auto block = [&](Fate fate) {
-    return offset == 0 ? early.aligned[fate][index] : early.offset[fate][index];
-  };
+  auto block = [&](Fate fate) { return offset == 0 ? early.aligned[fate][index] : early.offset[fate][index]; };
   check_aligned_free(twins, block(kFree), size, offset);
   check_aligned_realloc(twins, block(kGrow), size, size * 3, offset);
   check_aligned_realloc(twins, block(kShrink), size, offset + 1, offset);
@@ -157,9 +152,7 @@ void make(const Twins& twins) {
 const Twins* all_twins[] = {&crt.plain, &crt.o, &crt.base};
 
 // Those that have every function the early blocks meet.
-const Twins& twins_after() {
-  return crt.o.expand != nullptr && crt.o.msize != nullptr ? crt.o : crt.plain;
-}
+const Twins& twins_after() { return crt.o.expand != nullptr && crt.o.msize != nullptr ? crt.o : crt.plain; }
 
 }  // namespace
 
@@ -196,8 +189,8 @@ void check_mixed_twins() {
   for (const Twins* maker : all_twins) {
     for (const Twins* user : all_twins) {
       if (maker->malloc == nullptr || user->malloc == nullptr || maker == user) continue;
-      Line line("%smalloc%s then %srealloc%s, %sfree%s", maker->prefix, maker->suffix, user->prefix,
-                user->suffix, user->prefix, user->suffix);
+      Line line("%smalloc%s then %srealloc%s, %sfree%s", maker->prefix, maker->suffix, user->prefix, user->suffix,
+                user->prefix, user->suffix);
       void* block = maker->malloc(100);
       fill(block, 100, 2);
       block = user->realloc(block, 9000);

@@ -44,8 +44,7 @@ void check_all(const Twins& twins, int successes) {
   if (twins.recalloc != nullptr) {
     attempt(twins, "_recalloc", successes, [&] { return twins.recalloc(block, 1, kHalf); });
     attempt(twins, "_recalloc(null)", successes, [&] { return twins.recalloc(nullptr, 1, kHalf); });
-    attempt(twins, "_recalloc(overflow)", successes,
-            [&] { return twins.recalloc(block, 2, kHalf); });
+    attempt(twins, "_recalloc(overflow)", successes, [&] { return twins.recalloc(block, 2, kHalf); });
   }
   if (twins.aligned_malloc != nullptr) {
     attempt(twins, "_aligned_malloc", successes, [&] { return twins.aligned_malloc(kHalf, 64); });

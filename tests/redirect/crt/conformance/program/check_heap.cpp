@@ -19,8 +19,7 @@ void check_walk(const Twins& twins) {
   const char* found = "not listed";
   int result;
   while ((result = twins.heapwalk(&info)) == kHeapOk) {
-    if (info.entry == block)
-      found = info.use == 1 && info.size == 12345 ? "in use, exact" : "listed";
+    if (info.entry == block) found = info.use == 1 && info.size == 12345 ? "in use, exact" : "listed";
   }
   line.say(" block %s, end %d", found, result);
   twins.free(block);
@@ -41,9 +40,7 @@ void check_heap(const Twins& twins) {
   if (twins.heapwalk != nullptr) check_walk(twins);
   if (twins.heap_handle != nullptr) {
     HANDLE heap = reinterpret_cast<HANDLE>(twins.heap_handle());
-    const char* which = heap == nullptr            ? "null"
-                        : heap == GetProcessHeap() ? "the process's"
-                                                   : "its own";
+    const char* which = heap == nullptr ? "null" : heap == GetProcessHeap() ? "the process's" : "its own";
     Line("%s_get_heap_handle", twins.prefix).say(" %s", which);
   }
 }

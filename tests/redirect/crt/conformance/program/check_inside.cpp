@@ -72,13 +72,11 @@ unsigned __stdcall allocate_in_thread(void* size) {
 }
 
 void check_threads() {
-  uintptr_t(__cdecl * begin)(void*, unsigned, unsigned(__stdcall*)(void*), void*, unsigned,
-                             unsigned*);
+  uintptr_t(__cdecl * begin)(void*, unsigned, unsigned(__stdcall*)(void*), void*, unsigned, unsigned*);
   if (!find(begin, "_beginthreadex")) return;
   Line line("threads of its own");
   for (size_t i = 1; i <= 10; i++) {
-    uintptr_t handle =
-        begin(nullptr, 0, allocate_in_thread, reinterpret_cast<void*>(i * 1000), 0, nullptr);
+    uintptr_t handle = begin(nullptr, 0, allocate_in_thread, reinterpret_cast<void*>(i * 1000), 0, nullptr);
     HANDLE thread = reinterpret_cast<HANDLE>(handle);
     WaitForSingleObject(thread, INFINITE);
     DWORD status = 2;

@@ -41,12 +41,11 @@ FARPROC find_common(const char* name) {
   if (found != nullptr || name[0] != '?') return found;
   struct {
     const char *name64, *name32;
-  } constexpr kNames[] = {
-      {"??2@YAPEAX_K@Z", "??2@YAPAXI@Z"},
-      {"??_U@YAPEAX_K@Z", "??_U@YAPAXI@Z"},
-      {"??3@YAXPEAX@Z", "??3@YAXPAX@Z"},
-      {"??_V@YAXPEAX@Z", "??_V@YAXPAX@Z"},
-      {"?_set_new_handler@@YAP6AH_K@ZP6AH0@Z@Z", "?_set_new_handler@@YAP6AHI@ZP6AHI@Z@Z"}};
+  } constexpr kNames[] = {{"??2@YAPEAX_K@Z", "??2@YAPAXI@Z"},
+                          {"??_U@YAPEAX_K@Z", "??_U@YAPAXI@Z"},
+                          {"??3@YAXPEAX@Z", "??3@YAXPAX@Z"},
+                          {"??_V@YAXPEAX@Z", "??_V@YAXPAX@Z"},
+                          {"?_set_new_handler@@YAP6AH_K@ZP6AH0@Z@Z", "?_set_new_handler@@YAP6AHI@ZP6AHI@Z@Z"}};
   for (auto [name64, name32] : kNames) {
     if (lstrcmpA(name, name64) == 0) return GetProcAddress(crt.module, name32);
   }
@@ -57,8 +56,7 @@ FARPROC find_common(const char* name) {
 void load_new_handling() {
   Twins& plain = crt.plain;
   if (plain.set_new_mode == nullptr) set(plain.set_new_mode, find_common("?_set_new_mode@@YAHH@Z"));
-  if (plain.query_new_mode == nullptr)
-    set(plain.query_new_mode, find_common("?_query_new_mode@@YAHXZ"));
+  if (plain.query_new_mode == nullptr) set(plain.query_new_mode, find_common("?_query_new_mode@@YAHXZ"));
   if (plain.set_new_handler == nullptr) {
     set(plain.set_new_handler, find_common("?_set_new_handler@@YAP6AH_K@ZP6AH0@Z@Z"));
   }
@@ -89,8 +87,7 @@ int invalid_parameters;
 int new_handler_calls;
 int new_handler_successes;
 
-void __cdecl count_invalid_parameter(const wchar_t*, const wchar_t*, const wchar_t*, unsigned,
-                                     uintptr_t) {
+void __cdecl count_invalid_parameter(const wchar_t*, const wchar_t*, const wchar_t*, unsigned, uintptr_t) {
   invalid_parameters++;
 }
 
@@ -139,8 +136,8 @@ void print_identity() {
     line.say(" no version");
     return;
   }
-  line.say(" version %lu.%lu.%lu", version->dwFileVersionMS >> 16,
-           version->dwFileVersionMS & 0xffff, version->dwFileVersionLS >> 16);
+  line.say(" version %lu.%lu.%lu", version->dwFileVersionMS >> 16, version->dwFileVersionMS & 0xffff,
+           version->dwFileVersionLS >> 16);
 }
 
 void watch(const Twins& twins) {

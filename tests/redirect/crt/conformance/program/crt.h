@@ -6,8 +6,7 @@
 // with kernel32 and ntdll, so that no other CRT is in the process.
 
 using NewHandler = int(__cdecl*)(size_t);
-using InvalidParameterHandler = void(__cdecl*)(const wchar_t*, const wchar_t*, const wchar_t*,
-                                               unsigned, uintptr_t);
+using InvalidParameterHandler = void(__cdecl*)(const wchar_t*, const wchar_t*, const wchar_t*, unsigned, uintptr_t);
 
 // X(member, exported name, result, parameters): what the three groups of twins have in common.
 #define CRT_ALLOCATION(X)                                                                        \
@@ -61,8 +60,7 @@ using InvalidParameterHandler = void(__cdecl*)(const wchar_t*, const wchar_t*, c
 
 // What a CRT has once.
 using NewHandler = int(__cdecl*)(size_t);
-using InvalidParameterHandler = void(__cdecl*)(const wchar_t*, const wchar_t*, const wchar_t*,
-                                               unsigned, uintptr_t);
+using InvalidParameterHandler = void(__cdecl*)(const wchar_t*, const wchar_t*, const wchar_t*, unsigned, uintptr_t);
 #define CRT_COMMON(X)                                                                         \
   X(errno_address, "_errno", int*, ())                                                        \
   X(set_invalid_parameter_handler, "_set_invalid_parameter_handler", InvalidParameterHandler, \

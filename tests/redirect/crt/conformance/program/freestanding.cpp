@@ -9,8 +9,7 @@ extern "C" void* memset(void* to, int value, size_t size) {
 }
 
 extern "C" void* memcpy(void* to, const void* from, size_t size) {
-  for (size_t i = 0; i < size; i++)
-    static_cast<volatile char*>(to)[i] = static_cast<const char*>(from)[i];
+  for (size_t i = 0; i < size; i++) static_cast<volatile char*>(to)[i] = static_cast<const char*>(from)[i];
   return to;
 }
 

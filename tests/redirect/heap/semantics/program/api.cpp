@@ -28,12 +28,11 @@ struct {
 } native;
 
 bool find_kernel32(HMODULE module) {
-  return find(kernel32.alloc, module, "HeapAlloc") &&
-         find(kernel32.realloc, module, "HeapReAlloc") && find(kernel32.size, module, "HeapSize") &&
-         find(kernel32.compact, module, "HeapCompact") && find(heap.free, module, "HeapFree") &&
-         find(heap.validate, module, "HeapValidate") && find(heap.lock, module, "HeapLock") &&
-         find(heap.unlock, module, "HeapUnlock") && find(heap.create, module, "HeapCreate") &&
-         find(heap.destroy, module, "HeapDestroy");
+  return find(kernel32.alloc, module, "HeapAlloc") && find(kernel32.realloc, module, "HeapReAlloc") &&
+         find(kernel32.size, module, "HeapSize") && find(kernel32.compact, module, "HeapCompact") &&
+         find(heap.free, module, "HeapFree") && find(heap.validate, module, "HeapValidate") &&
+         find(heap.lock, module, "HeapLock") && find(heap.unlock, module, "HeapUnlock") &&
+         find(heap.create, module, "HeapCreate") && find(heap.destroy, module, "HeapDestroy");
 }
 
 bool find_ntdll(HMODULE module) {
@@ -43,61 +42,50 @@ bool find_ntdll(HMODULE module) {
   find(rtl.MultipleAllocateHeap, module, "RtlMultipleAllocateHeap");
   find(rtl.MultipleFreeHeap, module, "RtlMultipleFreeHeap");
   find(rtl.ZeroHeap, module, "RtlZeroHeap");
-  return find(ntdll.alloc, module, "RtlAllocateHeap") &&
-         find(ntdll.realloc, module, "RtlReAllocateHeap") &&
+  return find(ntdll.alloc, module, "RtlAllocateHeap") && find(ntdll.realloc, module, "RtlReAllocateHeap") &&
          find(ntdll.size, module, "RtlSizeHeap") && find(ntdll.compact, module, "RtlCompactHeap") &&
-         find(native.free, module, "RtlFreeHeap") &&
-         find(native.validate, module, "RtlValidateHeap") &&
+         find(native.free, module, "RtlFreeHeap") && find(native.validate, module, "RtlValidateHeap") &&
          find(native.lock, module, "RtlLockHeap") && find(native.unlock, module, "RtlUnlockHeap") &&
-         find(native.create, module, "RtlCreateHeap") &&
-         find(native.destroy, module, "RtlDestroyHeap") &&
+         find(native.create, module, "RtlCreateHeap") && find(native.destroy, module, "RtlDestroyHeap") &&
          find(rtl.GetProcessHeaps, module, "RtlGetProcessHeaps") &&
-         find(rtl.QueryHeapInformation, module, "RtlQueryHeapInformation") &&
-         find(rtl.WalkHeap, module, "RtlWalkHeap");
+         find(rtl.QueryHeapInformation, module, "RtlQueryHeapInformation") && find(rtl.WalkHeap, module, "RtlWalkHeap");
 }
 
 constexpr ULONG kGrowable = 2;  // what HeapCreate adds where no maximum is named
 
 }  // namespace
 
-Door kernel32 = {
-    "kernel32",
-    nullptr,
-    nullptr,
-    [](HANDLE h, DWORD flags, void* block) { return heap.free(h, flags, block); },
-    nullptr,
-    [](HANDLE h, DWORD flags, const void* block) { return heap.validate(h, flags, block); },
-    [](HANDLE h) { return heap.lock(h); },
-    [](HANDLE h) { return heap.unlock(h); },
-    nullptr,
-    [](DWORD flags, SIZE_T initial, SIZE_T maximum) {
-      return heap.create(flags, initial, maximum);
-    },
-    [](HANDLE h) { return heap.destroy(h) != 0; }};
+Door kernel32 = {"kernel32",
+                 nullptr,
+                 nullptr,
+                 [](HANDLE h, DWORD flags, void* block) { return heap.free(h, flags, block); },
+                 nullptr,
+                 [](HANDLE h, DWORD flags, const void* block) { return heap.validate(h, flags, block); },
+                 [](HANDLE h) { return heap.lock(h); },
+                 [](HANDLE h) { return heap.unlock(h); },
+                 nullptr,
+                 [](DWORD flags, SIZE_T initial, SIZE_T maximum) { return heap.create(flags, initial, maximum); },
+                 [](HANDLE h) { return heap.destroy(h) != 0; }};
 
-Door ntdll = {
-    "ntdll",
-    nullptr,
-    nullptr,
-    [](HANDLE h, DWORD flags, void* block) -> BOOL { return native.free(h, flags, block); },
-    nullptr,
-    [](HANDLE h, DWORD flags, const void* block) -> BOOL {
-      return native.validate(h, flags, block);
-    },
-    [](HANDLE h) -> BOOL { return native.lock(h); },
-    [](HANDLE h) -> BOOL { return native.unlock(h); },
-    nullptr,
-    [](DWORD flags, SIZE_T initial, SIZE_T maximum) {
-      return native.create(maximum == 0 ? flags | kGrowable : flags, nullptr, maximum, initial,
-                           nullptr, nullptr);
-    },
-    [](HANDLE h) { return native.destroy(h) == nullptr; }};
+Door ntdll = {"ntdll",
+              nullptr,
+              nullptr,
+              [](HANDLE h, DWORD flags, void* block) -> BOOL { return native.free(h, flags, block); },
+              nullptr,
+              [](HANDLE h, DWORD flags, const void* block) -> BOOL { return native.validate(h, flags, block); },
+              [](HANDLE h) -> BOOL { return native.lock(h); },
+              [](HANDLE h) -> BOOL { return native.unlock(h); },
+              nullptr,
+              [](DWORD flags, SIZE_T initial, SIZE_T maximum) {
+                return native.create(maximum == 0 ? flags | kGrowable : flags, nullptr, maximum, initial, nullptr,
+                                     nullptr);
+              },
+              [](HANDLE h) { return native.destroy(h) == nullptr; }};
 
 Rtl rtl;
 
 bool find_functions() {
-  return find_kernel32(GetModuleHandleA("kernel32.dll")) &&
-         find_ntdll(GetModuleHandleA("ntdll.dll"));
+  return find_kernel32(GetModuleHandleA("kernel32.dll")) && find_ntdll(GetModuleHandleA("ntdll.dll"));
 }
 
 const char* system_name() {

@@ -23,12 +23,10 @@ extern Door kernel32, ntdll;
 
 // What ntdll alone has; NULL where it lacks it.
 struct Rtl {
-  BOOLEAN(WINAPI* GetUserInfoHeap)(HANDLE heap, ULONG flags, void* block, void** value,
-                                   ULONG* user_flags);
+  BOOLEAN(WINAPI* GetUserInfoHeap)(HANDLE heap, ULONG flags, void* block, void** value, ULONG* user_flags);
   BOOLEAN(WINAPI* SetUserValueHeap)(HANDLE heap, ULONG flags, void* block, void* value);
   BOOLEAN(WINAPI* SetUserFlagsHeap)(HANDLE heap, ULONG flags, void* block, ULONG clear, ULONG set);
-  ULONG(WINAPI* MultipleAllocateHeap)(HANDLE heap, ULONG flags, SIZE_T size, ULONG count,
-                                      void** blocks);
+  ULONG(WINAPI* MultipleAllocateHeap)(HANDLE heap, ULONG flags, SIZE_T size, ULONG count, void** blocks);
   ULONG(WINAPI* MultipleFreeHeap)(HANDLE heap, ULONG flags, ULONG count, void** blocks);
   LONG(WINAPI* ZeroHeap)(HANDLE heap, ULONG flags);
   ULONG(WINAPI* GetProcessHeaps)(ULONG count, HANDLE* heaps);

@@ -22,8 +22,7 @@ void tell_block(Line& line, const Subject& subject, const void* block) {
   if (reinterpret_cast<uintptr_t>(block) % kNaturalAlignment != 0) line.say(" misaligned");
   size_t size = observed(line, [&] { return subject.door.size(subject.heap, 0, block); });
   line.say(" size=%Iu", size);
-  if (!observed(line, [&] { return subject.door.validate(subject.heap, 0, block); }))
-    line.say(" invalid");
+  if (!observed(line, [&] { return subject.door.validate(subject.heap, 0, block); })) line.say(" invalid");
   expect_maker(line, subject.maker, block);
 }
 

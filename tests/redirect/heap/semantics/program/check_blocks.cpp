@@ -5,11 +5,10 @@
 namespace {
 
 constexpr size_t kSizes[] = {
-    0,      1,      2,      7,    8,        9,        15,       16,        17,       24,    31,
-    32,     33,     48,     63,   64,       100,      112,      127,       128,      129,   255,
-    256,    511,    512,    513,  1000,     1023,     1024,     1025,      2047,     2048,  4080,
-    4095,   4096,   4097,   8192, 10000,    16384,    32767,    32768,     32769,    65536, 100000,
-    131072, 200000, 524288, kMiB, kMiB + 1, 3 * kMiB, 4 * kMiB, 16 * kMiB, 64 * kMiB};
+    0,     1,      2,      7,      8,      9,    15,       16,       17,       24,        31,       32,    33,    48,
+    63,    64,     100,    112,    127,    128,  129,      255,      256,      511,       512,      513,   1000,  1023,
+    1024,  1025,   2047,   2048,   4080,   4095, 4096,     4097,     8192,     10000,     16384,    32767, 32768, 32769,
+    65536, 100000, 131072, 200000, 524288, kMiB, kMiB + 1, 3 * kMiB, 4 * kMiB, 16 * kMiB, 64 * kMiB};
 
 constexpr DWORD kAllocFlags[] = {0, HEAP_ZERO_MEMORY, HEAP_NO_SERIALIZE, HEAP_GENERATE_EXCEPTIONS,
                                  HEAP_ZERO_MEMORY | HEAP_NO_SERIALIZE | HEAP_GENERATE_EXCEPTIONS};
@@ -68,8 +67,7 @@ constexpr Resize kResizes[] = {{0, 0},
                                {3 * kMiB, 4 * kMiB},
                                {8 * kMiB, 32 * kMiB}};
 
-constexpr DWORD kReallocFlags[] = {0, HEAP_ZERO_MEMORY, HEAP_NO_SERIALIZE,
-                                   HEAP_GENERATE_EXCEPTIONS};
+constexpr DWORD kReallocFlags[] = {0, HEAP_ZERO_MEMORY, HEAP_NO_SERIALIZE, HEAP_GENERATE_EXCEPTIONS};
 
 size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
 
@@ -83,13 +81,11 @@ void check_realloc(const Subject& subject, Resize resize, DWORD flags) {
     return;
   }
   fill(block, resize.from, 2);
-  void* resized =
-      observed(line, [&] { return subject.door.realloc(subject.heap, flags, block, resize.to); });
+  void* resized = observed(line, [&] { return subject.door.realloc(subject.heap, flags, block, resize.to); });
   tell_block(line, subject, resized);
   if (resized == nullptr) resized = block;
   if (!holds(resized, lesser(resize.from, resize.to), 2)) line.say(" NOT KEPT");
-  if ((flags & HEAP_ZERO_MEMORY) != 0 && !all_zero(resized, resize.from, resize.to))
-    line.say(" NOT ZERO");
+  if ((flags & HEAP_ZERO_MEMORY) != 0 && !all_zero(resized, resize.from, resize.to)) line.say(" NOT ZERO");
   tell_freed(line, subject, resized);
 }
 
@@ -107,14 +103,12 @@ void check_in_place(const Subject& subject, Resize resize, DWORD flags) {
   fill(block, resize.from, 3);
   void* resized = nullptr;
   SetLastError(kUntouched);
-  Raised raised =
-      guarded([&] { resized = subject.door.realloc(subject.heap, flags, block, resize.to); });
+  Raised raised = guarded([&] { resized = subject.door.realloc(subject.heap, flags, block, resize.to); });
   DWORD error = raised.code == kNoMemory ? ERROR_NOT_ENOUGH_MEMORY : GetLastError();
   size_t size = subject.door.size(subject.heap, 0, block);
   bool grows = resize.to > resize.from;
-  bool right = resized != nullptr
-                   ? resized == block && size == resize.to && error == kUntouched
-                   : grows && size == resize.from && error == ERROR_NOT_ENOUGH_MEMORY;
+  bool right = resized != nullptr ? resized == block && size == resize.to && error == kUntouched
+                                  : grows && size == resize.from && error == ERROR_NOT_ENOUGH_MEMORY;
   if (right) {
     line.say(grows ? " grown or left" : " shrunk");
   } else {
@@ -123,8 +117,7 @@ void check_in_place(const Subject& subject, Resize resize, DWORD flags) {
   }
   size_t kept = lesser(resize.from, size);
   if (!holds(block, kept, 3)) line.say(" NOT KEPT");
-  if (resized == block && (flags & HEAP_ZERO_MEMORY) != 0 && !all_zero(block, kept, size))
-    line.say(" NOT ZERO");
+  if (resized == block && (flags & HEAP_ZERO_MEMORY) != 0 && !all_zero(block, kept, size)) line.say(" NOT ZERO");
   tell_freed(line, subject, block);
 }
 
@@ -132,10 +125,9 @@ void check_in_place(const Subject& subject, Resize resize, DWORD flags) {
 struct Breath {
   size_t whole, between;
 };
-constexpr Breath kBreaths[] = {{100, 10},        {100, 97},      {112, 111},
-                               {64, 0},          {1000, 20},     {1000, 999},
-                               {4096, 4000},     {32768, 30000}, {70000, 5000},
-                               {131072, 131000}, {kMiB, 5000},   {3 * kMiB, 2 * kMiB + 5}};
+constexpr Breath kBreaths[] = {{100, 10},     {100, 97},        {112, 111},   {64, 0},
+                               {1000, 20},    {1000, 999},      {4096, 4000}, {32768, 30000},
+                               {70000, 5000}, {131072, 131000}, {kMiB, 5000}, {3 * kMiB, 2 * kMiB + 5}};
 
 }  // namespace
 
@@ -151,16 +143,14 @@ void check_alloc(const Subject& subject) {
 void check_absurd(const Subject& subject) {
   for (const Huge& huge : kHuge) {
     for (DWORD flags : {DWORD{0}, DWORD{HEAP_ZERO_MEMORY}}) {
-      Line line("%s %s alloc %s%s", subject.door.name, subject.name, huge.name,
-                name_of_flags(flags));
+      Line line("%s %s alloc %s%s", subject.door.name, subject.name, huge.name, name_of_flags(flags));
       tell_block(line, subject, observed(line, [&] { return subject.alloc(huge.size, flags); }));
     }
     for (size_t size : {size_t{100}, 100 * kKiB}) {
       Line line("%s %s realloc %Iu to %s", subject.door.name, subject.name, size, huge.name);
       void* block = subject.alloc(size);
       fill(block, size, 4);
-      void* resized =
-          observed(line, [&] { return subject.door.realloc(subject.heap, 0, block, huge.size); });
+      void* resized = observed(line, [&] { return subject.door.realloc(subject.heap, 0, block, huge.size); });
       line.say(resized == nullptr ? " null" : " block");
       tell_block(line, subject, block);
       if (!holds(block, size, 4)) line.say(" NOT KEPT");
@@ -179,8 +169,7 @@ void check_realloc(const Subject& subject) {
 void check_in_place(const Subject& subject) {
   for (const Resize& resize : kResizes) {
     if (resize.to > subject.largest || resize.from > subject.largest) continue;
-    for (DWORD flags :
-         {DWORD{HEAP_REALLOC_IN_PLACE_ONLY}, DWORD{HEAP_REALLOC_IN_PLACE_ONLY | HEAP_ZERO_MEMORY}})
+    for (DWORD flags : {DWORD{HEAP_REALLOC_IN_PLACE_ONLY}, DWORD{HEAP_REALLOC_IN_PLACE_ONLY | HEAP_ZERO_MEMORY}})
       check_in_place(subject, resize, flags);
   }
 }
@@ -188,8 +177,7 @@ void check_in_place(const Subject& subject) {
 void check_zeroed_growth(const Subject& subject) {
   for (const Breath& breath : kBreaths) {
     if (breath.whole > subject.largest) continue;
-    Line line("%s %s grow back %Iu to %Iu", subject.door.name, subject.name, breath.between,
-              breath.whole);
+    Line line("%s %s grow back %Iu to %Iu", subject.door.name, subject.name, breath.between, breath.whole);
     void* block = subject.alloc(breath.whole, HEAP_ZERO_MEMORY);
     for (int times = 0; block != nullptr && times < 3; ++times) {
       memset(block, 0xE5, breath.whole);
@@ -241,8 +229,7 @@ void check_growth_figures() {
     for (size_t size : kLone) {
       Private heap(kernel32);
       void* block = HeapAlloc(heap, 0, size);
-      if (HeapReAlloc(heap, HEAP_REALLOC_IN_PLACE_ONLY, block, growth.grown(size)) == nullptr)
-        continue;
+      if (HeapReAlloc(heap, HEAP_REALLOC_IN_PLACE_ONLY, block, growth.grown(size)) == nullptr) continue;
       line.say(" %Iu", size);
       ++count;
     }

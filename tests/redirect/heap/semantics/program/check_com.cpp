@@ -5,8 +5,7 @@
 
 namespace {
 
-constexpr size_t kSizes[] = {0,    1,    15,    16,     17,   100,     1000,
-                             4096, 5000, 32769, 100000, kMiB, 8 * kMiB};
+constexpr size_t kSizes[] = {0, 1, 15, 16, 17, 100, 1000, 4096, 5000, 32769, 100000, kMiB, 8 * kMiB};
 
 void tell_task_block(Line& line, IMalloc* heap, const void* block) {
   line.say(block == nullptr ? " null" : " block");
@@ -41,12 +40,9 @@ void check_task_blocks(IMalloc* heap) {
   }
   for (const Huge& huge : kHuge) {
     Line line("CoTaskMemAlloc %s", huge.name);
-    line.say(observed(line, [&] { return CoTaskMemAlloc(huge.size); }) == nullptr ? " null"
-                                                                                  : " block");
+    line.say(observed(line, [&] { return CoTaskMemAlloc(huge.size); }) == nullptr ? " null" : " block");
     void* block = CoTaskMemAlloc(100);
-    line.say(observed(line, [&] { return CoTaskMemRealloc(block, huge.size); }) == nullptr
-                 ? " null"
-                 : " block");
+    line.say(observed(line, [&] { return CoTaskMemRealloc(block, huge.size); }) == nullptr ? " null" : " block");
     tell_task_block(line, heap, block);
     CoTaskMemFree(block);
   }
@@ -54,10 +50,8 @@ void check_task_blocks(IMalloc* heap) {
     Line line("CoTaskMemRealloc null, to nothing, CoTaskMemFree null");
     void* block = observed(line, [&] { return CoTaskMemRealloc(nullptr, 100); });
     tell_task_block(line, heap, block);
-    line.say(observed(line, [&] { return CoTaskMemRealloc(block, 0); }) == nullptr ? " null"
-                                                                                   : " block");
-    line.say(observed(line, [&] { return CoTaskMemRealloc(nullptr, 0); }) == nullptr ? " null"
-                                                                                     : " block");
+    line.say(observed(line, [&] { return CoTaskMemRealloc(block, 0); }) == nullptr ? " null" : " block");
+    line.say(observed(line, [&] { return CoTaskMemRealloc(nullptr, 0); }) == nullptr ? " null" : " block");
     seen(line, [] { CoTaskMemFree(nullptr); });
   }
 }
@@ -97,8 +91,7 @@ void check_string(UINT length) {
   Line line("SysAllocStringLen %u", length);
   BSTR string = observed(line, [&] { return SysAllocStringLen(long_text, length); });
   tell_string(line, string, long_text, length);
-  INT done =
-      observed(line, [&] { return SysReAllocStringLen(&string, long_text + 1, length + 999); });
+  INT done = observed(line, [&] { return SysReAllocStringLen(&string, long_text + 1, length + 999); });
   line.say(" %d", done);
   tell_string(line, string, long_text + 1, length + 999);
   done = observed(line, [&] { return SysReAllocStringLen(&string, long_text, length / 2); });
@@ -125,15 +118,13 @@ void check_task_memory() {
 
 void check_strings() {
   for (UINT i = 0; i < 70000; ++i) long_text[i] = static_cast<wchar_t>(i % 30000 + 1);
-  for (UINT length : {0u, 1u, 2u, 7u, 8u, 15u, 16u, 50u, 51u, 500u, 2047u, 2048u, 30000u, 69000u})
-    check_string(length);
+  for (UINT length : {0u, 1u, 2u, 7u, 8u, 15u, 16u, 50u, 51u, 500u, 2047u, 2048u, 30000u, 69000u}) check_string(length);
   {
     Line line("SysAllocString");
     BSTR string = observed(line, [] { return SysAllocString(L"reheap"); });
     tell_string(line, string, L"reheap", 6);
     SysFreeString(string);
-    line.say(observed(line, [] { return SysAllocString(nullptr); }) == nullptr ? " null"
-                                                                               : " string");
+    line.say(observed(line, [] { return SysAllocString(nullptr); }) == nullptr ? " null" : " string");
   }
   {
     Line line("SysAllocStringLen of null");
@@ -143,8 +134,7 @@ void check_strings() {
   }
   for (UINT bytes : {0u, 1u, 3u, 8u, 101u, 4097u}) {
     Line line("SysAllocStringByteLen %u", bytes);
-    BSTR string = observed(
-        line, [&] { return SysAllocStringByteLen(reinterpret_cast<char*>(long_text), bytes); });
+    BSTR string = observed(line, [&] { return SysAllocStringByteLen(reinterpret_cast<char*>(long_text), bytes); });
     line.say(" %u %u", SysStringByteLen(string), SysStringLen(string));
     line.say(reinterpret_cast<char*>(string)[bytes] == 0 ? "" : " UNENDED");
     SysFreeString(string);
@@ -157,9 +147,7 @@ void check_strings() {
   {
     Line line("SysAllocStringLen too much");
     for (UINT length : {0x7FFFFFFFu, 0x80000000u, 0xFFFFFFFFu})
-      line.say(observed(line, [&] { return SysAllocStringLen(nullptr, length); }) == nullptr
-                   ? " null"
-                   : " string");
+      line.say(observed(line, [&] { return SysAllocStringLen(nullptr, length); }) == nullptr ? " null" : " string");
   }
   Line line("2000 strings");
   static BSTR strings[2000];
@@ -167,8 +155,7 @@ void check_strings() {
   for (int times = 0; times < 3; ++times) {
     for (UINT i = 0; i < 2000; ++i) strings[i] = SysAllocStringLen(long_text + i, i % 700);
     for (UINT i = 0; i < 2000; ++i) {
-      right = right && SysStringLen(strings[i]) == i % 700 &&
-              (i % 700 == 0 || strings[i][0] == long_text[i]);
+      right = right && SysStringLen(strings[i]) == i % 700 && (i % 700 == 0 || strings[i][0] == long_text[i]);
       SysFreeString(strings[i]);
     }
   }

@@ -32,8 +32,7 @@ void check_crt() {
   }
   for (unsigned i = 0; i < 1000; ++i) {
     right = right && holds(of_crt[i], i + 1, i) && holds(of_heap[i], i + 1, i + 1);
-    right =
-        right && _msize(of_crt[i]) == i + 1 && HeapSize(GetProcessHeap(), 0, of_heap[i]) == i + 1;
+    right = right && _msize(of_crt[i]) == i + 1 && HeapSize(GetProcessHeap(), 0, of_heap[i]) == i + 1;
     free(of_crt[i]);
     right = right && HeapFree(GetProcessHeap(), 0, of_heap[i]);
   }

@@ -48,8 +48,7 @@ void check(const Early& early, size_t index) {
   for (size_t use = 1; use <= 3; ++use) {
     Line line("early %s %Iu to %Iu", early.name, size, to[use - 1]);
     void* block = early.blocks[use][index];
-    block = observed(line,
-                     [&] { return HeapReAlloc(early.heap, HEAP_ZERO_MEMORY, block, to[use - 1]); });
+    block = observed(line, [&] { return HeapReAlloc(early.heap, HEAP_ZERO_MEMORY, block, to[use - 1]); });
     size_t kept = size < to[use - 1] ? size : to[use - 1];
     tell(line, early, block, kept);
     if (!all_zero(block, kept, to[use - 1])) line.say(" NOT ZERO");
@@ -63,8 +62,7 @@ size_t listed(const Early& early) {
   PROCESS_HEAP_ENTRY entry = {};
   while (HeapWalk(early.heap, &entry)) {
     if ((entry.wFlags & PROCESS_HEAP_ENTRY_BUSY) == 0) continue;
-    for (size_t i = 0; i < kCount; ++i)
-      found += entry.lpData == early.blocks[4][i] && entry.cbData == kSizes[i];
+    for (size_t i = 0; i < kCount; ++i) found += entry.lpData == early.blocks[4][i] && entry.cbData == kSizes[i];
   }
   return found;
 }
@@ -81,14 +79,11 @@ void check_others() {
   {
     Line line("early LocalAlloc");
     line.say(" %Iu %Iu", LocalSize(fixed_block), LocalSize(movable_block));
-    if (!holds(fixed_block, 100, 3) || !holds(LocalLock(movable_block), 100, 3))
-      line.say(" NOT KEPT");
+    if (!holds(fixed_block, 100, 3) || !holds(LocalLock(movable_block), 100, 3)) line.say(" NOT KEPT");
     line.say(" %d", observed(line, [] { return LocalUnlock(movable_block); }));
     movable_block = observed(line, [] { return LocalReAlloc(movable_block, 9000, LMEM_MOVEABLE); });
     line.say(" %Iu", LocalSize(movable_block));
-    line.say(LocalFree(fixed_block) == nullptr && LocalFree(movable_block) == nullptr
-                 ? " freed"
-                 : " not freed");
+    line.say(LocalFree(fixed_block) == nullptr && LocalFree(movable_block) == nullptr ? " freed" : " not freed");
   }
   {
     Line line("early CoTaskMemAlloc");
@@ -112,8 +107,7 @@ void make_early_blocks() {
   for (Early& early : heaps) {
     for (auto& blocks : early.blocks) {
       for (size_t i = 0; i < kCount; ++i) {
-        blocks[i] =
-            HeapAlloc(early.heap, 0, kSizes[i]);  // NULL: too large for a heap that has a maximum
+        blocks[i] = HeapAlloc(early.heap, 0, kSizes[i]);  // NULL: too large for a heap that has a maximum
         fill(blocks[i], kSizes[i], 1);
       }
     }

@@ -67,14 +67,12 @@ bool falls_to(size_t bytes) {
 void check_create(const Door& door, const Created& created) {
   Line line("%s create %s", door.name, created.name);
   DWORD before = heap_count();
-  HANDLE heap =
-      observed(line, [&] { return door.create(created.flags, created.initial, created.maximum); });
+  HANDLE heap = observed(line, [&] { return door.create(created.flags, created.initial, created.maximum); });
   if (heap == nullptr) {
     line.say(" null");
     return;
   }
-  line.say(" heap, %+d%s", static_cast<int>(heap_count() - before),
-           is_listed(heap) ? " listed" : "");
+  line.say(" heap, %+d%s", static_cast<int>(heap_count() - before), is_listed(heap) ? " listed" : "");
   void* block = observed(line, [&] { return door.alloc(heap, 0, 100); });
   line.say(block == nullptr ? " null" : " block");
   if (block != nullptr) {
@@ -224,8 +222,7 @@ void check_destroy(const Door& door) {
     void* block = door.alloc(heap, 0, 64 * kMiB);
     size_t before = committed();
     tell_destroy(line, door, heap);
-    line.say(block != nullptr && falls_to(before - 32 * kMiB) ? " its memory went"
-                                                              : " ITS MEMORY STAYS");
+    line.say(block != nullptr && falls_to(before - 32 * kMiB) ? " its memory went" : " ITS MEMORY STAYS");
   }
   {
     Line line("%s destroy in another thread", door.name);

@@ -11,18 +11,14 @@ void tell_query(const char* name, HANDLE heap, HEAP_INFORMATION_CLASS what, SIZE
   Line line("query %s class %d into %Iu bytes", name, what, size);
   ULONG value[2] = {99, 99};
   SIZE_T needed = 0;
-  line.say(" %d",
-           observed(line, [&] { return HeapQueryInformation(heap, what, value, size, &needed); }));
+  line.say(" %d", observed(line, [&] { return HeapQueryInformation(heap, what, value, size, &needed); }));
   line.say(" value=%lu needed=%Iu", value[0], needed);
 }
 
-void tell_set(const char* name, HANDLE heap, HEAP_INFORMATION_CLASS what, ULONG value,
-              SIZE_T size) {
+void tell_set(const char* name, HANDLE heap, HEAP_INFORMATION_CLASS what, ULONG value, SIZE_T size) {
   Line line("set %s class %d to %lu in %Iu bytes", name, what, value, size);
   ULONG data[4] = {value};
-  line.say(" %d", observed(line, [&] {
-             return HeapSetInformation(heap, what, size == 0 ? nullptr : data, size);
-           }));
+  line.say(" %d", observed(line, [&] { return HeapSetInformation(heap, what, size == 0 ? nullptr : data, size); }));
 }
 
 void check(const char* name, HANDLE heap) {
@@ -59,14 +55,11 @@ void check_information() {
       void* block = HeapAlloc(heap, 0, 100);
       fill(block, 100, 3);
       LONG status = observed(line, [&] { return rtl.ZeroHeap(heap, 0); });
-      line.say(" %08lx%s", static_cast<unsigned long>(status),
-               holds(block, 100, 3) ? " kept" : " NOT KEPT");
+      line.say(" %08lx%s", static_cast<unsigned long>(status), holds(block, 100, 3) ? " kept" : " NOT KEPT");
     }
   }
   ULONG optimize[2] = {1, 0};  // version and flags
   Line line("set no heap class 3");
-  line.say(" %d", observed(line, [&] {
-             return HeapSetInformation(nullptr, kOptimize, optimize, sizeof optimize);
-           }));
+  line.say(" %d", observed(line, [&] { return HeapSetInformation(nullptr, kOptimize, optimize, sizeof optimize); }));
   (void)kTermination;  // set, it would end this program at the first bad pointer
 }

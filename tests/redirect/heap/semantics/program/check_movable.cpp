@@ -15,13 +15,13 @@ struct Family {
   SIZE_T(WINAPI* size)(HANDLE handle);
 };
 
-constexpr Family kFamilies[] = {{"Local", LocalAlloc, LocalReAlloc, LocalFree, LocalLock,
-                                 LocalUnlock, LocalHandle, LocalFlags, LocalSize},
-                                {"Global", GlobalAlloc, GlobalReAlloc, GlobalFree, GlobalLock,
-                                 GlobalUnlock, GlobalHandle, GlobalFlags, GlobalSize}};
+constexpr Family kFamilies[] = {
+    {"Local", LocalAlloc, LocalReAlloc, LocalFree, LocalLock, LocalUnlock, LocalHandle, LocalFlags, LocalSize},
+    {"Global", GlobalAlloc, GlobalReAlloc, GlobalFree, GlobalLock, GlobalUnlock, GlobalHandle, GlobalFlags,
+     GlobalSize}};
 
-constexpr UINT kFixed = LMEM_FIXED, kMovable = LMEM_MOVEABLE, kZero = LMEM_ZEROINIT,
-               kDiscardable = GMEM_DISCARDABLE, kModify = LMEM_MODIFY;
+constexpr UINT kFixed = LMEM_FIXED, kMovable = LMEM_MOVEABLE, kZero = LMEM_ZEROINIT, kDiscardable = GMEM_DISCARDABLE,
+               kModify = LMEM_MODIFY;
 
 const char* name_of(UINT flags) {
   switch (flags) {
@@ -52,8 +52,7 @@ void check_locks(Line& line, const Family& family, HANDLE handle, bool fixed) {
   if (block == nullptr) return;
   if (reinterpret_cast<uintptr_t>(block) % kNaturalAlignment != 0) line.say(" misaligned");
   line.say(observed(line, [&] { return family.lock(handle); }) == block ? "" : " MOVED");
-  line.say(observed(line, [&] { return family.handle(block); }) == handle ? " found"
-                                                                          : " not found");
+  line.say(observed(line, [&] { return family.handle(block); }) == handle ? " found" : " not found");
   line.say(" flags=%x", family.flags(handle));
   for (int times = 0; times < (fixed ? 1 : 3); ++times)
     line.say(" unlocked=%d", observed(line, [&] { return family.unlock(handle); }));
@@ -76,11 +75,8 @@ void check(const Family& family, UINT flags, size_t size) {
     family.unlock(handle);
   }
   size_t exact = family.size(handle);  // Wine gives a fixed block of no bytes one
-  HANDLE larger =
-      observed(line, [&] { return family.realloc(handle, size + 5000, kMovable | kZero); });
-  line.say(larger == nullptr            ? " not resized"
-           : larger == handle && !fixed ? " same handle"
-                                        : " resized");
+  HANDLE larger = observed(line, [&] { return family.realloc(handle, size + 5000, kMovable | kZero); });
+  line.say(larger == nullptr ? " not resized" : larger == handle && !fixed ? " same handle" : " resized");
   if (larger != nullptr) handle = larger;
   tell(line, family, handle);
   block = family.lock(handle);
@@ -105,13 +101,12 @@ void check_fixed_in_place(const Family& family, size_t from, size_t to) {
   SetLastError(kUntouched);
   HANDLE resized = family.realloc(block, to, kZero);
   DWORD error = GetLastError();
-  bool right = resized == nullptr ? to > from && error == ERROR_NOT_ENOUGH_MEMORY
-                                  : resized == block && family.size(block) == to;
+  bool right =
+      resized == nullptr ? to > from && error == ERROR_NOT_ENOUGH_MEMORY : resized == block && family.size(block) == to;
   if (right) {
     line.say(to > from ? " grown or left" : " shrunk");
   } else {
-    line.say(" %s error=%lu size=%Iu", resized == nullptr ? "null" : "MOVED", error,
-             family.size(block));
+    line.say(" %s error=%lu size=%Iu", resized == nullptr ? "null" : "MOVED", error, family.size(block));
   }
   if (!holds(block, from < to ? from : to, 2)) line.say(" NOT KEPT");
   line.say(family.free(block) == nullptr ? "" : " not freed");
@@ -149,8 +144,7 @@ void check_many(const Family& family) {
     family.unlock(handles[i]);
   }
   bool right = true;
-  for (unsigned i = 0; i < 2000; i += 3)
-    handles[i] = family.realloc(handles[i], 2 * i + 2, kMovable);
+  for (unsigned i = 0; i < 2000; i += 3) handles[i] = family.realloc(handles[i], 2 * i + 2, kMovable);
   for (unsigned i = 0; i < 2000; ++i) {
     right = right && holds(family.lock(handles[i]), i + 1, i);
     family.unlock(handles[i]);
@@ -162,8 +156,7 @@ void check_many(const Family& family) {
 void check_wrong(const Family& family) {
   {
     Line line("%sFree null", family.name);
-    line.say(observed(line, [&] { return family.free(nullptr); }) == nullptr ? " null"
-                                                                             : " something");
+    line.say(observed(line, [&] { return family.free(nullptr); }) == nullptr ? " null" : " something");
   }
   {
     Line line("%sSize and %sFlags of null", family.name, family.name);
@@ -177,21 +170,15 @@ void check_wrong(const Family& family) {
   }
   {
     Line line("%sReAlloc null", family.name);
-    line.say(observed(line, [&] { return family.realloc(nullptr, 100, kMovable); }) == nullptr
-                 ? " null"
-                 : " block");
+    line.say(observed(line, [&] { return family.realloc(nullptr, 100, kMovable); }) == nullptr ? " null" : " block");
   }
   for (const Huge& huge : kHuge) {
     for (UINT flags : {kFixed, kMovable, kMovable | kZero}) {
       Line line("%sAlloc %s %s", family.name, name_of(flags), huge.name);
-      line.say(observed(line, [&] { return family.alloc(flags, huge.size); }) == nullptr
-                   ? " null"
-                   : " block");
+      line.say(observed(line, [&] { return family.alloc(flags, huge.size); }) == nullptr ? " null" : " block");
       HANDLE handle = family.alloc(flags, 100);
-      line.say(observed(line, [&] { return family.realloc(handle, huge.size, kMovable); }) ==
-                       nullptr
-                   ? " null"
-                   : " block");
+      line.say(observed(line, [&] { return family.realloc(handle, huge.size, kMovable); }) == nullptr ? " null"
+                                                                                                      : " block");
       tell(line, family, handle);
       family.free(handle);
     }
@@ -202,10 +189,9 @@ void check_wrong(const Family& family) {
 
 void check_movable() {
   for (const Family& family : kFamilies) {
-    for (UINT flags :
-         {kFixed, kFixed | kZero, kMovable, kMovable | kZero, kMovable | kDiscardable}) {
-      for (size_t size : {size_t{0}, size_t{1}, size_t{16}, size_t{100}, size_t{1000}, size_t{5000},
-                          100 * kKiB, 2 * kMiB})
+    for (UINT flags : {kFixed, kFixed | kZero, kMovable, kMovable | kZero, kMovable | kDiscardable}) {
+      for (size_t size :
+           {size_t{0}, size_t{1}, size_t{16}, size_t{100}, size_t{1000}, size_t{5000}, 100 * kKiB, 2 * kMiB})
         check(family, flags, size);
     }
     for (size_t from : {size_t{16}, size_t{100}, size_t{5000}, 100 * kKiB}) {
@@ -221,12 +207,8 @@ void check_movable() {
   }
   {
     Line line("LocalAlloc freed by GlobalFree and HeapFree");
-    line.say(observed(line, [&] { return GlobalFree(LocalAlloc(kFixed, 100)); }) == nullptr
-                 ? " freed"
-                 : " not freed");
-    line.say(" %d", observed(line, [&] {
-               return HeapFree(GetProcessHeap(), 0, LocalAlloc(kFixed, 100));
-             }));
+    line.say(observed(line, [&] { return GlobalFree(LocalAlloc(kFixed, 100)); }) == nullptr ? " freed" : " not freed");
+    line.say(" %d", observed(line, [&] { return HeapFree(GetProcessHeap(), 0, LocalAlloc(kFixed, 100)); }));
   }
   Line line("HeapAlloc freed by LocalFree");
   HANDLE block = HeapAlloc(GetProcessHeap(), 0, 100);

@@ -23,8 +23,7 @@ void check_raising(const Subject& subject, const char* what, DWORD flags, const 
   Line line("%s %s raise by realloc 100 to %s%s", subject.door.name, subject.name, huge.name, what);
   void* block = subject.alloc(100);
   fill(block, 100, 5);
-  void* resized =
-      observed(line, [&] { return subject.door.realloc(subject.heap, flags, block, huge.size); });
+  void* resized = observed(line, [&] { return subject.door.realloc(subject.heap, flags, block, huge.size); });
   line.say(resized == nullptr ? "" : " resized");
   if (!holds(block, 100, 5)) line.say(" NOT KEPT");
   tell_block(line, subject, block);
@@ -51,15 +50,13 @@ void check_raising(const Subject& subject) {
   check_going_on(subject, kRaise);
   {
     Line line("%s %s raise by realloc null", subject.door.name, subject.name);
-    void* block =
-        observed(line, [&] { return subject.door.realloc(subject.heap, kRaise, nullptr, 100); });
+    void* block = observed(line, [&] { return subject.door.realloc(subject.heap, kRaise, nullptr, 100); });
     line.say(block == nullptr ? " null" : " block");
   }
   Line line("%s %s raise by realloc in place", subject.door.name, subject.name);
   void* block = subject.alloc(100);
-  void* resized = observed(line, [&] {
-    return subject.door.realloc(subject.heap, kRaise | HEAP_REALLOC_IN_PLACE_ONLY, block, 8 * kMiB);
-  });
+  void* resized = observed(
+      line, [&] { return subject.door.realloc(subject.heap, kRaise | HEAP_REALLOC_IN_PLACE_ONLY, block, 8 * kMiB); });
   line.say(resized == nullptr ? "" : " resized");
   tell_freed(line, subject, block);
 }

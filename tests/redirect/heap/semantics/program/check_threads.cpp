@@ -33,8 +33,7 @@ void tell_waiting(const Subject& subject, const char* what, F call) {
   go.set();
   gone.wait();
   line.say(thread.ended(kGlance) ? " does not wait" : " waits");
-  if (locked)
-    line.say(" unlocked=%d", observed(line, [&] { return subject.door.unlock(subject.heap); }));
+  if (locked) line.say(" unlocked=%d", observed(line, [&] { return subject.door.unlock(subject.heap); }));
   line.say(thread.ended() ? " and ends" : " FOR EVER");
 }
 

@@ -11,11 +11,9 @@ constexpr DWORD kTag = 5 << 18;  // HEAP_MAKE_TAG_FLAGS(0, 5)
 void tell_user(Line& line, HANDLE heap, void* block, bool with_value) {
   void* value = &line;
   ULONG flags = 0xAAAA;
-  BOOLEAN told =
-      observed(line, [&] { return rtl.GetUserInfoHeap(heap, 0, block, &value, &flags); });
+  BOOLEAN told = observed(line, [&] { return rtl.GetUserInfoHeap(heap, 0, block, &value, &flags); });
   line.say(" told=%d flags=%lx", told, flags);
-  if (with_value)
-    line.say(" value=%s", value == nullptr ? "null" : value == &line ? "untouched" : "set");
+  if (with_value) line.say(" value=%s", value == nullptr ? "null" : value == &line ? "untouched" : "set");
 }
 
 void check(const Subject& subject, DWORD flags, Maker maker) {
@@ -32,13 +30,11 @@ void check(const Subject& subject, DWORD flags, Maker maker) {
     if (!all_zero(block, 0, size)) line.say(" NOT ZERO");
     line.say(" size=%Iu", HeapSize(heap, 0, block));
     tell_user(line, heap, block, with_value);
-    line.say(" set=%d", observed(line, [&] {
-               return rtl.SetUserValueHeap(heap, 0, block, const_cast<Subject*>(&subject));
-             }));
+    line.say(" set=%d",
+             observed(line, [&] { return rtl.SetUserValueHeap(heap, 0, block, const_cast<Subject*>(&subject)); }));
     tell_user(line, heap, block, with_value);
     if (rtl.SetUserFlagsHeap != nullptr) {
-      line.say(" flag=%d",
-               observed(line, [&] { return rtl.SetUserFlagsHeap(heap, 0, block, 0, kUserFlag2); }));
+      line.say(" flag=%d", observed(line, [&] { return rtl.SetUserFlagsHeap(heap, 0, block, 0, kUserFlag2); }));
       tell_user(line, heap, block, with_value);
     }
     void* larger = observed(line, [&] { return HeapReAlloc(heap, flags, block, size + 1000); });
@@ -83,8 +79,7 @@ void check_multiple() {
   constexpr ULONG kCount = 50;
   static void* blocks[kCount];
   Private heap(kernel32);
-  ULONG made = observed(
-      line, [&] { return rtl.MultipleAllocateHeap(heap, HEAP_ZERO_MEMORY, 100, kCount, blocks); });
+  ULONG made = observed(line, [&] { return rtl.MultipleAllocateHeap(heap, HEAP_ZERO_MEMORY, 100, kCount, blocks); });
   line.say(" %lu", made);
   for (ULONG i = 0; i < made; ++i) {
     if (HeapSize(heap, 0, blocks[i]) != 100 || !all_zero(blocks[i], 0, 100)) line.say(" WRONG");
@@ -93,9 +88,7 @@ void check_multiple() {
   for (ULONG i = 0; i < made; ++i) {
     if (!holds(blocks[i], 100, i)) line.say(" MIXED UP");
   }
-  line.say(" freed %lu",
-           observed(line, [&] { return rtl.MultipleFreeHeap(heap, 0, made, blocks); }));
-  line.say(" too large %lu", observed(line, [&] {
-             return rtl.MultipleAllocateHeap(heap, 0, kMost / 2, kCount, blocks);
-           }));
+  line.say(" freed %lu", observed(line, [&] { return rtl.MultipleFreeHeap(heap, 0, made, blocks); }));
+  line.say(" too large %lu",
+           observed(line, [&] { return rtl.MultipleAllocateHeap(heap, 0, kMost / 2, kCount, blocks); }));
 }

@@ -9,8 +9,8 @@ struct Found {
   DWORD end;
 };
 
-bool is_listed_once(const PROCESS_HEAP_ENTRY& entry, void* const* blocks, const size_t* sizes,
-                    bool* seen, bool* right_size) {
+bool is_listed_once(const PROCESS_HEAP_ENTRY& entry, void* const* blocks, const size_t* sizes, bool* seen,
+                    bool* right_size) {
   for (size_t i = 0; i < kBlocks; ++i) {
     if (entry.lpData != blocks[i] || seen[i]) continue;
     seen[i] = true;

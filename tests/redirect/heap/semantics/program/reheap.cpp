@@ -13,8 +13,7 @@ size_t by_maker[2];
 
 bool know() {
   if (module == nullptr) return false;
-  owns =
-      reinterpret_cast<decltype(owns)>(reinterpret_cast<void*>(GetProcAddress(module, "rh_owns")));
+  owns = reinterpret_cast<decltype(owns)>(reinterpret_cast<void*>(GetProcAddress(module, "rh_owns")));
   const char* layers = getenv("REHEAP_LAYERS");
   heaps_replaced = layers == nullptr || strcmp(layers, "both") == 0 || strcmp(layers, "heap") == 0;
   return owns != nullptr;

@@ -18,9 +18,7 @@ class Thread {
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
-  bool ended(DWORD patience = kPatience) const {
-    return WaitForSingleObject(handle_, patience) == WAIT_OBJECT_0;
-  }
+  bool ended(DWORD patience = kPatience) const { return WaitForSingleObject(handle_, patience) == WAIT_OBJECT_0; }
 
  private:
   template <typename F>
