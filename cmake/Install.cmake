@@ -4,7 +4,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-if(REHEAP_SANITIZE OR REHEAP_STATIC_FROM)
+if(REHEAP_SANITIZE)
   return()
 endif()
 

@@ -15,6 +15,21 @@ if(WIN32)
   set(system windows)
 endif()
 
+if(REHEAP_LIBRARIES_FROM)
+  # Their tests run as programs of this compiler's, for there is no C runtime to link with the one that made them.
+  set(names ${PROJECT_SOURCE_DIR}/tests/contract/windows)
+  foreach(library core static)
+    add_library(reheap_${library} INTERFACE)
+    target_include_directories(reheap_${library} INTERFACE ${PROJECT_SOURCE_DIR}/include)
+    target_sources(reheap_${library} INTERFACE ${names}/microsoft_probe.c)
+  endforeach()
+  target_link_libraries(reheap_core INTERFACE ${REHEAP_LIBRARIES_FROM}/reheap-core.lib ${REHEAP_SYSTEM_LIBRARIES})
+  target_sources(reheap_static INTERFACE ${names}/microsoft_names.c)
+  target_link_libraries(reheap_static INTERFACE ${REHEAP_LIBRARIES_FROM}/reheap.lib ${REHEAP_SYSTEM_LIBRARIES})
+  target_link_options(reheap_static INTERFACE -Wl,-u,malloc)
+  return()
+endif()
+
 # How the realm lies: in one window, or in pieces anywhere.
 set(realm window)
 if(CMAKE_SIZEOF_VOID_P EQUAL 4)
@@ -80,6 +95,7 @@ if(REHEAP_TESTS AND REHEAP_FAKE_SOURCES)
   target_link_libraries(reheap_core_fake PRIVATE reheap_dialect reheap_no_exceptions
                                          PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
   target_include_directories(reheap_core_fake PUBLIC ${PROJECT_SOURCE_DIR}/include)
+  set_target_properties(reheap_core_fake PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)  # a fifth of the time
 endif()
 
 if(REHEAP_SANITIZE)
@@ -123,16 +139,6 @@ if(NOT WIN32)
   target_link_libraries(reheap INTERFACE
     "-Wl,--push-state,--no-as-needed,$<TARGET_FILE:$<TARGET_NAME:reheap>>,--pop-state")
   add_library(reheap::reheap ALIAS reheap)
-endif()
-
-if(REHEAP_STATIC_FROM)
-  # Its tests run as programs of this compiler's, for there is no C runtime to link with the one that made it.
-  add_library(reheap_static INTERFACE)
-  target_include_directories(reheap_static INTERFACE ${PROJECT_SOURCE_DIR}/include)
-  target_sources(reheap_static INTERFACE ${PROJECT_SOURCE_DIR}/tests/contract/windows/microsoft_names.c)
-  target_link_libraries(reheap_static INTERFACE ${REHEAP_STATIC_FROM} ${REHEAP_SYSTEM_LIBRARIES})
-  target_link_options(reheap_static INTERFACE -Wl,-u,malloc)
-  return()
 endif()
 
 set(runtime ${REHEAP_SRC}/entry/bad_alloc_static.cpp)

@@ -22,7 +22,7 @@ constexpr uintptr_t kNotes = kTable + at_gib(256 + 16);
 constexpr uintptr_t kPlace = kNotes + at_gib((kExactSizes ? 4096 : 0) + 8);
 constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? 64 * kGiB : k64Bit ? 20 * kGiB : kGiB);
 
-constinit pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+constinit pthread_mutex_t g_memory_mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit Ranges g_spaces, g_reserved, g_committed, g_locked;
 constinit Range g_default;
 constinit size_t g_committed_most = SIZE_MAX, g_reserved_most = SIZE_MAX;
@@ -31,8 +31,6 @@ using Hook = void (*)();
 constinit Hook g_purge_hook = nullptr;
 constinit bool g_purge_uncommits = false;
 constinit bool g_loses_targets = false;
-
-void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
 void open_space(const char* without, uintptr_t start, size_t size) {
   Range range = {start, start + size};
@@ -80,7 +78,7 @@ uintptr_t find_place(Range space, size_t size, size_t alignment) {
 
 bool add_space(uintptr_t address, size_t size) {
   Range range = checked_range("a space is whole pages", address, size);
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   if (!system::take(&range)) return false;
   g_spaces.add(range);
   return true;
@@ -89,14 +87,14 @@ bool add_space(uintptr_t address, size_t size) {
 uintptr_t table_start() { return kTable; }
 
 uintptr_t space_start() {
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   open_default_space();
   return g_default.start;
 }
 
 void occupy(uintptr_t address, size_t size) {
   Range range = checked_range("what is occupied is whole pages", address, size);
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   g_reserved.add(range);
 }
 
@@ -104,29 +102,29 @@ void limit_committed(size_t bytes) { g_committed_most = bytes; }
 void limit_reserved(size_t bytes) { g_reserved_most = bytes; }
 
 size_t committed_bytes() {
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   return g_committed.bytes();
 }
 
 size_t reserved_bytes() {
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   return g_reserved.bytes();
 }
 
 bool is_committed(uintptr_t address, size_t size) {
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   return g_committed.covers({address, address + size});
 }
 
 void lock_pages(uintptr_t address, size_t size) {
   Range range = checked_range("what is locked is whole pages", address, size);
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   if (!g_committed.covers(range)) broken("lock of what is not committed", address, size);
   g_locked.add_merged(range);
 }
 
 void unlock_pages(uintptr_t address, size_t size) {
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   g_locked.remove({address, address + size});
 }
 
@@ -144,7 +142,7 @@ using namespace fake;
 Reserve reserve_at(uintptr_t address, size_t size) {
   count_os_call(OsCall::reserve);
   Range range = checked_range("reserve_at of what is not whole pages", address, size);
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   open_default_space();
   if (fails(Call::reserve) || !limits_allow(g_reserved, size, g_reserved_most)) {
     return Reserve::refused;
@@ -158,7 +156,7 @@ uintptr_t reserve(size_t size, size_t alignment) {
   count_os_call(OsCall::reserve);
   checked_range("reserve of what is not whole pages", alignment, size);
   if (!is_power_of_two(alignment)) broken("reserve with an alignment that is no power of two", alignment, size);
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   open_default_space();
   if (fails(Call::reserve) || !limits_allow(g_reserved, size, g_reserved_most)) return 0;
   uintptr_t place = find_place(g_default, size, alignment);
@@ -169,7 +167,7 @@ uintptr_t reserve(size_t size, size_t alignment) {
 void release(uintptr_t address, size_t size) {
   count_os_call(OsCall::release);
   Range range = checked_range("release of what is not whole pages", address, size);
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   if (!g_reserved.remove_exact(range)) broken("release of what is no whole reservation", address, size);
   uncommit(range);
 }
@@ -177,7 +175,7 @@ void release(uintptr_t address, size_t size) {
 bool commit(uintptr_t address, size_t size) {
   count_os_call(OsCall::commit);
   Range range = checked_range("commit of what is not whole pages", address, size);
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   if (!g_reserved.covers(range)) broken("commit of what is not reserved", address, size);
   if (fails(Call::commit) || !limits_allow(g_committed, size, g_committed_most)) {
     // Kernels work mapping by mapping, and stop where they fail.
@@ -193,7 +191,7 @@ namespace {
 
 void check_committed(const char* what, uintptr_t address, size_t size) {
   Range range = checked_range(what, address, size);
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   if (!g_committed.covers(range)) broken(what, address, size);
 }
 
@@ -206,7 +204,7 @@ void spoil(uintptr_t address, size_t size) {
 
 // Mapping by mapping, as kernels do: false at the first that is locked.
 bool clear_to_locked(Range range) {
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   size_t locked = g_locked.first_behind(range.start);
   if (locked == g_locked.count() || g_locked[locked].start >= range.end) return system::clear(range);
   if (range.start < g_locked[locked].start) system::clear({range.start, g_locked[locked].start});
@@ -225,7 +223,7 @@ Purged purge(uintptr_t address, size_t size) {
   }
   Range range = {address, address + size};
   if (!g_purge_uncommits) return clear_to_locked(range) ? Purged::zero : Purged::kept;
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   uncommit(range);
   return Purged::uncommitted;
 }
@@ -245,7 +243,7 @@ Moved move_pages(uintptr_t from, uintptr_t to, size_t size) {
   if (from < to + size && to < from + size) broken("move onto itself", from, size);
   if (fails(Call::move)) {
     if (!g_loses_targets) return Moved::refused;
-    Guard guard(g_mutex);
+    Guard guard(g_memory_mutex);
     uncommit({to, to + size});
     return Moved::lost;
   }
@@ -256,7 +254,7 @@ Moved move_pages(uintptr_t from, uintptr_t to, size_t size) {
 
 bool renew(uintptr_t address, size_t size) {
   Range range = checked_range("renewal of what is not whole pages", address, size);
-  Guard guard(g_mutex);
+  Guard guard(g_memory_mutex);
   if (!g_spaces.covers(range)) broken("renewal outside the spaces", address, size);
   g_committed.remove(range);
   g_locked.remove(range);

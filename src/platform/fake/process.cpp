@@ -22,7 +22,7 @@ constinit Switch g_switches[static_cast<size_t>(Call::count)];
 
 Switch& switch_of(Call kind) { return g_switches[static_cast<size_t>(kind)]; }
 
-constinit pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+constinit pthread_mutex_t g_process_mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit char g_errors[64 * 1024] = {};
 constinit size_t g_errors_length = 0;
 
@@ -55,7 +55,7 @@ void set_image_address(uintptr_t address) { g_image = address; }
 const char* errors() { return g_errors; }
 
 void clear_errors() {
-  Guard guard(g_mutex);
+  Guard guard(g_process_mutex);
   g_errors_length = 0;
   g_errors[0] = 0;
 }
@@ -91,7 +91,7 @@ void each_variable(void (*visit)(const char* entry)) {
 
 void write_error(const char* text, size_t length) {
   {
-    Guard guard(g_mutex);
+    Guard guard(g_process_mutex);
     size_t room = sizeof(g_errors) - 1 - g_errors_length;
     size_t kept = length < room ? length : room;
     __builtin_memcpy(g_errors + g_errors_length, text, kept);

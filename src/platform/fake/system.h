@@ -5,6 +5,12 @@
 
 #include "platform/fake/ledger.h"
 
+namespace rh::fake {
+
+inline void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace rh::fake
+
 namespace rh::fake::system {
 
 // Reserves address space: at range->start, or anywhere when that is 0. False, and nothing reserved, when something is

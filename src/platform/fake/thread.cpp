@@ -80,7 +80,7 @@ uint32_t played() {
 
 enum class Helper { none, wanted, runs, waits };
 
-constinit pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+constinit pthread_mutex_t g_thread_mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit pthread_cond_t g_changed = PTHREAD_COND_INITIALIZER;
 constinit Helper g_helper = Helper::none;
 using Main = void (*)();
@@ -95,13 +95,13 @@ void set_helper(Helper state) {
 }
 
 void until_helper_rests() {
-  while (g_helper == Helper::runs) pthread_cond_wait(&g_changed, &g_mutex);
+  while (g_helper == Helper::runs) pthread_cond_wait(&g_changed, &g_thread_mutex);
 }
 
 void* run_helper(void*) {
   t_is_helper = true;
   g_helper_main();
-  Guard guard(g_mutex);
+  Guard guard(g_thread_mutex);
   set_helper(Helper::none);
   return nullptr;
 }
@@ -117,10 +117,10 @@ void launch_helper() {
 }
 
 void helper_waits(uint64_t timeout_ms) {
-  Guard guard(g_mutex);
+  Guard guard(g_thread_mutex);
   g_helper_waits_ms = timeout_ms;
   set_helper(Helper::waits);
-  while (g_helper == Helper::waits) pthread_cond_wait(&g_changed, &g_mutex);
+  while (g_helper == Helper::waits) pthread_cond_wait(&g_changed, &g_thread_mutex);
 }
 
 }  // namespace
@@ -159,7 +159,7 @@ void set_others_are_gone(bool gone) { g_others_are_gone.store(gone); }
 void set_terminated(platform::ThreadToken token) { g_terminated.store(token); }
 
 bool step_helper() {
-  Guard guard(g_mutex);
+  Guard guard(g_thread_mutex);
   if (g_helper == Helper::none) return false;
   if (g_helper == Helper::wanted) launch_helper();
   if (g_helper == Helper::waits) {
@@ -171,7 +171,7 @@ bool step_helper() {
 }
 
 bool helper_is_there() {
-  Guard guard(g_mutex);
+  Guard guard(g_thread_mutex);
   return g_helper != Helper::none;
 }
 
@@ -208,7 +208,7 @@ void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout
 void wake(const std::atomic<uint32_t>&) { count_os_call(OsCall::wake); }
 
 bool start_helper(void (*main)(), bool (*is_wanted)()) {
-  Guard guard(g_mutex);
+  Guard guard(g_thread_mutex);
   if (g_helper != Helper::none || !is_wanted()) return false;
   count_os_call(OsCall::thread);
   if (fails(Call::start_helper)) return false;
@@ -218,7 +218,7 @@ bool start_helper(void (*main)(), bool (*is_wanted)()) {
 }
 
 void stop_helper(const std::atomic<uint32_t>& stop) {
-  Guard guard(g_mutex);
+  Guard guard(g_thread_mutex);
   if (stop.load() == 0) broken("the helper is not told to end", 0, 0);
   if (g_helper == Helper::wanted) set_helper(Helper::none);
   if (g_helper == Helper::waits) set_helper(Helper::runs);

@@ -1,5 +1,5 @@
-/* What a program of GCC's needs to link the library made for the ABI of Microsoft's compiler: names reached through
- * pointers, which GCC's headers ask for, and the stack probe under the name that compiler gives it. */
+/* What a program of GCC's asks the C runtime for: names reached through pointers, which a library that is linked in, made
+ * for the ABI of Microsoft's compiler, has no need of. */
 #define ALSO_IMPORTED(name)             \
   extern char rh_##name __asm__(#name); \
   const void* const rh_imported_##name __asm__("__imp_" #name) = &rh_##name;
@@ -19,5 +19,3 @@ ALSO_IMPORTED(_aligned_offset_realloc)
 ALSO_IMPORTED(_aligned_offset_recalloc)
 ALSO_IMPORTED(_aligned_msize)
 ALSO_IMPORTED(_aligned_free)
-
-__asm__(".globl __chkstk\n__chkstk: jmp ___chkstk_ms");

@@ -11,8 +11,6 @@ namespace rh::fake::system {
 
 namespace {
 
-void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
-
 bool map(Range* range, int flags) {
   void* got = mmap(pointer_to(range->start), range->size(), PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);

@@ -12,8 +12,6 @@ namespace rh::fake::system {
 
 namespace {
 
-void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
-
 // Windows' calls cannot cross a border between reservations; ranges of the fake may, and are then handled granule by
 // granule.
 template <typename Call>
