@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "input.h"
+#include "support/input.h"
 
 namespace {
 

@@ -20,9 +20,7 @@ SCENARIO(no_address_space) {
   std::vector<void*> taken;
   taken.reserve(100000);
   for (std::size_t size = 256 * MiB; size >= 64 * KiB; size /= 2) {
-    while (void* part = VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS)) {
-      taken.push_back(part);
-    }
+    while (void* part = VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS)) taken.push_back(part);
   }
   void* chain = nullptr;
   for (;;) {

@@ -14,7 +14,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/programs")]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/programs"), str(ROOT / "tests/support")]
 import fetch_windows  # noqa: E402
 from comparison import FOLDER, Comparison, Given, Normalise, Result, main, tail  # noqa: E402, F401  for the tests
 
