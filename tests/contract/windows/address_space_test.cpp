@@ -11,6 +11,7 @@
 #include "support/pattern.h"
 #include "support/process.h"
 #include "support/scenario.h"
+#include "support/windows/committed.h"
 
 using namespace contract;
 
@@ -41,16 +42,6 @@ SCENARIO(no_address_space) {
     chain = next;
   }
   return 0;
-}
-
-std::size_t committed() {
-  std::size_t sum = 0;
-  MEMORY_BASIC_INFORMATION part = {};
-  for (char* at = nullptr; VirtualQuery(at, &part, sizeof part) != 0;
-       at = static_cast<char*>(part.BaseAddress) + part.RegionSize) {
-    if (part.State == MEM_COMMIT && part.Type == MEM_PRIVATE) sum += part.RegionSize;
-  }
-  return sum;
 }
 
 // There is no room for the stack of a thread that would return the memory.
