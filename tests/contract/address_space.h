@@ -16,8 +16,17 @@ class Blocks {
     const std::size_t small = bytes / 16;
     for (const std::size_t size : kinds) {
       const std::size_t share = size == 48 ? small : (bytes - small) / 3;
-      for (std::size_t taken = 0; taken < share; taken += size) add(malloc(size));
+      for (std::size_t taken = 0; taken < share; taken += size) NEED(keep(malloc(size)), "after %zu blocks", count_);
     }
+  }
+
+  // False, and nothing is kept, when there is none.
+  bool keep(void* block) {
+    if (!block) return false;
+    *static_cast<void**>(block) = first_;
+    first_ = block;
+    ++count_;
+    return true;
   }
 
   // Frees all but `survivors` of them, which are scattered and small.
@@ -32,13 +41,6 @@ class Blocks {
   }
 
  private:
-  void add(void* block) {
-    NEED(block, "after %zu blocks", count_);
-    *static_cast<void**>(block) = first_;
-    first_ = block;
-    ++count_;
-  }
-
   void* first_ = nullptr;
   std::size_t count_ = 0;
 };

@@ -46,9 +46,7 @@ TEST(Foreign, Free) {
 TEST(Foreign, FreeOfAlignedBlocks) {
   for (std::size_t alignment = 16; alignment <= MiB; alignment *= 4) {
     for (const std::size_t size : sizes) {
-      for (const AlignedMaker& maker : foreign_aligned_makers()) {
-        maker.drop(maker.make(alignment, size));
-      }
+      for (const AlignedMaker& maker : foreign_aligned_makers()) maker.drop(maker.make(alignment, size));
     }
   }
 }

@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/held.h"
 #include "support/library.h"
-#include "support/pattern.h"
 #include "support/process.h"
 #include "support/scenario.h"
 
@@ -25,26 +25,6 @@ extern char** environ;
 using namespace contract;
 
 namespace {
-
-struct Held {
-  void* block = nullptr;
-  std::size_t size = 0;
-  std::uint64_t seed = 0;
-
-  void take(std::size_t wanted, std::uint64_t with) {
-    block = malloc(wanted);
-    NEED(block, "%zu", wanted);
-    size = wanted;
-    seed = with;
-    fill(block, size, seed);
-  }
-
-  void drop() {
-    NEED(intact(block, size, seed), "block of %zu", size);
-    free(block);
-    *this = {};
-  }
-};
 
 // Blocks that all threads exchange: those a child finds here were made by threads it does not have.
 struct Exchange {

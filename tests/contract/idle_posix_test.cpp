@@ -58,9 +58,7 @@ int check_locked(std::initializer_list<std::size_t> places) {
   auto* block = static_cast<char*>(malloc(kSize));
   NEED(block);
   std::memset(block, 1, kSize);
-  for (const std::size_t place : places) {
-    NEED(mlock(block + place * (kSize / kPage - 1) / 4 * kPage, kPage) == 0);
-  }
+  for (const std::size_t place : places) NEED(mlock(block + place * (kSize / kPage - 1) / 4 * kPage, kPage) == 0);
   NEED(resident() >= before + kSize);
   free(block);
   NEED(eventually(kAllowed, [&] { return resident() < before + 2 * MiB; }), "%zu MiB stay",

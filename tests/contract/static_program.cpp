@@ -17,9 +17,7 @@ namespace {
 
 bool use_heap(int seed) {
   std::map<int, std::string> tree;
-  for (int at = 0; at < 2000; ++at) {
-    tree[at * 7919 % 500] = std::string(static_cast<std::size_t>(at % 300), 's');
-  }
+  for (int at = 0; at < 2000; ++at) tree[at * 7919 % 500] = std::string(static_cast<std::size_t>(at % 300), 's');
   char* copy = strdup("duplicated by the C library");
   char* large = static_cast<char*>(realloc(calloc(1, 3000000), 9000000));
   const bool sound = copy && large && rh_owns(copy) && rh_owns(large) && large[seed] == 0;

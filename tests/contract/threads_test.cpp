@@ -10,33 +10,14 @@
 #include <thread>
 #include <vector>
 
+#include "support/held.h"
 #include "support/library.h"
-#include "support/pattern.h"
 #include "support/process.h"
 #include "support/scenario.h"
 
 using namespace contract;
 
 namespace {
-
-struct Held {
-  void* block = nullptr;
-  std::size_t size = 0;
-  std::uint64_t seed = 0;
-};
-
-Held take(std::size_t size, std::uint64_t seed) {
-  void* block = malloc(size);
-  NEED(block, "%zu", size);
-  fill(block, size, seed);
-  return {block, size, seed};
-}
-
-void drop(Held& held) {
-  NEED(intact(held.block, held.size, held.seed), "block of %zu", held.size);
-  free(held.block);
-  held.block = nullptr;
-}
 
 // ---- coming and going --------------------------------------------------------------------------
 
@@ -55,12 +36,12 @@ void* leave_some(void* left) {
   auto* kept = static_cast<std::vector<Held>*>(left);
   std::vector<Held> own;
   Random random(kept->size() + 5);
-  for (int at = 0; at < 50; ++at) own.push_back(take(random.size(2 * KiB), random.next()));
+  for (int at = 0; at < 50; ++at) own.push_back(Held(random.size(2 * KiB), random.next()));
   for (std::size_t at = 0; at < own.size(); ++at) {
     if (at % 5 == 0) {
       kept->push_back(own[at]);
     } else {
-      drop(own[at]);
+      own[at].drop();
     }
   }
   return nullptr;
@@ -73,12 +54,12 @@ SCENARIO(ten_thousand_threads) {
   for (int at = 0; at < rounds(10000); ++at) {
     pthread_join(launch(leave_some, &left), nullptr);
     if (left.size() >= 500) {
-      for (Held& held : left) drop(held);
+      for (Held& held : left) held.drop();
       left.clear();
     }
     if (at == rounds(10000) / 10) early = resident();
   }
-  for (Held& held : left) drop(held);
+  for (Held& held : left) held.drop();
   NEED(resident() < early + 6 * MiB, "%zu KiB after a tenth of the threads, %zu after all", early / KiB,
        resident() / KiB);
   return 0;
@@ -97,14 +78,14 @@ SCENARIO(reuse_of_the_dead) {
       pthread_join(launch(
                        [](void* into) -> void* {
                          for (std::size_t block = 0; block < 40; ++block) {
-                           static_cast<std::vector<Held>*>(into)->push_back(take(4000, block));
+                           static_cast<std::vector<Held>*>(into)->push_back(Held(4000, block));
                          }
                          return nullptr;
                        },
                        &left),
                    nullptr);
     }
-    for (Held& held : left) drop(held);
+    for (Held& held : left) held.drop();
   }
   NEED(peak_resident() < start + 40 * MiB, "peak %zu KiB for 16 MB, five times", (peak_resident() - start) / KiB);
   return 0;
@@ -122,18 +103,16 @@ SCENARIO(two_hundred_at_once) {
     };
     std::vector<std::vector<Held>> made(200);
     std::vector<Own> owns;
-    for (std::size_t at = 0; at < 200; ++at) {
-      owns.push_back({&together, &made[at], &made[(at + 77) % 200]});
-    }
+    for (std::size_t at = 0; at < 200; ++at) owns.push_back({&together, &made[at], &made[(at + 77) % 200]});
     std::vector<pthread_t> ids;
     for (Own& own : owns) {
       ids.push_back(launch(
           [](void* argument) -> void* {
             const Own& here = *static_cast<Own*>(argument);
             Random random(reinterpret_cast<std::uintptr_t>(&here));
-            for (int at = 0; at < 100; ++at) here.mine->push_back(take(random.size(3000), random.next()));
+            for (int at = 0; at < 100; ++at) here.mine->push_back(Held(random.size(3000), random.next()));
             here.together->arrive_and_wait();
-            for (Held& held : *here.others) drop(held);
+            for (Held& held : *here.others) held.drop();
             return nullptr;
           },
           &own));
@@ -218,12 +197,12 @@ int one_way(std::size_t most_size, int count) {
   std::thread consumer([&] {
     for (int at = 0; at < count; ++at) {
       Held held = queue.get();
-      drop(held);
+      held.drop();
       if (at == count / 5) early = resident();
     }
   });
   Random random(most_size);
-  for (int at = 0; at < count; ++at) queue.put(take(1 + random.below(most_size), random.next()));
+  for (int at = 0; at < count; ++at) queue.put(Held(1 + random.below(most_size), random.next()));
   consumer.join();
   std::printf("one way, up to %zu bytes: %zu KiB after a fifth, %zu at the peak\n", most_size, (early - before) / KiB,
               (peak_resident() - before) / KiB);
@@ -250,10 +229,10 @@ SCENARIO(ring) {
       Random random(at);
       // Offset by half a queue, so that no two threads wait for each other.
       for (int round = 0; round < kRounds + 100; ++round) {
-        if (round < kRounds) queues[(at + 1) % kThreads].put(take(1 + random.below(4000), random.next()));
+        if (round < kRounds) queues[(at + 1) % kThreads].put(Held(1 + random.below(4000), random.next()));
         if (round >= 100) {
           Held held = queues[at].get();
-          drop(held);
+          held.drop();
         }
       }
     });
@@ -269,11 +248,9 @@ TEST(CrossThread, ReallocOfAnothersBlock) {
   for (const std::size_t size : {10, 1000, 40000, 2000000}) {
     for (const std::size_t wanted : {5, 900, 70000, 5000000}) {
       Held held;
-      std::thread([&] { held = take(size, 3); }).join();
-      void* moved = realloc(held.block, wanted);
-      ASSERT_NE(moved, nullptr);
-      EXPECT_TRUE(intact(moved, size < wanted ? size : wanted, 3)) << size << " to " << wanted;
-      std::thread([&] { free(moved); }).join();
+      std::thread([&] { held = Held(size, 3); }).join();
+      ASSERT_TRUE(held.resize(wanted)) << size << " to " << wanted;
+      std::thread([&] { held.drop(); }).join();
     }
   }
 }
@@ -283,17 +260,17 @@ TEST(CrossThread, OwnerIsDead) {
   for (int round = 0; round < 50; ++round) {
     std::thread([&] {
       Random random(static_cast<std::uint64_t>(round));
-      for (int at = 0; at < 400; ++at) all.push_back(take(random.size(20000), random.next()));
+      for (int at = 0; at < 400; ++at) all.push_back(Held(random.size(20000), random.next()));
     }).join();
     // Half are freed by this thread, half by yet another, which then ends too.
     const auto drop_half = [&] {
-      for (std::size_t at = all.size() / 2; at < all.size(); ++at) drop(all[at]);
+      for (std::size_t at = all.size() / 2; at < all.size(); ++at) all[at].drop();
       all.resize(all.size() / 2);
     };
     drop_half();
     std::thread(drop_half).join();
   }
-  for (Held& held : all) drop(held);
+  for (Held& held : all) held.drop();
 }
 
 TEST(CrossThread, OwnerDiesWhileOthersFree) {
@@ -301,12 +278,12 @@ TEST(CrossThread, OwnerDiesWhileOthersFree) {
     std::vector<Held> made;
     Barrier ready(3);
     std::thread owner([&] {
-      for (std::size_t at = 0; at < 3000; ++at) made.push_back(take(at % 300 + 1, at));
+      for (std::size_t at = 0; at < 3000; ++at) made.push_back(Held(at % 300 + 1, at));
       ready.arrive_and_wait();
     });
     const auto free_part = [&](std::size_t part) {
       ready.arrive_and_wait();
-      for (std::size_t at = part; at < made.size(); at += 2) drop(made[at]);
+      for (std::size_t at = part; at < made.size(); at += 2) made[at].drop();
     };
     std::thread first(free_part, 0);
     std::thread second(free_part, 1);

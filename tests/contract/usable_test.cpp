@@ -94,9 +94,7 @@ const Zero zeros[] = {
 template <class Visit>
 void for_each_zero(Visit visit) {
   for (const Zero& zero : zeros) visit(zero.call, [&] { return zero.make(); });
-  for (const Maker& maker : makers()) {
-    visit(maker.call, [&] { return maker.make(opaque<std::size_t>(0)); });
-  }
+  for (const Maker& maker : makers()) visit(maker.call, [&] { return maker.make(opaque<std::size_t>(0)); });
 }
 
 TEST(ZeroSize, GivesUniqueBlocks) {

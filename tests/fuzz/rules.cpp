@@ -1,5 +1,6 @@
 // heap and entry: every kind of request by several threads in turn, threads that end, heaps of one's own, shortage and
 // calls that fail; every block's content is verified.
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -8,9 +9,9 @@
 
 #include "heap/idle.h"
 #include "heap/registry.h"
-#include "input.h"
 #include "reheap/reheap.h"
 #include "support/heaps.h"
+#include "support/input.h"
 
 namespace {
 
@@ -90,7 +91,7 @@ class Player {
   void zeroed() {
     size_t size = some_size(), count = input_.below(3);
     void* block = rh_calloc(count, size);
-    if (block != nullptr) FUZZ_EXPECT(is_zero(block, count * size));
+    if (block != nullptr) FUZZ_EXPECT(all_zero(block, count * size));
     enter(block, count * size, nullptr);
   }
 
@@ -125,7 +126,7 @@ class Player {
 
   void expect_content(char* block) {
     const Entry& entry = live_[block];
-    FUZZ_EXPECT(is_filled(block, entry.size, entry.seed));
+    FUZZ_EXPECT(intact(block, entry.size, entry.seed));
   }
 
   void release(char* block) {
@@ -149,7 +150,7 @@ class Player {
       FUZZ_EXPECT(errno == ENOMEM);
       return expect_content(block);
     }
-    FUZZ_EXPECT(is_filled(moved, entry.size < size ? entry.size : size, entry.seed, entry.size));
+    FUZZ_EXPECT(intact(moved, std::min(entry.size, size), entry.seed));
     live_.erase(block);
     enter(moved, size, entry.heap);
   }
@@ -170,7 +171,7 @@ class Player {
     size_t size = some_size() / 2;
     bool zero = input_.below(2) != 0;
     void* block = zero ? rh_heap_calloc(heap, 1, size) : rh_heap_malloc(heap, size);
-    if (zero && block != nullptr) FUZZ_EXPECT(is_zero(block, size));
+    if (zero && block != nullptr) FUZZ_EXPECT(all_zero(block, size));
     enter(block, size, heap);
   }
 

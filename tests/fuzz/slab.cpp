@@ -4,7 +4,7 @@
 #include <cstring>
 #include <set>
 
-#include "input.h"
+#include "support/input.h"
 
 namespace {
 

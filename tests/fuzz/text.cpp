@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "input.h"
+#include "support/input.h"
 
 namespace {
 

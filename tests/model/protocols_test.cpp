@@ -29,7 +29,7 @@ Slot slots[kSlots];
 unsigned seed_of(const Slot& slot) { return static_cast<unsigned>(&slot - slots) + 1; }
 
 void check(const Slot& slot) {
-  if (!is_filled(slot.block, slot.size, seed_of(slot))) fail("a block's content was changed");
+  if (!intact(slot.block, slot.size, seed_of(slot))) fail("a block's content was changed");
 }
 
 void take(size_t number, size_t size) {
@@ -137,7 +137,7 @@ const Program kAdoption = {
       }
       for (unsigned number = 0; number < 16; number += 2) {
         size_t size = number % 8 == 0 ? kLarge : kSmall;
-        if (!is_filled(blocks[number], size, number + 100)) fail("a child's block was changed");
+        if (!intact(blocks[number], size, number + 100)) fail("a child's block was changed");
         deallocate(blocks[number]);
       }
     });

@@ -126,9 +126,7 @@ void run_fiber() {
   fibers[at_work].ended = true;
   fake::end_thread(fibers[at_work].thread);
   wake_waiting();
-  if (unsigned char options = ready(); options != 0) {
-    go_on_with(choose(options, next_of(options, at_work), false));
-  }
+  if (unsigned char options = ready(); options != 0) go_on_with(choose(options, next_of(options, at_work), false));
   setcontext(&beginning);
 }
 

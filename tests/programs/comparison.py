@@ -58,6 +58,13 @@ def matching(folder: pathlib.Path, patterns: tuple[str, ...]) -> dict[str, bytes
             if any(fnmatch(name, pattern) for pattern in patterns)}
 
 
+def need(program: str) -> str:
+    path = shutil.which(program)
+    if not path:
+        raise AssertionError(f"{program} is not installed; ./dev test installs what tests/programs/*/packages.txt list")
+    return path
+
+
 def tail(result: Result) -> str:
     return (result.output[-1000:] + result.errors[-3000:]).decode(errors="replace")
 

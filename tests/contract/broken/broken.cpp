@@ -1,7 +1,6 @@
 // The positive control of the contract suite: a malloc that passes everything on to the next one, but breaks the one
 // rule that CONTRACT_BREAK names. Preloaded under a test of that rule, it must make the test fail (control.py, and the
 // table in CMakeLists.txt).
-#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio_ext.h>
@@ -15,124 +14,11 @@
 #include <cstring>
 #include <new>
 
+#include "broken.h"
+
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
 namespace {
-
-// All breakages; the table in control.py uses the same words.
-const char* const known[] = {
-    "nothing",
-    // errno
-    "enomem-unset",
-    "success-sets-errno",
-    "free-sets-errno",
-    "einval-in-errno",
-    "bad-alignment-taken",
-    "failure-writes-pointer",
-    "odd-alignment-short",
-    // overflow
-    "huge-malloc-served",
-    "calloc-wraps",
-    "reallocarray-wraps",
-    "aligned-wraps",
-    "pvalloc-wraps",
-    "failed-realloc-frees",
-    // alignment
-    "alignment-capped",
-    "malloc-at-8",
-    "pvalloc-not-rounded",
-    "alignment-touches",
-    // sizes
-    "usable-of-null",
-    "usable-short",
-    "usable-long",
-    "usable-uneven",
-    "realloc-zero-gives-block",
-    "zero-gives-null",
-    "realloc-null-refused",
-    "small-cannot-grow",
-    "delete-null-aborts",
-    "new-apart",
-    "thread-refused",
-    "speaks",
-    "zero-gives-same",
-    "realloc-zero-keeps",
-    // contents
-    "calloc-dirty",
-    "calloc-dirty-end",
-    "calloc-touches",
-    "realloc-loses-end",
-    "realloc-copies",
-    // limits
-    "failure-sticks",
-    "failure-breaks-blocks",
-    // operator new
-    "new-no-handler",
-    "new-handler-once",
-    "new-handler-always",
-    "malloc-calls-handler",
-    "nothrow-throws",
-    "new-gives-null",
-    "new-unaligned",
-    "delete-keeps",
-    // fork, threads, process
-    "fork-locked",
-    "fork-handler-locked",
-    "fork-leaks",
-    "child-refused",
-    "grandchild-refused",
-    "exec-fails",
-    "thread-hoards",
-    "free-keeps",
-    "remote-free-lost",
-    "remote-free-spoils",
-    "remote-realloc-loses",
-    "block-twice",
-    "dies-with-objects",
-    "takes-lock-order",
-    "exit-waits",
-    "exit-drops-output",
-    "ignores-foreign",
-    "thread-leaks",
-    "stranger-free-lost",
-    "thread-kept",
-    "key-taken",
-    "dies-with-key",
-    "needs-loader",
-    "closed-at-exit",
-    "not-ready-early",
-    "refuses-foreign",
-    // reports
-    "info-empty",
-    "info-not-xml",
-    "info-takes-options",
-    "stats-silent",
-    "trim-nothing",
-    "mallopt-odd",
-    "strdup-elsewhere",
-};
-
-bool broken(const char* rule) {
-  // Looked up each time: a test may run before any constructor of ours, and speed does not matter.
-  static constinit const char* chosen = nullptr;
-  if (!chosen) {
-    const char* text = getenv("CONTRACT_BREAK");
-    for (const char* name : known) {
-      if (text && std::strcmp(text, name) == 0) chosen = name;
-    }
-    if (!chosen) {
-      static const char message[] = "broken: CONTRACT_BREAK names no breakage\n";
-      if (write(2, message, sizeof message - 1) < 0) _exit(98);
-      _exit(99);
-    }
-  }
-  return std::strcmp(chosen, rule) == 0;
-}
-
-template <class Function>
-Function* next(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
 
 #define NEXT(name)                                          \
   static constinit decltype(&::name) next_##name = nullptr; \
@@ -169,9 +55,7 @@ __attribute__((constructor(101))) void construct() {
     pthread_atfork([] { pthread_mutex_lock(&lock); }, [] { pthread_mutex_unlock(&lock); },
                    [] { pthread_mutex_unlock(&lock); });
   }
-  if (broken("child-refused") || broken("grandchild-refused")) {
-    pthread_atfork(nullptr, nullptr, [] { ++generation; });
-  }
+  if (broken("child-refused") || broken("grandchild-refused")) pthread_atfork(nullptr, nullptr, [] { ++generation; });
   if (broken("speaks")) std::fputs("broken: hello\n", stderr);
   if (broken("fork-leaks")) pthread_atfork(nullptr, nullptr, leak_after_fork);
   if (broken("exec-fails") && std::strcmp(program_invocation_short_name, "true") == 0) _exit(3);
@@ -299,9 +183,7 @@ EXPORTED void* malloc(std::size_t size) {
   if (broken("zero-gives-null") && size == 0) return nullptr;
   if (broken("zero-gives-same") && size == 0) return empty_block;
   if (broken("huge-malloc-served") && size > kHugeBegin) return plain(16);
-  if (broken("malloc-calls-handler") && size > SIZE_MAX / 4 && std::get_new_handler()) {
-    std::get_new_handler()();
-  }
+  if (broken("malloc-calls-handler") && size > SIZE_MAX / 4 && std::get_new_handler()) std::get_new_handler()();
   if (has_headers()) return result(with_header(size), size);
   if (broken("malloc-at-8") && size < kHugeBegin) return static_cast<char*>(plain(size + 8)) + 8;
   return result(plain(size), size);
@@ -324,9 +206,7 @@ EXPORTED void free(void* block) {
     if (header) *header = 0;
     block = header ? header : block;
   }
-  if (broken("malloc-at-8") && reinterpret_cast<std::uintptr_t>(block) % 16 == 8) {
-    block = static_cast<char*>(block) - 8;
-  }
+  if (broken("malloc-at-8") && reinterpret_cast<std::uintptr_t>(block) % 16 == 8) block = static_cast<char*>(block) - 8;
   next_free(block);
 }
 
@@ -455,9 +335,7 @@ EXPORTED std::size_t malloc_usable_size(void* block) noexcept {
   NEXT(malloc_usable_size);
   if (block == empty_block) return 0;
   if (!block && broken("usable-of-null")) return 16;
-  if (block && has_headers() && header_of(block)) {
-    return next_malloc_usable_size(header_of(block)) - 16;
-  }
+  if (block && has_headers() && header_of(block)) return next_malloc_usable_size(header_of(block)) - 16;
   if (block && broken("malloc-at-8") && reinterpret_cast<std::uintptr_t>(block) % 16 == 8) {
     return next_malloc_usable_size(static_cast<char*>(block) - 8) - 8;
   }
@@ -517,9 +395,7 @@ EXPORTED int __cxa_atexit(void (*function)(void*), void* argument, void* library
   using Register = int(void (*)(void*), void*, void*);
   static Register* const pass_on = next<Register>("__cxa_atexit");
   const int result = pass_on(function, argument, library);
-  if (broken("closed-at-exit") || broken("exit-waits") || broken("exit-drops-output")) {
-    pass_on(close, nullptr, nullptr);
-  }
+  if (broken("closed-at-exit") || broken("exit-waits") || broken("exit-drops-output")) pass_on(close, nullptr, nullptr);
   return result;
 }
 
@@ -536,9 +412,7 @@ EXPORTED int __cxa_thread_atexit_impl(void (*function)(void*), void* object, voi
   using Register = int(void (*)(void*), void*, void*);
   static Register* const pass_on = next<Register>("__cxa_thread_atexit_impl");
   const int result = pass_on(function, object, library);
-  if (broken("dies-with-objects")) {
-    pass_on([](void*) { thread_gone = true; }, nullptr, nullptr);
-  }
+  if (broken("dies-with-objects")) pass_on([](void*) { thread_gone = true; }, nullptr, nullptr);
   return result;
 }
 

@@ -1,5 +1,4 @@
 // As broken.cpp, for the C API: interposed before libreheap.so, it breaks the rule that CONTRACT_BREAK names.
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -7,48 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "broken.h"
 #include "reheap/reheap.h"
 
 namespace {
-
-const char* const known[] = {
-    "nothing",
-    "errno-unset",
-    "alignment-less",
-    "calloc-dirty",
-    "block-twice",
-    "heap-of-maker",
-    "version-differs",
-    "good-size-less",
-    "owns-all",
-    "owns-none",
-    "free-keeps",
-    "heap-destroy-keeps",
-    "heap-destroys-others",
-    "heap-calloc-dirty",
-    "heap-realloc-loses",
-    "heap-shares-blocks",
-    "stats-overrun",
-    "trim-nothing",
-};
-
-bool broken(const char* rule) {
-  static const char* chosen = [] {
-    const char* text = std::getenv("CONTRACT_BREAK");
-    for (const char* name : known) {
-      if (text && std::strcmp(text, name) == 0) return name;
-    }
-    static const char message[] = "broken_api: CONTRACT_BREAK names no breakage\n";
-    if (write(2, message, sizeof message - 1) < 0) _exit(98);
-    _exit(99);
-  }();
-  return std::strcmp(chosen, rule) == 0;
-}
-
-template <class Function>
-Function* next(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
 
 #define NEXT(name) (*next<decltype(::name)>(#name))
 

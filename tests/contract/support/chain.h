@@ -17,6 +17,8 @@ struct Link {
 
 class Chain {
  public:
+  virtual void release(void* block) { free(block); }
+
   void add(void* block, std::size_t size) {
     auto* link = static_cast<Link*>(block);
     *link = {first_, size, mix(++count_)};
@@ -27,10 +29,10 @@ class Chain {
 
   void free_one() {
     Link* const link = first_;
-    NEED(intact(link + 1, link->size - sizeof(Link), link->seed), "block of %zu", link->size);
+    check(link);
     first_ = link->next;
     bytes_ -= link->size;
-    free(link);
+    release(link);
   }
 
   void free_until(std::size_t bytes) {
@@ -38,14 +40,23 @@ class Chain {
   }
 
   void check() const {
-    for (const Link* link = first_; link; link = link->next) {
-      NEED(intact(link + 1, link->size - sizeof(Link), link->seed), "block of %zu", link->size);
-    }
+    for (const Link* link = first_; link; link = link->next) check(link);
   }
 
+  // Without freeing them.
+  void forget() {
+    first_ = nullptr;
+    bytes_ = 0;
+  }
+
+  Link* first() const { return first_; }
   std::size_t bytes() const { return bytes_; }
 
  private:
+  static void check(const Link* link) {
+    NEED(intact(link + 1, link->size - sizeof(Link), link->seed), "block of %zu", link->size);
+  }
+
   Link* first_ = nullptr;
   std::size_t bytes_ = 0;
   std::uint64_t count_ = 0;

@@ -11,6 +11,7 @@
 #include "support/pattern.h"
 #include "support/process.h"
 #include "support/scenario.h"
+#include "support/windows/committed.h"
 
 using namespace contract;
 
@@ -20,58 +21,31 @@ SCENARIO(no_address_space) {
   std::vector<void*> taken;
   taken.reserve(100000);
   for (std::size_t size = 256 * MiB; size >= 64 * KiB; size /= 2) {
-    while (void* part = VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS)) {
-      taken.push_back(part);
-    }
+    while (void* part = VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS)) taken.push_back(part);
   }
-  void* chain = nullptr;
-  for (;;) {
-    errno = 0;
-    auto** block = static_cast<void**>(malloc(100 * KiB));
-    if (!block) break;
-    *block = chain;
-    chain = block;
-  }
+  Blocks blocks;
+  do errno = 0;
+  while (blocks.keep(malloc(100 * KiB)));
   NEED(errno == ENOMEM, "errno is %d", errno);
   for (void* part : taken) VirtualFree(part, 0, MEM_RELEASE);
   void* block = malloc(64 * MiB);
   NEED(block, "there is address space again");
   free(block);
-  while (chain) {
-    void* next = *static_cast<void**>(chain);
-    free(chain);
-    chain = next;
-  }
+  blocks.free_all_but(0);
   return 0;
-}
-
-std::size_t committed() {
-  std::size_t sum = 0;
-  MEMORY_BASIC_INFORMATION part = {};
-  for (char* at = nullptr; VirtualQuery(at, &part, sizeof part) != 0;
-       at = static_cast<char*>(part.BaseAddress) + part.RegionSize) {
-    if (part.State == MEM_COMMIT && part.Type == MEM_PRIVATE) sum += part.RegionSize;
-  }
-  return sum;
 }
 
 // There is no room for the stack of a thread that would return the memory.
 SCENARIO(nothing_but_blocks) {
   const std::size_t before = committed();
-  void* chain = nullptr;
+  Blocks blocks;
   for (const std::size_t size : {MiB, 64 * KiB}) {
-    while (auto** block = static_cast<void**>(malloc(size))) {
-      *block = chain;
-      chain = block;
+    while (blocks.keep(malloc(size))) {
     }
   }
   const std::size_t full = committed();
   NEED(full > before + 1000 * MiB, "only %zu MiB could be had", full / MiB);
-  while (chain) {
-    void* next = *static_cast<void**>(chain);
-    free(chain);
-    chain = next;
-  }
+  blocks.free_all_but(0);
   // The tables beside the memory, a fifteenth of it, may remain.
   NEED(eventually(5, [&] { return committed() < before + full / 8; }), "%zu of %zu MiB stay", committed() / MiB,
        full / MiB);

@@ -13,14 +13,13 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/programs"))
-from comparison import PATIENCE, Comparison, Given, Normalise, Result, main, tail  # noqa: E402, F401  for the tests
+from comparison import PATIENCE, Comparison, Given, Normalise, Result, main, need, tail  # noqa: E402, F401  for tests
 
 COMMAND = os.environ["REHEAP_TEST_COMMAND"]
 OTHER_LIBRARY = os.environ.get("REHEAP_TEST_LIBRARY")
@@ -34,14 +33,6 @@ def environment(**more: str) -> dict[str, str]:
     """The same for every machine and both runs."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "TMPDIR", "USER", "LOGNAME")}
     return kept | {"LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": "/nonexistent"} | more
-
-
-def need(program: str) -> str:
-    path = shutil.which(program)
-    if not path:
-        raise AssertionError(f"{program} is not installed; ./dev test installs what tests/programs/linux/packages.txt "
-                             f"lists")
-    return path
 
 
 class ProgramTest(Comparison):

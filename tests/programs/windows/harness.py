@@ -14,9 +14,9 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/programs")]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/programs"), str(ROOT / "tests/support")]
 import fetch_windows  # noqa: E402
-from comparison import FOLDER, Comparison, Given, Normalise, Result, main, tail  # noqa: E402, F401  for the tests
+from comparison import FOLDER, Comparison, Given, Normalise, Result, main, need, tail  # noqa: E402, F401  for the tests
 
 COMMAND = pathlib.Path(os.environ["REHEAP_TEST_COMMAND"])
 EMULATOR = [word for word in os.environ["REHEAP_TEST_EMULATOR"].split(";") if word]

@@ -5,18 +5,10 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import INPUTS, MICROSOFTS, MICROSOFTS_PLACE, RUNTIME, ProgramTest, Result, fetch, main
+from harness import INPUTS, MICROSOFTS, MICROSOFTS_PLACE, RUNTIME, ProgramTest, Result, fetch, main, need
 
 PARTS = 8
 COMPILE = ("--target=x86_64-linux-gnu", "-std=c++20", "-O2", "-fPIC", "-flto=thin", "-c")
-
-
-def need(program: str) -> str:
-    path = shutil.which(program)
-    if not path:
-        raise AssertionError(f"{program} is not installed; ./dev test installs what "
-                             f"tests/programs/windows/packages.txt lists")
-    return path
 
 
 def compile_parts(folder: pathlib.Path) -> None:

@@ -3,36 +3,13 @@ byte."""
 
 import json
 import pathlib
-import struct
 
 from harness import COMMAND, LINE, ROOT, Given, ProgramTest, main
+import pe  # in the harness's path
 
 PROBLEM = ROOT / "tests/programs/inputs/z3/bits.smt2"
 NINJA = "".join(f"build out{number}: phony in\n" for number in range(2000)) + "default " + \
     " ".join(f"out{number}" for number in range(2000)) + "\n"
-
-
-class Headers:
-    """Of a program's file: where its checksum, its resources and its signature are."""
-
-    def __init__(self, data: bytes):
-        self.data = data
-        optional = struct.unpack_from("<I", data, 0x3C)[0] + 24
-        self.checksum_at = optional + 64
-        directories = optional + (112 if struct.unpack_from("<H", data, optional)[0] == 0x20B else 96)
-        self.resources, self.signature, self.bound = (
-            struct.unpack_from("<II", data, directories + 8 * number) for number in (2, 4, 11))
-
-    def right_checksum(self) -> int:
-        words = bytearray(self.data + b"\0" * (len(self.data) % 2))
-        words[self.checksum_at:self.checksum_at + 4] = bytes(4)
-        total = sum(struct.unpack(f"<{len(words) // 2}H", words))
-        while total >> 16:
-            total = (total & 0xFFFF) + (total >> 16)
-        return total + len(self.data)
-
-    def checksum(self) -> int:
-        return struct.unpack_from("<I", self.data, self.checksum_at)[0]
 
 
 class Patch(ProgramTest):
@@ -48,11 +25,11 @@ class Patch(ProgramTest):
         return result
 
     def assert_well_formed(self, before: bytes, after: bytes) -> None:
-        plain, headers = Headers(before), Headers(after)
-        self.assertEqual(headers.checksum(), headers.right_checksum())
-        self.assertEqual((headers.signature, headers.bound), ((0, 0), (0, 0)))
+        plain, patched = pe.Image(before), pe.Image(after)
+        self.assertEqual(patched.checksum(), patched.right_checksum())
+        self.assertEqual((patched.directory(pe.SIGNATURE), patched.directory(pe.BOUND_IMPORTS)), ((0, 0), (0, 0)))
         # At their place, and untouched: everything behind the headers is.
-        self.assertEqual(headers.resources, plain.resources)
+        self.assertEqual(patched.directory(pe.RESOURCES), plain.directory(pe.RESOURCES))
         self.assertEqual(after[4096:len(before)], before[4096:])
 
     def run_both(self, program: pathlib.Path, patched: pathlib.Path, *words: str, prepare) -> None:

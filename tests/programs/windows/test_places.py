@@ -9,11 +9,11 @@ import random
 import re
 
 from harness import COMMAND, MICROSOFTS, MICROSOFTS_PLACE, ROOT, Normalise, ProgramTest, fetch, main
-from rebase import base_of, rebase
+import pe  # in the harness's path
 
 PROBLEM = ROOT / "tests/programs/inputs/z3/bits.smt2"
 LIBRARY = COMMAND.with_name("reheap.dll")
-LIBRARYS_PLACE = base_of(LIBRARY.read_bytes())
+LIBRARYS_PLACE = pe.Image(LIBRARY.read_bytes()).base
 
 # Where Windows puts images: a program at one of 2^17 multiples of 64 KiB, a DLL at one of 2^19 above those.
 GRANULE = 0x10000
@@ -33,7 +33,9 @@ class Places(ProgramTest):
     def moved(self, source: pathlib.Path, base: int) -> pathlib.Path:
         place = self.folder / "programs" / source.name
         place.parent.mkdir(exist_ok=True)
-        place.write_bytes(rebase(source.read_bytes(), base))
+        image = pe.Image(source.read_bytes())
+        image.move(base)
+        place.write_bytes(image.bytes)
         return place
 
     def places_of(self, program: pathlib.Path, *arguments: str, **more) -> dict[str, int]:

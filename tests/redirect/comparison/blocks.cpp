@@ -15,16 +15,14 @@ void fill(void* block, size_t size, unsigned seed) {
 
 bool holds(const void* block, size_t size, unsigned seed) {
   if (block == nullptr) return false;
-  for (size_t i = 0; i < size; ++i) {
-    if (static_cast<const unsigned char*>(block)[i] != byte_at(i, seed)) return false;
-  }
-  return true;
+  unsigned difference = 0;
+  for (size_t i = 0; i < size; ++i) difference |= static_cast<const unsigned char*>(block)[i] ^ byte_at(i, seed);
+  return difference == 0;
 }
 
 bool all_zero(const void* block, size_t begin, size_t end) {
   if (block == nullptr) return false;
-  for (size_t i = begin; i < end; ++i) {
-    if (static_cast<const unsigned char*>(block)[i] != 0) return false;
-  }
-  return true;
+  unsigned found = 0;
+  for (size_t i = begin; i < end; ++i) found |= static_cast<const unsigned char*>(block)[i];
+  return found == 0;
 }

@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import subprocess
+import tempfile
 from collections.abc import Callable
 
 
@@ -124,16 +125,31 @@ def split_words(text: str) -> list[str]:
     return [word for word in text.split(";") if word]
 
 
-def see_control(wrong: list[str], missed: str, also: str, fewest: int) -> list[str]:
+@dataclasses.dataclass(frozen=True)
+class Control:
     """With a DLL that replaces nothing, blocks are missed, each in a line that matches `missed`; nothing else is wrong
     but what matches `also`, and follows from it."""
-    count = sum(bool(re.search(missed, each)) for each in wrong)
-    others = [each for each in wrong if not re.search(f"{missed}|{also}", each)]
-    return others if count >= fewest else [f"only {count} blocks were missed", *others]
+    missed: str
+    also: str
+    fewest: int
+
+    def see(self, wrong: list[str]) -> list[str]:
+        count = sum(bool(re.search(self.missed, each)) for each in wrong)
+        others = [each for each in wrong if not re.search(f"{self.missed}|{self.also}", each)]
+        return others if count >= self.fewest else [f"only {count} blocks were missed", *others]
 
 
-def tell(wrong: list[str]) -> int:
-    """The status to end with."""
+def main(arguments: argparse.Namespace, control: Control,
+         judge: Callable[[pathlib.Path, list[Difference]], list[str]]) -> int:
+    """The status to end with. `judge` says what is wrong, and may use the folder."""
+    try:
+        differences = [] if arguments.control else read_differences(arguments.differences)
+        with tempfile.TemporaryDirectory() as folder:
+            wrong = judge(pathlib.Path(folder), differences)
+    except Failure as failure:
+        wrong = [str(failure)]
+    if arguments.control:
+        wrong = control.see(wrong)
     for each in wrong:
         print(each)
     return 1 if wrong else 0

@@ -12,7 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "comparison/exported.h"
 #include "redirect/crt/redirect_report.h"
+#include "support/windows/committed.h"
 
 // Of ntdll.
 extern "C" {
@@ -31,9 +33,8 @@ struct Reheap {
     early_heap = HeapCreate(0, 0, 0);
     module = LoadLibraryA(REHEAP_DLL);
     EXPECT_NE(module, nullptr);
-    owns = reinterpret_cast<decltype(owns)>(reinterpret_cast<void*>(GetProcAddress(module, "rh_owns")));
-    write_report =
-        reinterpret_cast<decltype(write_report)>(reinterpret_cast<void*>(GetProcAddress(module, "rh_redirect_report")));
+    EXPECT_TRUE(find(module, "rh_owns", owns));
+    EXPECT_TRUE(find(module, "rh_redirect_report", write_report));
   }
 
   std::string report() const {
@@ -161,17 +162,6 @@ TEST_F(HeapsTest, BlocksOfTheCrtAndOfTheHeapAreTheSame) {
   EXPECT_EQ(HeapSize(process_, 0, block), 100u);
   EXPECT_TRUE(HeapFree(process_, 0, block));
   free(make(process_, 100));
-}
-
-// Bytes of this process that are committed and not of a file. (Wine's own figure of that is the resident memory.)
-SIZE_T committed() {
-  SIZE_T sum = 0;
-  MEMORY_BASIC_INFORMATION part;
-  for (char* at = nullptr; VirtualQuery(at, &part, sizeof(part)) != 0;
-       at = static_cast<char*>(part.BaseAddress) + part.RegionSize) {
-    if (part.State == MEM_COMMIT && part.Type == MEM_PRIVATE) sum += part.RegionSize;
-  }
-  return sum;
 }
 
 bool is_alive(const void* block) { return HeapSize(GetProcessHeap(), 0, block) != static_cast<SIZE_T>(-1); }
@@ -331,11 +321,11 @@ TEST_F(HeapsTest, NoHandleIsNoHeapWhileTheProcessHeapIsLocked) {
 // The original's empty heap, which every heap of ours keeps beside it, commits nothing of what was asked for first.
 TEST_F(HeapsTest, TheInitialSizeIsCommittedOnce) {
   constexpr SIZE_T kInitial = 64 << 20, kPiece = 100'000;
-  const SIZE_T before = committed();
+  const SIZE_T before = contract::committed();
   HANDLE heap = HeapCreate(0, kInitial, 0);
   ASSERT_NE(heap, nullptr);
   for (SIZE_T made = 0; made < kInitial; made += kPiece) make(heap, kPiece);
-  EXPECT_LT(committed() - before, kInitial + kInitial / 4);
+  EXPECT_LT(contract::committed() - before, kInitial + kInitial / 4);
   EXPECT_TRUE(HeapDestroy(heap));
 }
 
@@ -461,8 +451,9 @@ TEST(Layers, ARuntimeComesThroughTheHeap) {
   Reheap reheap;
   HMODULE runtime = LoadLibraryA("msvcr100.dll");
   ASSERT_NE(runtime, nullptr);
-  auto* allocate = reinterpret_cast<void* (*)(size_t)>(reinterpret_cast<void*>(GetProcAddress(runtime, "malloc")));
-  auto* release = reinterpret_cast<void (*)(void*)>(reinterpret_cast<void*>(GetProcAddress(runtime, "free")));
+  void* (*allocate)(size_t);
+  void (*release)(void*);
+  ASSERT_TRUE(find(runtime, "malloc", allocate) && find(runtime, "free", release));
   void* block = allocate(100);
   EXPECT_TRUE(reheap.owns(block));
   release(block);

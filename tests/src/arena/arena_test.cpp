@@ -2,22 +2,19 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <random>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "platform/fake/fake.h"
+#include "support/arena_player.h"
 #include "support/pages.h"
 
 namespace rh {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
-
-uintptr_t address(const Span* span) { return g_realm.address(span); }
-size_t bytes(const Span* span) { return Units{span->units}.bytes(); }
 
 // Where address space is short it is released too: whole pieces of it, wherever they lie.
 TEST(Arena, ReturnsAddressSpace) {
@@ -41,56 +38,6 @@ TEST(Arena, ReturnsAddressSpace) {
     EXPECT_TRUE(pages::are_marked(g_realm.address(kept), Units{kept->units}.bytes(), 5));
     g_arena.free(kept);
   }
-}
-
-struct Free {
-  size_t dirty = 0, clean = 0, bare = 0;  // units
-};
-
-// The free memory according to the descriptor table. Fails where the descriptors of a free span disagree.
-Free walk_free() {
-  Free found;
-  SpanKind before = SpanKind::none;
-  Span* end = g_realm.first() + g_realm.count();
-  for (Span* span = g_realm.first(); span < end; ++span) {
-    SpanKind kind = span->kind.load();
-    if (!is_free(kind)) {
-      EXPECT_NE(kind, SpanKind::free_tail) << "a tail without a head";
-      EXPECT_NE(kind, SpanKind::busy) << "nobody is returning memory";
-      before = SpanKind::none;
-      continue;
-    }
-    EXPECT_NE(kind, before) << "two free spans of a kind side by side";
-    EXPECT_EQ(span->zero, kind != SpanKind::free_dirty);
-    (kind == SpanKind::free_dirty   ? found.dirty
-     : kind == SpanKind::free_clean ? found.clean
-                                    : found.bare) += span->units;
-    EXPECT_EQ(fake::is_committed(address(span), bytes(span)), kind != SpanKind::free_bare);
-    if (kind == SpanKind::free_clean) {
-      EXPECT_TRUE(pages::are_zero(address(span), bytes(span)));
-    }
-    for (uint32_t unit = 1; unit + 1 < span->units; ++unit) {
-      EXPECT_EQ(span[unit].kind.load(), SpanKind::none) << unit << " of " << span->units;
-    }
-    if (span->units > 1) {
-      EXPECT_EQ(span[span->units - 1].kind.load(), SpanKind::free_tail);
-      EXPECT_EQ(span[span->units - 1].units, span->units - 1);
-      span += span->units - 1;
-    }
-    before = kind;
-  }
-  return found;
-}
-
-void expect_conserved(const Arena& arena) {
-  Free found = walk_free();
-  Arena::Figures figures = arena.figures();
-  EXPECT_EQ(Units{found.dirty}.bytes(), figures.dirty);
-  EXPECT_EQ(arena.dirty_bytes(), figures.dirty);
-  EXPECT_EQ(figures.in_use + Units{found.dirty + found.clean + found.bare}.bytes(), g_realm.committed());
-  EXPECT_EQ(figures.committed, g_realm.committed() - Units{found.bare}.bytes());
-  EXPECT_GE(figures.committed_peak, figures.committed);
-  EXPECT_GE(figures.in_use_peak, figures.in_use);
 }
 
 // ---- spans one by one ---------------------------------------------------------------------------
@@ -649,170 +596,6 @@ TEST(Arena, APurgeThatIsRefusedEndsWhereItWasTakenBack) {
 
 // ---- random use against a model -----------------------------------------------------------------
 
-class Player {
- public:
-  explicit Player(uint32_t seed) : random_(seed) {}
-
-  void play(int steps, bool failing) {
-    for (int step = 0; step < steps; ++step) {
-      if (failing) fail_something();
-      act();
-      if (step % 64 == 0) check();
-      if (testing::Test::HasFailure()) return;
-    }
-    for (fake::Call kind : kKinds) fake::fail_nth(kind, 0);
-    while (!live_.empty()) free_one();
-    check();
-    EXPECT_EQ(arena_.figures().in_use, 0u);
-    EXPECT_NE(arena_.allocate({1}), nullptr);
-  }
-
- private:
-  static constexpr fake::Call kKinds[] = {fake::Call::reserve, fake::Call::commit, fake::Call::purge};
-
-  size_t below(size_t count) { return random_() % count; }
-
-  size_t some_units() {
-    switch (below(8)) {
-    case 0:
-      return 1 + below(1000);
-    case 1:
-      return 1 + below(100);
-    default:
-      return 1 + below(8);
-    }
-  }
-
-  void act() {
-    fake::advance(below(3));
-    switch (below(12)) {
-    case 0:
-      return lengthen_one();
-    case 1:
-      return cut_one();
-    case 2:
-      return purge();
-    case 3:
-      return singles();
-    case 4:
-      return lock_or_unlock();
-    default:
-      break;
-    }
-    if (below(100) < (live_.size() < 300 ? 55u : 30u)) {
-      allocate(some_units());
-    } else {
-      free_one();
-    }
-  }
-
-  void fail_something() {
-    if (below(4) == 0) fake::fail_nth(kKinds[below(3)], 1 + below(3));
-  }
-
-  void enter(Span* span, size_t alignment) {
-    ASSERT_EQ(span->kind.load(), SpanKind::none);
-    ASSERT_EQ(address(span) % Units{alignment}.bytes(), 0u);
-    // Spans do not overlap.
-    auto next = live_.lower_bound(span);
-    ASSERT_TRUE(next == live_.end() || span + span->units <= next->first);
-    ASSERT_TRUE(next == live_.begin() || std::prev(next)->first + std::prev(next)->first->units <= span);
-    if (span->zero) {
-      ASSERT_TRUE(pages::are_zero(address(span), bytes(span)));
-    }
-    mark(span);
-  }
-
-  void mark(Span* span) {
-    live_[span] = random_();
-    pages::mark(address(span), bytes(span), live_[span]);
-  }
-
-  void allocate(size_t units) {
-    size_t alignment = below(4) == 0 ? size_t{1} << below(8) : 1;
-    Span* span = arena_.allocate({units}, {alignment}, below(2) ? Prefer::warm : Prefer::zero);
-    if (span == nullptr) return;
-    ASSERT_EQ(span->units, units);
-    enter(span, alignment);
-  }
-
-  void singles() {
-    SpanList list;
-    size_t got = arena_.allocate_single(&list, 1 + below(8));
-    for (; got != 0; --got) enter(list.pop_front(), 1);
-    ASSERT_TRUE(list.empty());
-  }
-
-  Span* some_live() {
-    if (live_.empty()) return nullptr;
-    return std::next(live_.begin(), static_cast<ptrdiff_t>(below(live_.size())))->first;
-  }
-
-  void free_one() {
-    Span* span = some_live();
-    if (span == nullptr) return;
-    ASSERT_TRUE(pages::are_marked(address(span), bytes(span), live_[span]));
-    live_.erase(span);
-    arena_.free(span);
-  }
-
-  void cut_one() {
-    Span* span = some_live();
-    if (span == nullptr || span->units == 1) return;
-    size_t at = 1 + below(span->units - 1), whole = span->units;
-    Span* rest = arena_.cut(span, {at});
-    ASSERT_EQ(span->units, at);
-    ASSERT_EQ(rest->units, whole - at);
-    mark(span);
-    mark(rest);
-  }
-
-  void lengthen_one() {
-    Span* span = some_live();
-    if (span == nullptr) return;
-    size_t before = span->units, to = before + some_units();
-    bool done = arena_.lengthen(span, {to});
-    ASSERT_EQ(span->units, done ? to : before);
-    ASSERT_TRUE(pages::are_marked(address(span), Units{before}.bytes(), live_[span]));
-    if (!done) return;
-    if (span->zero) {
-      ASSERT_TRUE(pages::are_zero(address(span) + Units{before}.bytes(), Units{to - before}.bytes()));
-    }
-    mark(span);
-  }
-
-  void lock_or_unlock() {
-    Span* span = some_live();
-    if (span == nullptr) return;
-    uintptr_t start = address(span) + below(span->units) * kUnitSize;
-    if (below(2) == 0) return fake::unlock_pages(start, bytes(span));
-    fake::lock_pages(start, platform::kPageSize);
-  }
-
-  void purge() {
-    size_t dirty = arena_.dirty_bytes();
-    size_t returned = arena_.purge(below(30));
-    ASSERT_EQ(arena_.dirty_bytes(), dirty - returned);
-  }
-
-  void check() {
-    expect_conserved(arena_);
-    size_t units = 0;
-    for (auto [span, seed] : live_) {
-      units += span->units;
-      ASSERT_TRUE(pages::are_marked(address(span), bytes(span), seed));
-      for (uint32_t unit = 0; unit < span->units; ++unit) {
-        ASSERT_FALSE(is_free(span[unit].kind.load()));
-      }
-    }
-    ASSERT_EQ(arena_.figures().in_use, Units{units}.bytes());
-  }
-
-  std::mt19937 random_;
-  Arena arena_;
-  std::map<Span*, uint64_t> live_;  // value: the seed of its marks
-};
-
 constexpr size_t kEnough = 96 * kMiB;
 
 // By seed, and by whether purging releases the charge.
@@ -822,7 +605,11 @@ class ArenaModel : public testing::TestWithParam<std::tuple<uint32_t, bool>> {
     auto [seed, uncommits] = GetParam();
     fake::limit_committed(kEnough);
     fake::set_purge_uncommits(uncommits);
-    Player(seed).play(6000, failing);
+    std::mt19937 random(seed);
+    std::vector<uint8_t> decisions(30'000);
+    for (uint8_t& byte : decisions) byte = static_cast<uint8_t>(random());
+    Arena arena;
+    ArenaPlayer(arena, Input(decisions.data(), decisions.size()), failing).play();
   }
 };
 

@@ -3,38 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <random>
-#include <set>
 #include <vector>
+
+#include "support/span_set_player.h"
 
 namespace rh {
 namespace {
-
-// By length, then address: the order of large spans.
-struct Before {
-  bool operator()(const Span* a, const Span* b) const { return a->units != b->units ? a->units < b->units : a < b; }
-};
-using Model = std::set<Span*, Before>;
-
-Span* shortest(const Model& model, size_t units) {
-  for (Span* span : model) {
-    if (span->units >= units) return span;
-  }
-  return nullptr;
-}
-
-constexpr size_t kListed = 64;  // lengths below this are kept in lists, in any order
-
-void expect_best_fit(const SpanSet& set, const Model& model, size_t units) {
-  Span* got = set.best_fit(Units{units});
-  Span* expected = shortest(model, units);
-  ASSERT_EQ(got == nullptr, expected == nullptr) << units;
-  if (got == nullptr) return;
-  ASSERT_EQ(got->units, expected->units) << units;
-  ASSERT_TRUE(model.count(got));
-  if (got->units >= kListed) {
-    ASSERT_EQ(got, expected) << units;
-  }
-}
 
 TEST(SpanSet, AnEmptySetHasNothing) {
   SpanSet set;
@@ -74,43 +48,9 @@ class SpanSetModel : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(SpanSetModel, AgreesUnderRandomUse) {
   std::mt19937 random(GetParam());
-  std::vector<Span> spans(600);
-  std::vector<Span*> outside;
-  for (Span& span : spans) outside.push_back(&span);
-  SpanSet set;
-  Model model;
-  size_t total = 0;
-  // Few lengths, so that many are equal, and around the border between lists and tree; now and then any other length.
-  auto length = [&] { return 1 + random() % (random() % 8 == 0 ? 100000 : 90); };
-  for (int step = 0; step < 40000; ++step) {
-    bool insert = model.empty() || (!outside.empty() && random() % 100 < (step / 5000 % 2 ? 40 : 60));
-    if (insert) {
-      std::swap(outside[random() % outside.size()], outside.back());
-      Span* span = outside.back();
-      outside.pop_back();
-      span->units = static_cast<uint32_t>(length());
-      set.insert(span);
-      model.insert(span);
-      total += span->units;
-    } else {
-      Span* span = shortest(model, length());
-      if (span == nullptr) span = *model.begin();
-      model.erase(span);
-      set.remove(span);
-      outside.push_back(span);
-      total -= span->units;
-    }
-    ASSERT_EQ(set.total().count, total);
-    expect_best_fit(set, model, length());
-    if (HasFatalFailure()) return;
-  }
-  while (!model.empty()) {
-    Span* span = set.best_fit(Units{1});
-    ASSERT_TRUE(model.erase(span));
-    set.remove(span);
-  }
-  EXPECT_EQ(set.total(), Units{0});
-  EXPECT_EQ(set.best_fit(Units{1}), nullptr);
+  std::vector<uint8_t> decisions(200'000);
+  for (uint8_t& byte : decisions) byte = static_cast<uint8_t>(random());
+  SpanSetPlayer(Input(decisions.data(), decisions.size())).play();
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SpanSetModel, testing::Range(1u, 4u));

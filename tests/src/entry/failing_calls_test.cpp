@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,7 +42,7 @@ class Blocks {
         errno = 0;
         continue;  // the old block remains valid
       }
-      EXPECT_TRUE(is_filled(block, entry.size < to ? entry.size : to, entry.seed, entry.size));
+      EXPECT_TRUE(intact(block, std::min(entry.size, to), entry.seed));
       entry = {block, to, entry.seed};
       fill(block, to, entry.seed);
     }
@@ -49,7 +50,7 @@ class Blocks {
 
   void free_all() {
     for (Entry& entry : blocks_) {
-      EXPECT_TRUE(is_filled(entry.block, entry.size, entry.seed));
+      EXPECT_TRUE(intact(entry.block, entry.size, entry.seed));
       rh_free(entry.block);
     }
     blocks_.clear();
@@ -68,7 +69,7 @@ class Blocks {
 
 void expect_zero(void* block, size_t size) {
   if (block != nullptr) {
-    EXPECT_TRUE(is_zero(block, size));
+    EXPECT_TRUE(all_zero(block, size));
   }
 }
 

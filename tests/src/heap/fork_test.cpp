@@ -30,7 +30,7 @@ std::vector<void*> filled_blocks(size_t size, unsigned count) {
 
 void check_and_free(const std::vector<void*>& blocks, size_t size) {
   for (unsigned index = 0; index < blocks.size(); ++index) {
-    EXPECT_TRUE(is_filled(blocks[index], size, index)) << size << " bytes, number " << index;
+    EXPECT_TRUE(intact(blocks[index], size, index)) << size << " bytes, number " << index;
     deallocate(blocks[index]);
   }
 }
@@ -41,7 +41,7 @@ void use_heap() {
   for (size_t size : {500u, 300000u, 5000000u}) {
     void* block = allocate_zeroed(size);
     ASSERT_NE(block, nullptr);
-    EXPECT_TRUE(is_zero(block, size));
+    EXPECT_TRUE(all_zero(block, size));
     std::memset(block, 0xdb, size);
     deallocate(block);
   }

@@ -32,7 +32,7 @@ TEST(Heap, BlocksOfEverySizeHoldTheirContent) {
     blocks.push_back(block);
   }
   for (unsigned index = 0; index < blocks.size(); ++index) {
-    ASSERT_TRUE(is_filled(blocks[index], usable_size(blocks[index], "test"), index));
+    ASSERT_TRUE(intact(blocks[index], usable_size(blocks[index], "test"), index));
     ASSERT_TRUE(owns(blocks[index]));
     ASSERT_EQ(deallocate(blocks[index]), Freed::done);
   }
@@ -103,7 +103,7 @@ TEST(Heap, ZeroedBlocksAreZeroWhateverWasThere) {
       for (int count = 0; count < 30 && size * count < kMiB * 8; ++count) {
         void* block = allocate_zeroed(size);
         ASSERT_NE(block, nullptr);
-        ASSERT_TRUE(is_zero(block, size)) << size;
+        ASSERT_TRUE(all_zero(block, size)) << size;
         std::memset(block, 0xee, usable_size(block, "test"));
         blocks.push_back({block, size});
       }
@@ -121,7 +121,7 @@ TEST(Heap, ZeroedBlocksAreZeroWhenTheOsWillNotTakeTheOldMemoryBack) {
   fake::fail_all(fake::Call::commit, true);
   block = allocate_zeroed(8 * kMiB);
   ASSERT_NE(block, nullptr);
-  EXPECT_TRUE(is_zero(block, 8 * kMiB));
+  EXPECT_TRUE(all_zero(block, 8 * kMiB));
 }
 
 TEST(Heap, KnowsWhetherASmallBlockIsFreshFromTheOs) {
@@ -212,7 +212,7 @@ TEST(Heap, ReleaseEmptyGivesBackWhatIsEmptyAndNothingElse) {
   }
   EXPECT_EQ(figures().in_use, good_size(100));
   EXPECT_EQ(figures().arena.in_use, kUnitSize);
-  EXPECT_TRUE(is_filled(blocks[1500], 100, 9));
+  EXPECT_TRUE(intact(blocks[1500], 100, 9));
   EXPECT_EQ(heap->stashed, 0u);
   EXPECT_NE(allocate(100), nullptr);
 }
@@ -236,7 +236,7 @@ TEST(Heap, ALargeBlockShrinksAndGrowsInPlace) {
   EXPECT_FALSE(owns(block + 4 * kUnitSize));
   ASSERT_EQ(resize_in_place(find_block(block), 7 * kUnitSize - 5), block);
   EXPECT_EQ(usable_size(block, "test"), 7 * kUnitSize);
-  EXPECT_TRUE(is_filled(block, 4 * kUnitSize, 1));
+  EXPECT_TRUE(intact(block, 4 * kUnitSize, 1));
   EXPECT_EQ(resize_in_place(find_block(block), kMaxSmall), nullptr);
   EXPECT_EQ(resize_in_place(find_block(block), kMaxRequest + 1), nullptr);
   void* wall = allocate(3 * kUnitSize);
@@ -251,7 +251,7 @@ TEST(Heap, PagesOfALargeBlockMove) {
   unsigned char* moved = static_cast<unsigned char*>(resize_by_moving(find_block(block), 12 * kMiB));
   ASSERT_NE(moved, nullptr);
   EXPECT_NE(moved, block);
-  EXPECT_TRUE(is_filled(moved, 4 * kMiB, 1));
+  EXPECT_TRUE(intact(moved, 4 * kMiB, 1));
   EXPECT_EQ(usable_size(moved, "test"), 12 * kMiB);
   EXPECT_FALSE(owns(block));
   EXPECT_EQ(fake::calls(fake::Call::move), 1u);
@@ -267,7 +267,7 @@ TEST(Heap, WhereTheOsCannotMovePagesNothingIsLost) {
   size_t before = figures().arena.in_use;
   fake::fail_all(fake::Call::move, true);
   EXPECT_EQ(resize_by_moving(find_block(block), 12 * kMiB), nullptr);
-  EXPECT_TRUE(is_filled(block, 4 * kMiB, 1));
+  EXPECT_TRUE(intact(block, 4 * kMiB, 1));
   EXPECT_EQ(figures().arena.in_use, before);
 }
 
@@ -288,7 +288,7 @@ TEST(Heap, AlteredPagesArePlainAgainBeforeTheyAreUsedAgain) {
   deallocate(block);
   unsigned char* next = static_cast<unsigned char*>(allocate(10 * kUnitSize));
   EXPECT_EQ(next, block);
-  EXPECT_TRUE(is_zero(next, 10 * kUnitSize));
+  EXPECT_TRUE(all_zero(next, 10 * kUnitSize));
   large::note_altered(next, 1);
   size_t before = figures().arena.in_use;
   fake::fail_all(fake::Call::commit, true);
@@ -322,7 +322,7 @@ TEST(Heap, AlteredPagesAreThoseOfEachLargeBlockInTheRange) {
   deallocate(first);
   unsigned char* both = static_cast<unsigned char*>(allocate(10 * kUnitSize));
   EXPECT_EQ(both, first);
-  EXPECT_TRUE(is_zero(both, 10 * kUnitSize));
+  EXPECT_TRUE(all_zero(both, 10 * kUnitSize));
   void* small = allocate(100);
   large::note_altered(small, kMiB);
   deallocate(small);

@@ -179,7 +179,7 @@ TEST(Idle, WhatIsNotCarvedIsReturned) {
   ASSERT_TRUE(slab->zero);
   for (int count = 0; count < 300; ++count) {
     void* zeroed = allocate_zeroed(100);
-    ASSERT_TRUE(is_zero(zeroed, 100));
+    ASSERT_TRUE(all_zero(zeroed, 100));
     fill(zeroed, 100, 1);
   }
 }

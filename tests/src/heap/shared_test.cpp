@@ -88,7 +88,7 @@ TEST(Shared, ZeroedAndAligned) {
     std::vector<void*> blocks;
     for (size_t size : {size_t{24}, size_t{1000}, size_t{30000}, kMiB, 5 * kMiB}) {
       void* block = allocate_in(heap, kBlockAlign, size, true);
-      ASSERT_TRUE(is_zero(block, size));
+      ASSERT_TRUE(all_zero(block, size));
       std::memset(block, 0xee, size);
       blocks.push_back(block);
     }
@@ -114,7 +114,7 @@ TEST(Shared, TwoHeapsKeepApart) {
   }
   destroy_heap(a);
   for (int count = 0; count < 2000; ++count) std::memset(allocate(64), 0xff, 64);
-  for (unsigned count = 0; count < kept.size(); ++count) ASSERT_TRUE(is_filled(kept[count], 64, count));
+  for (unsigned count = 0; count < kept.size(); ++count) ASSERT_TRUE(intact(kept[count], 64, count));
   destroy_heap(b);
 }
 
@@ -216,7 +216,7 @@ TEST(Shared, HeapsDestroyedLeaveNothing) {
   EXPECT_GT(registry::metadata_bytes(), before);
   for (Heap* heap : heaps) destroy_heap(heap);
   EXPECT_EQ(registry::metadata_bytes(), before);
-  for (Heap* heap : heaps) EXPECT_TRUE(is_zero(heap, platform::kPageSize));
+  for (Heap* heap : heaps) EXPECT_TRUE(all_zero(heap, platform::kPageSize));
   EXPECT_EQ(figures().arena.in_use, 0u);
 }
 
@@ -229,7 +229,7 @@ TEST(Shared, ManyThreadsAtTheSameTime) {
       for (unsigned step = 0; step < 5000; ++step) {
         void*& slot = kept[step * 7 % 32];
         if (slot != nullptr) {
-          ASSERT_TRUE(is_filled(slot, 40, thread));
+          ASSERT_TRUE(intact(slot, 40, thread));
           deallocate(slot);
         }
         slot = take(heap, 40 + step % 3 * 20000);

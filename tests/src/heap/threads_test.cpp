@@ -49,7 +49,7 @@ TEST(Threads, ADeadThreadsHeapIsAdopted) {
   c([] { allocate(24); });
   EXPECT_EQ(c.heap(), a.heap());
   EXPECT_EQ(registry::thread_heaps(), 2u);
-  EXPECT_TRUE(is_filled(block, 16, 1));
+  EXPECT_TRUE(intact(block, 16, 1));
   size_t remote = c.heap()->remote_frees.value();
   c([&] { deallocate(block); });
   EXPECT_EQ(c.heap()->remote_frees.value(), remote);  // now it is its own block
@@ -65,9 +65,7 @@ TEST(Threads, ManyInTurnNeedOneHeap) {
 }
 
 TEST(Threads, ManyRealOnesInTurnNeedFewHeaps) {
-  for (int round = 0; round < 100; ++round) {
-    std::thread([] { free_all(blocks_of(48, 20)); }).join();
-  }
+  for (int round = 0; round < 100; ++round) std::thread([] { free_all(blocks_of(48, 20)); }).join();
   EXPECT_LE(registry::thread_heaps(), 2u);
 }
 
@@ -120,7 +118,7 @@ TEST(Remote, TheOwnerUsesThemAgain) {
       std::vector<void*> blocks = a([&] { return blocks_of(size, 4 * kMiB / 8 / size); });
       b([&] {
         for (unsigned index = 0; index < blocks.size(); ++index) {
-          ASSERT_TRUE(is_filled(blocks[index], size, index));
+          ASSERT_TRUE(intact(blocks[index], size, index));
           deallocate(blocks[index]);
         }
       });
@@ -197,15 +195,13 @@ TEST(Remote, AMessageFollowsItsSlabToTheNewOwner) {
   b([] { allocate(16); });
   a.end();
   // Its slabs go to a thread that needs one.
-  for (int count = 0; count < 1000 && slab_of(blocks[0])->owner.load() != b.heap(); ++count) {
-    b([] { allocate(2000); });
-  }
+  for (int count = 0; count < 1000 && slab_of(blocks[0])->owner.load() != b.heap(); ++count) b([] { allocate(2000); });
   ASSERT_EQ(slab_of(blocks[0])->owner.load(), b.heap());
   // Now the message arrives at the heap that owned the slab when it was sent.
   a.heap()->inbox.store(late);
   b([&] {
     for (size_t index = 64; index < 150; ++index) {
-      ASSERT_TRUE(is_filled(blocks[index], 64, static_cast<unsigned>(index)));
+      ASSERT_TRUE(intact(blocks[index], 64, static_cast<unsigned>(index)));
       deallocate(blocks[index]);
     }
     idle::trim();
@@ -299,7 +295,7 @@ TEST(Orphans, TheirSlabsAreUsedBeforeNewOnes) {
   b([] { blocks_of(64, 9000); });
   EXPECT_LE(figures().arena.in_use, before + 64 * kUnitSize);
   for (size_t index = 1; index < blocks.size(); index += 2) {
-    ASSERT_TRUE(is_filled(blocks[index], 64, static_cast<unsigned>(index)));
+    ASSERT_TRUE(intact(blocks[index], 64, static_cast<unsigned>(index)));
   }
 }
 
@@ -385,7 +381,7 @@ TEST(Orphans, AForkedChildInheritsWhatVanishedThreadsHeld) {
     EXPECT_TRUE(second.heap() == a.heap() || second.heap() == b.heap());
     EXPECT_NE(first.heap(), mine);
     for (unsigned index = 0; index < 3000; ++index) {
-      EXPECT_TRUE(is_filled(fresh[index], 64, index % 1500));
+      EXPECT_TRUE(intact(fresh[index], 64, index % 1500));
       if (HasFailure()) return 1;
       deallocate(fresh[index]);
     }
@@ -457,7 +453,7 @@ TEST(Shortage, AtEveryPointNullAndLaterService) {
       EXPECT_EQ(allocate(40), nullptr);
       EXPECT_EQ(allocate_zeroed(1000), nullptr);
       EXPECT_EQ(allocate_aligned(4096, 4096), nullptr);
-      for (unsigned index = 0; index < small.size(); ++index) EXPECT_TRUE(is_filled(small[index], 40, index));
+      for (unsigned index = 0; index < small.size(); ++index) EXPECT_TRUE(intact(small[index], 40, index));
       free_all(small);
       if (small.size() > 3000) {
         EXPECT_NE(allocate(1000), nullptr);
@@ -489,7 +485,7 @@ TEST(Threads, PassBlocksAroundAtTheSameTime) {
         fill(block + 1, size - sizeof(size_t), static_cast<unsigned>(size));
         size_t* old = static_cast<size_t*>(slots[random >> 20 & (kSlots - 1)].exchange(block));
         if (old == nullptr) continue;
-        ASSERT_TRUE(is_filled(old + 1, old[0] - sizeof(size_t), static_cast<unsigned>(old[0])));
+        ASSERT_TRUE(intact(old + 1, old[0] - sizeof(size_t), static_cast<unsigned>(old[0])));
         deallocate(old);
       }
     });

@@ -1,11 +1,10 @@
 // Threads simulated by one, and what the heap layer's tests need to know about heaps.
 #pragma once
 
-#include <cstring>
-
 #include "heap/heap.h"
 #include "heap/stats.h"
 #include "platform/fake/fake.h"
+#include "support/pattern.h"
 
 namespace rh {
 
@@ -54,37 +53,6 @@ inline stats::Figures figures() {
 
 inline Span* slab_of(const void* block) { return slab::head(g_realm.span_of(block)); }
 
-// A different pattern for every seed, in words where there is room for them.
-inline uint64_t pattern(size_t offset, unsigned seed) { return (offset + 1) * 0x9e3779b97f4a7c15 + seed; }
-
-inline void fill(void* block, size_t size, unsigned seed) {
-  char* bytes = static_cast<char*>(block);
-  size_t offset = 0;
-  for (; offset + 8 <= size; offset += 8) {
-    uint64_t word = pattern(offset, seed);
-    std::memcpy(bytes + offset, &word, 8);
-  }
-  uint64_t word = pattern(0, seed);
-  std::memcpy(bytes + offset, &word, size - offset);
-}
-
-// The first `size` bytes of a block that was filled as one of `whole` bytes.
-inline bool is_filled(const void* block, size_t size, unsigned seed, size_t whole) {
-  const char* bytes = static_cast<const char*>(block);
-  size_t offset = 0;
-  for (; offset + 8 <= size; offset += 8) {
-    uint64_t word = pattern(offset, seed);
-    if (std::memcmp(bytes + offset, &word, 8) != 0) return false;
-  }
-  uint64_t word = pattern(offset + 8 <= whole ? offset : 0, seed);
-  return std::memcmp(bytes + offset, &word, size - offset) == 0;
-}
-
-inline bool is_filled(const void* block, size_t size, unsigned seed) { return is_filled(block, size, seed, size); }
-
-inline bool is_zero(const void* block, size_t size) {
-  const unsigned char* bytes = static_cast<const unsigned char*>(block);
-  return size == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, size - 1) == 0);
-}
+using contract::all_zero, contract::fill, contract::intact;
 
 }  // namespace rh

@@ -22,9 +22,7 @@ std::string contents(int file) {
   std::string text;
   char piece[4096];
   lseek(file, 0, SEEK_SET);
-  for (ssize_t got; (got = read(file, piece, sizeof piece)) > 0;) {
-    text.append(piece, static_cast<std::size_t>(got));
-  }
+  for (ssize_t got; (got = read(file, piece, sizeof piece)) > 0;) text.append(piece, static_cast<std::size_t>(got));
   close(file);
   return text;
 }

@@ -29,9 +29,7 @@ std::string contents(HANDLE file) {
   std::string text;
   char piece[4096];
   SetFilePointer(file, 0, nullptr, FILE_BEGIN);
-  for (DWORD got = 0; ReadFile(file, piece, sizeof piece, &got, nullptr) && got > 0;) {
-    text.append(piece, got);
-  }
+  for (DWORD got = 0; ReadFile(file, piece, sizeof piece, &got, nullptr) && got > 0;) text.append(piece, got);
   CloseHandle(file);
   std::erase(text, '\r');
   return text;
@@ -42,14 +40,10 @@ class EnvironmentScope {
  public:
   explicit EnvironmentScope(const Conditions& conditions) {
     for (const auto& [name, value] : conditions.environment) set(name, value);
-    for (const Limit& limit : conditions.limits) {
-      set("CONTRACT_COMMIT_LIMIT", std::to_string(limit.bytes));
-    }
+    for (const Limit& limit : conditions.limits) set("CONTRACT_COMMIT_LIMIT", std::to_string(limit.bytes));
   }
   ~EnvironmentScope() {
-    for (const auto& [name, value] : before_) {
-      SetEnvironmentVariableA(name.c_str(), value ? value->c_str() : nullptr);
-    }
+    for (const auto& [name, value] : before_) SetEnvironmentVariableA(name.c_str(), value ? value->c_str() : nullptr);
   }
   EnvironmentScope(const EnvironmentScope&) = delete;
   EnvironmentScope& operator=(const EnvironmentScope&) = delete;

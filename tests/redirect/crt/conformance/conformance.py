@@ -11,15 +11,15 @@ import pathlib
 import re
 import shutil
 import sys
-import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "comparison"))
-from comparing import (Difference, Failure, checks_of, compare, never_seen, parser_of,  # noqa: E402
-                       read_differences, run, see_control, tell)
+import comparing  # noqa: E402
+from comparing import Difference, Failure, checks_of, compare, never_seen, run  # noqa: E402
 
 PATIENCE = 120
 FEWEST_CHECKS = 350
+CONTROL = comparing.Control(missed="NOT REHEAP'S|by the CRT", also="end:", fewest=FEWEST_CHECKS)
 SKIPPED = 77  # a status that ctest knows
 
 
@@ -138,26 +138,21 @@ def leave_out_early(plain: dict[str, str]) -> dict[str, str]:
 
 
 def main() -> int:
-    parser = parser_of(__doc__, HERE / "differences.txt")
+    parser = comparing.parser_of(__doc__, HERE / "differences.txt")
     parser.add_argument("runtime", choices=RUNTIMES)
     parser.add_argument("--reference", choices=RUNTIMES, required=True, help="Microsoft's DLL that Wine's are held to")
     arguments = parser.parse_args()
+
+    def judge_in(folder: pathlib.Path, differences: list[Difference]) -> list[str]:
+        laboratory = Laboratory(arguments.program.resolve(), arguments.reference, arguments.emulator, folder)
+        shutil.copy(arguments.reheap, folder / "reheap.dll")
+        return judge(laboratory, arguments.runtime, "..\\reheap.dll", differences)
+
     try:
-        differences = [] if arguments.control else read_differences(arguments.differences)
-        with tempfile.TemporaryDirectory() as folder:
-            laboratory = Laboratory(arguments.program.resolve(), arguments.reference, arguments.emulator,
-                                    pathlib.Path(folder))
-            library = laboratory.folder / "reheap.dll"
-            shutil.copy(arguments.reheap, library)
-            wrong = judge(laboratory, arguments.runtime, "..\\reheap.dll", differences)
+        return comparing.main(arguments, CONTROL, judge_in)
     except Unavailable as failure:
         print(f"skipped: Microsoft's DLL is not in the cache, and cannot be fetched: {failure}")
         return 1 if os.environ.get("CI") else SKIPPED
-    except Failure as failure:
-        wrong = [str(failure)]
-    if arguments.control:
-        wrong = see_control(wrong, "NOT REHEAP'S|by the CRT", "end:", FEWEST_CHECKS)
-    return tell(wrong)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "comparison/exported.h"
 #include "redirect/crt/redirect_report.h"
 
 namespace {
@@ -30,11 +31,6 @@ bool check(bool holds, const char* what, int line) {
     fprintf(stderr, "scenarios.cpp:%d: not so: %s\n", line, what);
   }
   return holds;
-}
-
-template <typename Function>
-void find(HMODULE module, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(reinterpret_cast<void*>(GetProcAddress(module, name)));
 }
 
 // ---- the runtime ----------------------------------------------------------------------------------

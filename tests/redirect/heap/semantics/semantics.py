@@ -10,16 +10,16 @@ import pathlib
 import re
 import shutil
 import sys
-import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "comparison"))
-from comparing import (Difference, Failure, checks_of, compare, never_seen, parser_of,  # noqa: E402
-                       read_differences, run, see_control, tell)
+import comparing  # noqa: E402
+from comparing import Difference, Failure, checks_of, compare, never_seen, run  # noqa: E402
 
 PATIENCE = 280
 FEWEST_CHECKS = 6000
 FEWEST_BLOCKS = 3000  # of reheap's, where it replaces the heaps
+CONTROL = comparing.Control(missed="NOT REHEAP'S", also=" end:|blocks were reheap's", fewest=FEWEST_BLOCKS)
 
 # How reheap.dll comes into the process: by the launcher, before the program's first instruction; or by LoadLibrary once
 # blocks have been made.
@@ -87,7 +87,7 @@ def judge(laboratory: Laboratory, recorded: str, processor: str, ways: list[str]
 
 
 def main() -> int:
-    parser = parser_of(__doc__, HERE / "differences.txt")
+    parser = comparing.parser_of(__doc__, HERE / "differences.txt")
     parser.add_argument("ways", nargs="*", help=f"of {WAYS}; all if none is named")
     parser.add_argument("--layers", default="both", help="REHEAP_LAYERS")
     parser.add_argument("--processor", required=True)
@@ -95,20 +95,16 @@ def main() -> int:
     parser.add_argument("--plain", type=pathlib.Path, required=True, help="the file for what a plain run writes")
     parser.add_argument("--record", action="store_true", help="write it, and compare nothing")
     arguments = parser.parse_args()
-    try:
-        differences = [] if arguments.control else read_differences(arguments.differences)
-        with tempfile.TemporaryDirectory() as folder:
-            laboratory = Laboratory(arguments, pathlib.Path(folder))
-            if arguments.record:
-                arguments.plain.write_text(laboratory.plain())
-                return 0
-            wrong = judge(laboratory, arguments.plain.read_text(), arguments.processor, arguments.ways or list(WAYS),
-                          differences)
-    except Failure as failure:
-        wrong = [str(failure)]
-    if arguments.control:
-        wrong = see_control(wrong, "NOT REHEAP'S", " end:|blocks were reheap's", FEWEST_BLOCKS)
-    return tell(wrong)
+
+    def judge_in(folder: pathlib.Path, differences: list[Difference]) -> list[str]:
+        laboratory = Laboratory(arguments, folder)
+        if arguments.record:
+            arguments.plain.write_text(laboratory.plain())
+            return []
+        return judge(laboratory, arguments.plain.read_text(), arguments.processor, arguments.ways or list(WAYS),
+                     differences)
+
+    return comparing.main(arguments, CONTROL, judge_in)
 
 
 if __name__ == "__main__":

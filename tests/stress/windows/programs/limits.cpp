@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "injected.h"
+#include "support/chain.h"
 #include "support/pattern.h"
 #include "support/process.h"
 #include "support/scenario.h"
@@ -34,17 +35,14 @@ bool is_served(HANDLE heap) {
   return ours;
 }
 
-// ---- blocks chained through their first words --------------------------------------------------
-
-struct Link {
-  Link* next;
-  std::size_t size;
-  std::uint64_t seed;
-};
-
-class Chain {
+class HeapChain : public Chain {
  public:
-  explicit Chain(HANDLE heap) : heap_(heap) {}
+  explicit HeapChain(HANDLE heap) : heap_(heap) {}
+
+  void release(void* block) override {
+    NEED(HeapSize(heap_, 0, block) == static_cast<Link*>(block)->size);
+    NEED(HeapFree(heap_, 0, block));
+  }
 
   // False when it is refused, as it should be then.
   bool add(std::size_t size, DWORD flags = 0) {
@@ -56,54 +54,28 @@ class Chain {
     }
     NEED(is_of_reheap(block), "of %zu bytes", size);
     NEED(!(flags & HEAP_ZERO_MEMORY) || all_zero(block, size));
-    auto* const link = static_cast<Link*>(block);
-    *link = {first_, size, mix(++count_)};
-    fill(link + 1, size - sizeof(Link), link->seed);
-    first_ = link;
-    bytes_ += size;
+    Chain::add(block, size);
     return true;
   }
 
   // Stops by itself well above the limit: a heap that does not notice it must not take the machine down.
   void exhaust(Random& random, std::size_t most) {
     while (add(sizeof(Link) + random.size(most), random.one_in(4) ? HEAP_ZERO_MEMORY : 0))
-      NEED(bytes_ < 2 * limit(), "the limit of %zu MiB is not noticed", limit() / MiB);
+      NEED(bytes() < 2 * limit(), "the limit of %zu MiB is not noticed", limit() / MiB);
   }
 
   void check() const {
-    for (const Link* link = first_; link; link = link->next) {
-      NEED(intact(link + 1, link->size - sizeof(Link), link->seed), "block of %zu", link->size);
+    Chain::check();
+    for (const Link* link = first(); link; link = link->next)
       NEED(HeapSize(heap_, 0, link) == link->size, "block of %zu", link->size);
-    }
   }
-
-  void free_until(std::size_t bytes) {
-    while (bytes_ > bytes) {
-      Link* const link = first_;
-      NEED(intact(link + 1, link->size - sizeof(Link), link->seed), "block of %zu", link->size);
-      first_ = link->next;
-      bytes_ -= link->size;
-      NEED(HeapFree(heap_, 0, link));
-    }
-  }
-
-  void forget() {
-    first_ = nullptr;
-    bytes_ = 0;
-  }
-
-  Link* first() const { return first_; }
-  std::size_t bytes() const { return bytes_; }
 
  private:
   const HANDLE heap_;
-  Link* first_ = nullptr;
-  std::size_t bytes_ = 0;
-  std::uint64_t count_ = 0;
 };
 
 // A block that cannot grow stays as it was.
-void check_refused_growth(HANDLE heap, const Chain& chain) {
+void check_refused_growth(HANDLE heap, const HeapChain& chain) {
   Link* const link = chain.first();
   SetLastError(ERROR_SUCCESS);
   NEED(HeapReAlloc(heap, 0, link, 2 * limit()) == nullptr);
@@ -112,7 +84,7 @@ void check_refused_growth(HANDLE heap, const Chain& chain) {
 }
 
 int exhaust_and_go_on(HANDLE heap, std::size_t most) {
-  Chain chain(heap);
+  HeapChain chain(heap);
   Random random(most);
   for (int round = 0; round < 2; ++round) {
     chain.exhaust(random, most);
@@ -140,12 +112,12 @@ SCENARIO(destroyed_heap_gives_back) {
   for (int round = 0; round < 4; ++round) {
     const HANDLE heap = HeapCreate(0, 0, 0);
     NEED(heap);
-    Chain inside(heap);
+    HeapChain inside(heap);
     inside.exhaust(random, round % 2 ? 4 * KiB : 300 * KiB);
     inside.check();
     NEED(inside.bytes() > limit() / 4, "in round %d only %zu MiB could be had", round, inside.bytes() / MiB);
     NEED(HeapDestroy(heap));
-    Chain outside(GetProcessHeap());
+    HeapChain outside(GetProcessHeap());
     while (outside.bytes() < limit() / 4) NEED(outside.add(sizeof(Link) + random.size(40 * KiB)));
     outside.free_until(0);
   }
@@ -202,7 +174,7 @@ SCENARIO(exceptions) {
   NEED(HeapAlloc(GetProcessHeap(), 0, limit() * 2) == nullptr);
   NEED(g_raised == 0);
   // In the middle of small blocks, too.
-  Chain chain(GetProcessHeap());
+  HeapChain chain(GetProcessHeap());
   while (chain.add(2000, HEAP_GENERATE_EXCEPTIONS)) NEED(g_raised == 0);
   NEED(g_raised == 1);
   chain.check();
@@ -218,7 +190,7 @@ DWORD WINAPI exhaust_in_thread(void* seed) {
   Random random(reinterpret_cast<std::uintptr_t>(seed));
   for (int round = 0; round < 3; ++round) {
     const HANDLE own = round % 2 ? HeapCreate(0, 0, 0) : nullptr;
-    Chain chain(own ? own : GetProcessHeap());
+    HeapChain chain(own ? own : GetProcessHeap());
     // A heap that cannot be served by reheap for want of memory is served by Windows, without a limit.
     if (round % 2 && (!own || !is_served(own))) continue;
     chain.exhaust(random, round % 3 ? 1000 : 100 * KiB);
@@ -237,7 +209,7 @@ SCENARIO(four_threads) {
     threads[at] = CreateThread(nullptr, 256 * KiB, exhaust_in_thread, reinterpret_cast<void*>(at + 1), 0, nullptr);
   for (const HANDLE thread : threads) WaitForSingleObject(thread, INFINITE);
   NEED(g_finished == 4);
-  Chain chain(GetProcessHeap());
+  HeapChain chain(GetProcessHeap());
   Random random(9);
   while (chain.bytes() < limit() / 8)
     NEED(chain.add(sizeof(Link) + random.size(8 * KiB)), "after all were freed, at %zu MiB", chain.bytes() / MiB);

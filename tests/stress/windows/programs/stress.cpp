@@ -19,44 +19,12 @@
 
 #include "heaps.h"
 #include "injected.h"
-#include "support/pattern.h"
+#include "worker.h"
 
 namespace heap_stress {
 namespace {
 
-using contract::mix;
-using contract::Random;
-
-constexpr std::size_t KiB = 1024;
-constexpr std::size_t kSlots = 512;
-constexpr std::size_t kOwn = 100;  // blocks a worker keeps
-constexpr std::size_t kLargest = 1024 * KiB;
-constexpr std::size_t kLarge = 128 * KiB;
-constexpr std::size_t kLargeAtOnce = 32;  // in the whole process
-
-// ---- what the workers share --------------------------------------------------------------------
-
-struct Slot {
-  SRWLOCK lock = SRWLOCK_INIT;
-  Block block;
-};
-
-struct Shared {
-  Slot slots[kSlots];
-  std::atomic<bool> stop{false};
-  std::atomic<std::size_t> large{0};
-  std::atomic<unsigned long> operations{0};
-  std::atomic<unsigned long> lives{0};
-  std::atomic<unsigned long> destroyed{0};  // heaps
-
-  Block exchange(std::size_t index, Block block) {
-    if (block.handle && breaks(Break::contents)) flip_a_byte(block);
-    AcquireSRWLockExclusive(&slots[index].lock);
-    std::swap(block, slots[index].block);
-    ReleaseSRWLockExclusive(&slots[index].lock);
-    return block;
-  }
-};
+std::atomic<unsigned long> g_destroyed{0};  // heaps
 
 // ---- a heap of a worker's own ------------------------------------------------------------------
 
@@ -126,95 +94,38 @@ class OwnHeap {
 
 // ---- a worker ----------------------------------------------------------------------------------
 
-class Worker {
+class HeapWorker final : public Worker {
  public:
-  Worker(Shared& shared, std::uint64_t seed) : shared_(shared), random_(seed) {}
-
-  void live() {
-    const std::size_t operations = random_.one_in(2) ? 50 + random_.below(500) : 3000;
-    for (std::size_t done = 0; done < operations && !shared_.stop; ++done) step();
-    shared_.operations += operations;
-    leave();
-  }
+  using Worker::Worker;
 
  private:
-  void step() {
-    if (random_.one_in(300)) return run_own_heap();
-    if (random_.one_in(500)) return lock_a_heap();
-    if (random_.one_in(4000)) return compact_a_heap();
-    Block& block = own_[random_.below(std::size(own_))];
-    if (!block.handle) return begin(block);
-    switch (random_.below(8)) {
-    case 0:
-    case 1:
-      return change(block);
-    case 2:
-    case 3:
-      block = shared_.exchange(random_.below(kSlots), block);
-      return;
-    default:
-      return end(block);
+  bool digress(Random& random) override {
+    if (random.one_in(300)) {
+      OwnHeap(random).run();
+      ++g_destroyed;
+    } else if (random.one_in(500)) {
+      lock_a_heap(random);
+    } else if (random.one_in(4000)) {
+      HeapCompact(one_heap(random).handle(), 0);
+    } else {
+      return false;
     }
+    return true;
   }
 
-  void begin(Block& block) {
-    const auto heaps = shared_heaps();
-    make(block, *heaps[random_.below(heaps.size())], pick_size(), random_.next(), random_.one_in(3));
-    note_large(block, 1);
-  }
-
-  void change(Block& block) {
-    const std::size_t wanted = random_.one_in(2) ? pick_size() : 1 + block.size / 2 + random_.below(block.size + 1);
-    note_large(block, -1);
-    random_.one_in(4) ? try_in_place(block, wanted) : resize(block, wanted, random_.one_in(2));
-    note_large(block, 1);
-  }
-
-  void end(Block& block) {
-    note_large(block, -1);
-    drop(block);
-  }
-
-  void run_own_heap() {
-    OwnHeap(random_).run();
-    ++shared_.destroyed;
-  }
+  // The process heap or the private one that all share.
+  static OsHeap& one_heap(Random& random) { return static_cast<OsHeap&>(*shared_heaps()[random.below(2)]); }
 
   // Others wait, and it goes on by itself.
-  void lock_a_heap() {
-    auto& heap = static_cast<OsHeap&>(*shared_heaps()[random_.below(2)]);
+  static void lock_a_heap(Random& random) {
+    OsHeap& heap = one_heap(random);
     HeapLock(heap.handle());
     Block block;
-    make(block, heap, random_.size(4 * KiB), random_.next(), true);
+    make(block, heap, random.size(4 * KiB), random.next(), true);
     drop(block);
     HeapUnlock(heap.handle());
   }
-
-  void compact_a_heap() { HeapCompact(static_cast<OsHeap&>(*shared_heaps()[random_.below(2)]).handle(), 0); }
-
-  // Half of what it holds goes to the others, the rest is freed.
-  void leave() {
-    for (Block& block : own_) {
-      if (block.handle && random_.one_in(2)) block = shared_.exchange(random_.below(kSlots), block);
-      if (block.handle) end(block);
-    }
-  }
-
-  std::size_t pick_size() {
-    const std::size_t size = random_.size(kLargest);
-    return size >= kLarge && shared_.large >= kLargeAtOnce ? 1 + random_.below(KiB) : size;
-  }
-
-  void note_large(const Block& block, int change) {
-    if (block.size >= kLarge) shared_.large += static_cast<std::size_t>(change);
-  }
-
-  Shared& shared_;
-  Random random_;
-  Block own_[kOwn];
 };
-
-// ---- threads -----------------------------------------------------------------------------------
 
 struct Place {
   Shared* shared;
@@ -223,13 +134,13 @@ struct Place {
 
 DWORD WINAPI live(void* of) {
   const auto* place = static_cast<const Place*>(of);
-  Worker(*place->shared, place->seed).live();
+  HeapWorker(*place->shared, place->seed).live();
   return 0;
 }
 
 void wait_for(HANDLE thread) {
   if (!thread || WaitForSingleObject(thread, INFINITE) != WAIT_OBJECT_0) {
-    std::fprintf(stderr, "heap_stress: a thread is missing: error %lu\n", GetLastError());
+    std::fprintf(stderr, "stress: a thread is missing: error %lu\n", GetLastError());
     std::exit(1);
   }
   CloseHandle(thread);
@@ -239,7 +150,6 @@ void wait_for(HANDLE thread) {
 DWORD WINAPI live_again_and_again(void* of) {
   Place place = *static_cast<const Place*>(of);
   while (!place.shared->stop) {
-    ++place.shared->lives;
     place.seed = mix(place.seed);
     wait_for(CreateThread(nullptr, 0, live, &place, 0, nullptr));
   }
@@ -291,29 +201,22 @@ class Suspended {
 void come_late(const char* library, const Place& place) {
   const Suspended suspended(place);
   if (LoadLibraryA(library)) return;
-  std::fprintf(stderr, "heap_stress: cannot load %s: error %lu\n", library, GetLastError());
+  std::fprintf(stderr, "stress: cannot load %s: error %lu\n", library, GetLastError());
   std::exit(1);
-}
-
-void drain(Shared& shared) {
-  for (Slot& slot : shared.slots) {
-    if (slot.block.handle) drop(slot.block);
-  }
 }
 
 // Next to nothing is left of the tens of megabytes that were in use, however long it took.
 bool all_came_back() {
   constexpr std::size_t kMost = 16 * 1024 * KiB;
   const std::size_t left = in_use_of_reheap();
-  if (left > kMost) std::fprintf(stderr, "heap_stress: %zu bytes are left in use\n", left);
+  if (left > kMost) std::fprintf(stderr, "stress: %zu bytes are left in use\n", left);
   return left <= kMost;
 }
 
 int run(const Settings& settings) {
-  const auto shared = std::make_unique<Shared>();
+  const std::unique_ptr<Shared> shared(new Shared{shared_heaps(), [](Random& random) { return random.size(MiB); }});
   std::vector<Place> places;
   std::vector<HANDLE> threads;
-  shared_heaps();
   for (std::size_t at = 0; at < settings.threads; ++at)
     places.push_back({shared.get(), mix(settings.seed * 4096 + at)});
   for (Place& place : places) threads.push_back(CreateThread(nullptr, 0, live_again_and_again, &place, 0, nullptr));
@@ -322,9 +225,9 @@ int run(const Settings& settings) {
   Sleep(settings.duration_ms / 2);
   shared->stop = true;
   for (const HANDLE thread : threads) wait_for(thread);
-  drain(*shared);
+  shared->drain();
   std::printf("%lu operations in %lu lives, %lu heaps destroyed, all contents as they should be\n",
-              shared->operations.load(), shared->lives.load(), shared->destroyed.load());
+              shared->operations.load(), shared->lives.load(), g_destroyed.load());
   return all_came_back() && is_injected_as(settings.expected) ? 0 : 1;
 }
 
@@ -333,7 +236,7 @@ Break break_of(const std::string& way) {
   for (std::size_t at = 0; at < std::size(kWays); ++at) {
     if (way == kWays[at]) return static_cast<Break>(at);
   }
-  std::fprintf(stderr, "heap_stress: nothing can be broken by %s\n", way.c_str());
+  std::fprintf(stderr, "stress: nothing can be broken by %s\n", way.c_str());
   std::exit(2);
 }
 

@@ -1,17 +1,23 @@
 #include "blocks.h"
 
-#include "reheap.h"
-
 namespace {
 
 void tell_size(Line& line, const Twins& twins, void* block) { line.say(" msize=%Iu", exact_size(twins, block)); }
 
-void tell_place(Line& line, void* block) {
-  bool aligned = reinterpret_cast<uintptr_t>(block) % kNaturalAlignment == 0;
-  line.say(aligned ? " block" : " misaligned");
-}
+void tell_place(Line& line, void* block) { line.say(is_aligned(block) ? " block" : " misaligned"); }
 
 }  // namespace
+
+void expect_served(Line& line, const void* block) {
+  if (!reheap_loaded() || reheap_owns(block)) return;
+  line.say(" NOT REHEAP'S");
+  count_failure();
+}
+
+void tell_served(const char* name, const void* block) {
+  if (!reheap_loaded() || block == nullptr) return;
+  Line("served").say(" %s %s", name, reheap_owns(block) ? "by reheap" : "by the CRT");
+}
 
 void leave_dirty(const Twins& twins, size_t size) {
   constexpr int kBlocks = 8;

@@ -1,10 +1,5 @@
 // The eight _aligned_ functions and _aligned_msize.
-#include <initializer_list>
-
-#include "blocks.h"
 #include "checks.h"
-#include "comparison/guard.h"
-#include "reheap.h"
 
 namespace {
 
@@ -13,43 +8,15 @@ struct Shape {
   size_t alignment;
   size_t offset;
 };
-constexpr Shape kShapes[] = {{1, 1, 0},
-                             {100, 1, 0},
-                             {100, 2, 0},
-                             {100, 4, 0},
-                             {100, 8, 0},
-                             {100, 16, 0},
-                             {100, 32, 0},
-                             {100, 64, 0},
-                             {1000, 128, 0},
-                             {100, 4096, 0},
-                             {100, 65536, 0},
-                             {100000, 64, 0},
-                             {kMiB, 4096, 0},
-                             {kMiB, kMiB, 0},
-                             {0, 16, 0},
-                             {0, 64, 0},
-                             {0, 65536, 0},
-                             {24, 16, 8},
-                             {100, 64, 4},
-                             {100, 64, 1},
-                             {100, 64, 99},
-                             {100, 64, 64},
-                             {1000, 4096, 17},
-                             {100000, 64, 12},
-                             {100, 16, 5},
-                             // Not allowed: no power of two, an offset beyond the block.
-                             {100, 0, 0},
-                             {100, 3, 0},
-                             {100, 24, 0},
-                             {100, 64, 100},
-                             {100, 64, 101},
-                             {0, 16, 1},
-                             // Too much, by itself or with what alignment adds.
-                             {kMost, 16, 0},
-                             {kMost - 64, 64, 0},
-                             {kMost / 2 + 1, 16, 0},
-                             {kMost / 2, 4096, 8}};
+// The last ones are not allowed (no power of two, an offset beyond the block) or too much, by themselves or with what
+// alignment adds.
+constexpr Shape kShapes[] = {
+    {1, 1, 0},      {100, 1, 0},    {100, 2, 0},         {100, 4, 0},        {100, 8, 0},      {100, 16, 0},
+    {100, 32, 0},   {100, 64, 0},   {1000, 128, 0},      {100, 4096, 0},     {100, 65536, 0},  {100000, 64, 0},
+    {1_M, 4096, 0}, {1_M, 1_M, 0},  {0, 16, 0},          {0, 64, 0},         {0, 65536, 0},    {24, 16, 8},
+    {100, 64, 4},   {100, 64, 1},   {100, 64, 99},       {100, 64, 64},      {1000, 4096, 17}, {100000, 64, 12},
+    {100, 16, 5},   {100, 0, 0},    {100, 3, 0},         {100, 24, 0},       {100, 64, 100},   {100, 64, 101},
+    {0, 16, 1},     {kMost, 16, 0}, {kMost - 64, 64, 0}, {kHalf + 1, 16, 0}, {kHalf, 4096, 8}};
 
 struct Change {
   size_t from;
@@ -57,29 +24,12 @@ struct Change {
   size_t alignment;
   size_t offset;
 };
-constexpr Change kChanges[] = {{100, 50, 64, 0},
-                               {100, 100, 64, 0},
-                               {100, 104, 64, 0},
-                               {100, 112, 64, 0},
-                               {100, 120, 16, 0},
-                               {100, 1000, 64, 0},
-                               {1000, 100, 64, 0},
-                               {100, 1000, 4096, 0},
-                               {100000, 200000, 64, 0},
-                               {200000, 100, 64, 0},
-                               {kMiB, 3 * kMiB, 4096, 0},
-                               {3 * kMiB, kMiB, 4096, 0},
-                               {100, 50, 64, 8},
-                               {100, 1000, 64, 8},
-                               {1000, 1001, 32, 20},
-                               {100000, 200000, 128, 100},
-                               {100, 104, 8, 0},
-                               {100, 200, 4, 0},
-                               {0, 100, 32, 0}};
-
-bool is_at(const void* block, size_t alignment, size_t offset) {
-  return alignment == 0 || (reinterpret_cast<uintptr_t>(block) + offset) % alignment == 0;
-}
+constexpr Change kChanges[] = {
+    {100, 50, 64, 0},        {100, 100, 64, 0},    {100, 104, 64, 0},    {100, 112, 64, 0},
+    {100, 120, 16, 0},       {100, 1000, 64, 0},   {1000, 100, 64, 0},   {100, 1000, 4096, 0},
+    {100000, 200000, 64, 0}, {200000, 100, 64, 0}, {1_M, 3_M, 4096, 0},  {3_M, 1_M, 4096, 0},
+    {100, 50, 64, 8},        {100, 1000, 64, 8},   {1000, 1001, 32, 20}, {100000, 200000, 128, 100},
+    {100, 104, 8, 0},        {100, 200, 4, 0},     {0, 100, 32, 0}};
 
 // The function without an offset where there is none, so that both are called.
 void* make(const Twins& twins, size_t size, size_t alignment, size_t offset) {
@@ -99,7 +49,7 @@ void tell_aligned(Line& line, const Twins& twins, void* block, size_t size, size
     line.say(" null");
     return;
   }
-  line.say(is_at(block, alignment, offset) ? " aligned" : " MISALIGNED");
+  line.say(is_aligned(block, alignment, offset) ? " aligned" : " MISALIGNED");
   if (twins.aligned_msize != nullptr) line.say(" msize=%Iu", twins.aligned_msize(block, alignment, offset));
   fill(block, size, 4);
   expect_served(line, block);
@@ -123,7 +73,7 @@ void check_shape(const Twins& twins, Shape shape, bool by_offset_function) {
 
 void tell_kept(Line& line, const void* block, Change change) {
   if (block == nullptr) return;
-  line.say(holds(block, change.from < change.to ? change.from : change.to, 5) ? " kept" : " LOST");
+  line.say(holds(block, lesser(change.from, change.to), 5) ? " kept" : " LOST");
 }
 
 void check_realloc_of(const Twins& twins, Change change) {
@@ -174,7 +124,7 @@ void check_other_alignment(const Twins& twins) {
       continue;
     }
     line.say(holds(result, 100, 5) ? " kept" : " LOST");
-    line.say(is_at(result, alignment, offset) ? " aligned" : " misaligned");
+    line.say(is_aligned(result, alignment, offset) ? " aligned" : " misaligned");
     expect_served(line, result);
     twins.aligned_free(result);
   }
@@ -217,9 +167,9 @@ void check_failing_resizes(const Twins& twins) {
                 [&](void* block) { return twins.offset_realloc(block, 200, 64, 200); });
   if (twins.aligned_recalloc == nullptr || twins.offset_recalloc == nullptr) return;
   check_failing(twins, "_aligned_recalloc", "overflow",
-                [&](void* block) { return twins.aligned_recalloc(block, kMost / 2, 3, 64); });
+                [&](void* block) { return twins.aligned_recalloc(block, kHalf, 3, 64); });
   check_failing(twins, "_aligned_offset_recalloc", "overflow",
-                [&](void* block) { return twins.offset_recalloc(block, kMost / 2 + 1, 2, 64, 8); });
+                [&](void* block) { return twins.offset_recalloc(block, kHalf + 1, 2, 64, 8); });
 }
 
 void check_null_and_zero(const Twins& twins) {

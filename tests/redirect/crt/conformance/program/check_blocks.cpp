@@ -1,9 +1,5 @@
 // malloc, calloc, realloc, _recalloc, _expand, _msize.
-#include <initializer_list>
-
-#include "blocks.h"
 #include "checks.h"
-#include "comparison/guard.h"
 
 namespace {
 
@@ -16,32 +12,10 @@ struct Step {
   size_t from;
   size_t to;
 };
-constexpr Step kSteps[] = {{0, 1},
-                           {1, 0},
-                           {1, 1},
-                           {1, 2},
-                           {8, 9},
-                           {16, 17},
-                           {100, 100},
-                           {100, 104},
-                           {100, 112},
-                           {100, 113},
-                           {100, 50},
-                           {100, 1},
-                           {1000, 1001},
-                           {1000, 10},
-                           {4096, 4097},
-                           {5000, 100},
-                           {32768, 32769},
-                           {40000, 50000},
-                           {50000, 40000},
-                           {100000, 300},
-                           {kMiB, 3 * kMiB},
-                           {3 * kMiB, 100},
-                           {3 * kMiB, kMiB + 1},
-                           {20, 5 * kMiB}};
-
-size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+constexpr Step kSteps[] = {{0, 1},         {1, 0},        {1, 1},       {1, 2},      {8, 9},         {16, 17},
+                           {100, 100},     {100, 104},    {100, 112},   {100, 113},  {100, 50},      {100, 1},
+                           {1000, 1001},   {1000, 10},    {4096, 4097}, {5000, 100}, {32768, 32769}, {40000, 50000},
+                           {50000, 40000}, {100000, 300}, {1_M, 3_M},   {3_M, 100},  {3_M, 1_M + 1}, {20, 5_M}};
 
 // A block after an attempt that must fail: alive and unchanged.
 void tell_survivor(Line& line, const Twins& twins, void* result, void* block, size_t size) {
@@ -63,10 +37,8 @@ void recalloc_step(const Twins& twins, Step step) {
   fill(block, before, 2);
   Line line("%s_recalloc%s(%Iu to %Iu)", twins.prefix, twins.suffix, step.from, step.to);
   void* result = twins.recalloc(block, 1, step.to);
-  if (result != nullptr && step.to > before) {
-    line.say(all_zero(result, before, step.to) ? " zero" : " STALE");
-  }
-  tell_resized(line, twins, result, step.to, smaller(before, step.to), 2);
+  if (result != nullptr && step.to > before) line.say(all_zero(result, before, step.to) ? " zero" : " STALE");
+  tell_resized(line, twins, result, step.to, lesser(before, step.to), 2);
   if (result != nullptr) twins.free(result);
 }
 
@@ -104,9 +76,9 @@ void check_recalloc_limits(const Twins& twins) {
     Line line("%s_recalloc%s(block, 1, %s)", twins.prefix, twins.suffix, huge.name);
     tell_survivor(line, twins, twins.recalloc(block, 1, huge.size), block, 100);
   }
-  for (size_t count : {size_t{3}, kMost / 2, kMost}) {
+  for (size_t count : {size_t{3}, kHalf, kMost}) {
     Line line("%s_recalloc%s(block, overflow)", twins.prefix, twins.suffix);
-    tell_survivor(line, twins, twins.recalloc(block, count, kMost / 2 + 1), block, 100);
+    tell_survivor(line, twins, twins.recalloc(block, count, kHalf + 1), block, 100);
   }
   {
     Line line("%s_recalloc%s(block, 0, 7)", twins.prefix, twins.suffix);
@@ -123,7 +95,7 @@ void expand_step(const Twins& twins, Step step) {
   void* result = twins.expand(block, step.to);
   line.say(result == block ? " same" : result == nullptr ? " null" : " MOVED");
   line.say(" msize=%Iu", exact_size(twins, block));
-  line.say(holds(block, smaller(step.from, step.to), 2) ? " kept" : " LOST");
+  line.say(holds(block, lesser(step.from, step.to), 2) ? " kept" : " LOST");
   fill(block, exact_size(twins, block), 3);
   twins.free(block);
   twins.free(neighbour);
@@ -160,8 +132,8 @@ void check_calloc(const Twins& twins) {
   tell_block(line, twins, block, 77);
   twins.free(block);
   for (Huge huge : kHuge) check_overflow(twins, 1, huge.size, huge.name);
-  check_overflow(twins, kMost / 2 + 1, 2, "half+1, 2");
-  check_overflow(twins, kMost / 2, 3, "half, 3");
+  check_overflow(twins, kHalf + 1, 2, "half+1, 2");
+  check_overflow(twins, kHalf, 3, "half, 3");
   check_overflow(twins, kMost, kMost, "max, max");
   {
     Line zero("%scalloc%s(max, 0)", twins.prefix, twins.suffix);
@@ -184,7 +156,7 @@ void check_realloc(const Twins& twins) {
     fill(block, before, 2);
     Line line("%srealloc%s(%Iu to %Iu)", twins.prefix, twins.suffix, step.from, step.to);
     void* result = twins.realloc(block, step.to);
-    tell_resized(line, twins, result, step.to, smaller(before, step.to), 2);
+    tell_resized(line, twins, result, step.to, lesser(before, step.to), 2);
     if (result != nullptr) twins.free(result);
   }
   void* block = twins.malloc(100);

@@ -1,7 +1,5 @@
 // Functions that return a block which the caller frees.
-#include "blocks.h"
 #include "checks.h"
-#include "reheap.h"
 
 namespace {
 
@@ -83,9 +81,7 @@ void check_paths(const Twins& twins) {
     tell_text<wchar_t>(twins, "_wgetcwd(500)", twins.wgetcwd(nullptr, 500), nullptr);
   }
   constexpr int kDriveC = 3;
-  if (twins.getdcwd != nullptr) {
-    tell_text<char>(twins, "_getdcwd(500)", twins.getdcwd(kDriveC, nullptr, 500), nullptr);
-  }
+  if (twins.getdcwd != nullptr) tell_text<char>(twins, "_getdcwd(500)", twins.getdcwd(kDriveC, nullptr, 500), nullptr);
   if (twins.wgetdcwd != nullptr) {
     tell_text<wchar_t>(twins, "_wgetdcwd(500)", twins.wgetdcwd(kDriveC, nullptr, 500), nullptr);
   }
@@ -113,9 +109,7 @@ void check_locale(const Twins& twins) {
   if (twins.gettnames != nullptr) tell_name(twins, "_Gettnames", static_cast<char*>(twins.gettnames()));
   if (twins.wgetdays != nullptr) tell_text<wchar_t>(twins, "_W_Getdays", twins.wgetdays(), nullptr);
   if (twins.wgetmonths != nullptr) tell_text<wchar_t>(twins, "_W_Getmonths", twins.wgetmonths(), nullptr);
-  if (twins.wgettnames != nullptr) {
-    tell_name(twins, "_W_Gettnames", static_cast<char*>(twins.wgettnames()));
-  }
+  if (twins.wgettnames != nullptr) tell_name(twins, "_W_Gettnames", static_cast<char*>(twins.wgettnames()));
 }
 
 }  // namespace

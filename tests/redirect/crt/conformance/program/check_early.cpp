@@ -1,9 +1,6 @@
 // Blocks that were made before reheap.dll came: whoever made them resizes, measures and frees them. And
 // blocks that one group of twins makes and another frees.
-#include "blocks.h"
 #include "checks.h"
-#include "reheap.h"
-#include "spy.h"
 
 namespace {
 
@@ -85,8 +82,7 @@ void check_plain(const Twins& twins, size_t index) {
 void finish_aligned(Line& line, const Twins& twins, void* block, size_t size, size_t kept, size_t offset) {
   tell_kept(line, block, kept);
   if (twins.aligned_msize != nullptr) line.say(" msize=%Iu", twins.aligned_msize(block, kAlignment, offset));
-  bool aligned = (reinterpret_cast<uintptr_t>(block) + offset) % kAlignment == 0;
-  line.say(aligned ? " aligned" : " MISALIGNED");
+  line.say(is_aligned(block, kAlignment, offset) ? " aligned" : " MISALIGNED");
   fill(block, size, 6);
   twins.aligned_free(block);
 }
@@ -109,7 +105,7 @@ void check_aligned_realloc(const Twins& twins, void* block, size_t from, size_t 
     tell_return(line);
     return;
   }
-  finish_aligned(line, twins, result, to, from < to ? from : to, offset);
+  finish_aligned(line, twins, result, to, lesser(from, to), offset);
 }
 
 void check_aligned_recalloc(const Twins& twins, void* block, size_t size, size_t offset) {

@@ -1,9 +1,5 @@
 // New mode, new handler, operator new.
-#include <initializer_list>
-
-#include "blocks.h"
 #include "checks.h"
-#include "comparison/guard.h"
 
 namespace {
 
@@ -28,26 +24,24 @@ void attempt(const Twins& twins, const char* name, int successes, Attempt call) 
 void check_all(const Twins& twins, int successes) {
   void* block = twins.malloc(100);
   constexpr size_t kTooMuch = kMost - 100;
-  constexpr size_t kHalf = kMost / 2 + 1;
+  constexpr size_t kOverHalf = kHalf + 1;
   attempt(twins, "malloc", successes, [&] { return twins.malloc(kTooMuch); });
-  attempt(twins, "malloc(half)", successes, [&] { return twins.malloc(kHalf); });
+  attempt(twins, "malloc(half)", successes, [&] { return twins.malloc(kOverHalf); });
   attempt(twins, "malloc(max)", successes, [&] { return twins.malloc(kMost); });
   attempt(twins, "calloc", successes, [&] { return twins.calloc(1, kTooMuch); });
-  attempt(twins, "calloc(half)", successes, [&] { return twins.calloc(1, kHalf); });
-  attempt(twins, "calloc(overflow)", successes, [&] { return twins.calloc(2, kHalf); });
+  attempt(twins, "calloc(half)", successes, [&] { return twins.calloc(1, kOverHalf); });
+  attempt(twins, "calloc(overflow)", successes, [&] { return twins.calloc(2, kOverHalf); });
   attempt(twins, "realloc", successes, [&] { return twins.realloc(block, kTooMuch); });
-  attempt(twins, "realloc(half)", successes, [&] { return twins.realloc(block, kHalf); });
-  attempt(twins, "realloc(null)", successes, [&] { return twins.realloc(nullptr, kHalf); });
-  if (twins.expand != nullptr) {
-    attempt(twins, "_expand", successes, [&] { return twins.expand(block, kHalf); });
-  }
+  attempt(twins, "realloc(half)", successes, [&] { return twins.realloc(block, kOverHalf); });
+  attempt(twins, "realloc(null)", successes, [&] { return twins.realloc(nullptr, kOverHalf); });
+  if (twins.expand != nullptr) attempt(twins, "_expand", successes, [&] { return twins.expand(block, kOverHalf); });
   if (twins.recalloc != nullptr) {
-    attempt(twins, "_recalloc", successes, [&] { return twins.recalloc(block, 1, kHalf); });
-    attempt(twins, "_recalloc(null)", successes, [&] { return twins.recalloc(nullptr, 1, kHalf); });
-    attempt(twins, "_recalloc(overflow)", successes, [&] { return twins.recalloc(block, 2, kHalf); });
+    attempt(twins, "_recalloc", successes, [&] { return twins.recalloc(block, 1, kOverHalf); });
+    attempt(twins, "_recalloc(null)", successes, [&] { return twins.recalloc(nullptr, 1, kOverHalf); });
+    attempt(twins, "_recalloc(overflow)", successes, [&] { return twins.recalloc(block, 2, kOverHalf); });
   }
   if (twins.aligned_malloc != nullptr) {
-    attempt(twins, "_aligned_malloc", successes, [&] { return twins.aligned_malloc(kHalf, 64); });
+    attempt(twins, "_aligned_malloc", successes, [&] { return twins.aligned_malloc(kOverHalf, 64); });
   }
   twins.free(block);
 }
@@ -90,7 +84,7 @@ void check_throw(const char* name, void*(__cdecl* function)(size_t)) {
   Line line("%s too much", name);
   new_handler_succeeds(2);
   void* block = nullptr;
-  DWORD code = guarded([&] { block = function(kMost / 2 + 1); }).code;
+  DWORD code = guarded([&] { block = function(kHalf + 1); }).code;
   if (code != 0)
     line.say(code == kCxxException ? " throws" : " FAULTS");
   else
@@ -126,7 +120,7 @@ void check_new_handler(const Twins& twins) {
   check_all(twins, 3);
   if (sizeof(void*) == 4) check_handler_that_frees(twins);
   twins.set_new_handler(nullptr);
-  attempt(twins, "malloc without a handler", 0, [&] { return twins.malloc(kMost / 2 + 1); });
+  attempt(twins, "malloc without a handler", 0, [&] { return twins.malloc(kHalf + 1); });
   Line("%s_set_new_mode", twins.prefix).say(" %d", set_new_mode(twins, 0));
 }
 

@@ -1,7 +1,5 @@
 // The functions about the heap as a whole, and that memory which is freed comes back.
-#include "blocks.h"
 #include "checks.h"
-#include "reheap.h"
 
 namespace {
 

@@ -1,22 +1,16 @@
 // What a CRT allocates for itself and frees again: with blocks of both kinds about, each has to find its maker. The spy
 // on the heap sees when one does not.
 #include "checks.h"
-#include "comparison/line.h"
+#include "comparison/exported.h"
 
 namespace {
-
-template <typename F>
-bool find(F*& function, const char* name) {
-  function = reinterpret_cast<F*>(reinterpret_cast<void*>(GetProcAddress(crt.module, name)));
-  return function != nullptr;
-}
 
 void* early_file;
 
 void* open_and_write() {
   void*(__cdecl * open)(const char*, const char*);
   int(__cdecl * put)(const char*, void*);
-  if (!find(open, "fopen") || !find(put, "fputs")) return nullptr;
+  if (!find(crt.module, "fopen", open) || !find(crt.module, "fputs", put)) return nullptr;
   void* file = open("NUL", "w");
   if (file != nullptr) put("something to keep in a buffer", file);
   return file;
@@ -24,7 +18,7 @@ void* open_and_write() {
 
 void close(Line& line, void* file) {
   int(__cdecl * close_file)(void*);
-  if (find(close_file, "fclose")) line.say(" %d", close_file(file));
+  if (find(crt.module, "fclose", close_file)) line.say(" %d", close_file(file));
 }
 
 void check_files() {
@@ -36,7 +30,7 @@ void check_files() {
 
 void check_environment() {
   int(__cdecl * put)(const char*);
-  if (!find(put, "_putenv")) return;
+  if (!find(crt.module, "_putenv", put)) return;
   Line line("environment changed");
   for (int i = 0; i < 20; i++) {
     line.say(" %d", put("REHEAP_OTHER=one"));
@@ -47,7 +41,7 @@ void check_environment() {
 
 void check_locales() {
   char*(__cdecl * set)(int, const char*);
-  if (find(set, "setlocale")) {
+  if (find(crt.module, "setlocale", set)) {
     Line line("locale changed");
     for (int i = 0; i < 10; i++) {
       line.say(set(0, "English_United States.1252") != nullptr ? " yes" : " no");
@@ -56,7 +50,7 @@ void check_locales() {
   }
   void*(__cdecl * make)(int, const char*);
   void(__cdecl * destroy)(void*);
-  if (!find(make, "_create_locale") || !find(destroy, "_free_locale")) return;
+  if (!find(crt.module, "_create_locale", make) || !find(crt.module, "_free_locale", destroy)) return;
   for (int i = 0; i < 5; i++) {
     Line line("a locale of its own");
     void* locale = make(0, "C");
@@ -73,7 +67,7 @@ unsigned __stdcall allocate_in_thread(void* size) {
 
 void check_threads() {
   uintptr_t(__cdecl * begin)(void*, unsigned, unsigned(__stdcall*)(void*), void*, unsigned, unsigned*);
-  if (!find(begin, "_beginthreadex")) return;
+  if (!find(crt.module, "_beginthreadex", begin)) return;
   Line line("threads of its own");
   for (size_t i = 1; i <= 10; i++) {
     uintptr_t handle = begin(nullptr, 0, allocate_in_thread, reinterpret_cast<void*>(i * 1000), 0, nullptr);

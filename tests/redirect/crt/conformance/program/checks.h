@@ -1,6 +1,7 @@
 #pragma once
 
-#include "crt.h"
+#include "blocks.h"
+#include "spy.h"
 
 // Each writes a line per check. What a CRT or a group of twins lacks is left out.
 void check_malloc(const Twins& twins);

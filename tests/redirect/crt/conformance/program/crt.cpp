@@ -1,5 +1,6 @@
 #include "crt.h"
 
+#include "comparison/exported.h"
 #include "comparison/guard.h"
 #include "comparison/line.h"
 

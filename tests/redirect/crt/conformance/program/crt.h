@@ -59,21 +59,10 @@ using InvalidParameterHandler = void(__cdecl*)(const wchar_t*, const wchar_t*, c
   X(query_new_handler, "_query_new_handler", NewHandler, ())
 
 // What a CRT has once.
-using NewHandler = int(__cdecl*)(size_t);
-using InvalidParameterHandler = void(__cdecl*)(const wchar_t*, const wchar_t*, const wchar_t*, unsigned, uintptr_t);
-#define CRT_COMMON(X)                                                                         \
-  X(errno_address, "_errno", int*, ())                                                        \
-  X(set_invalid_parameter_handler, "_set_invalid_parameter_handler", InvalidParameterHandler, \
-    (InvalidParameterHandler))                                                                \
-  X(callnewh, "_callnewh", int, (size_t))                                                     \
-  X(set_new_mode, "_set_new_mode", int, (int))                                                \
-  X(query_new_mode, "_query_new_mode", int, ())                                               \
-  X(set_new_handler, "_set_new_handler", NewHandler, (NewHandler))                            \
-  X(query_new_handler, "_query_new_handler", NewHandler, ())                                  \
-  X(putenv, "_putenv", int, (const char*))                                                    \
-  X(operator_new, "??2@YAPEAX_K@Z", void*, (size_t))                                          \
-  X(operator_new_array, "??_U@YAPEAX_K@Z", void*, (size_t))                                   \
-  X(operator_delete, "??3@YAXPEAX@Z", void, (void*))                                          \
+#define CRT_COMMON(X)                                       \
+  X(operator_new, "??2@YAPEAX_K@Z", void*, (size_t))        \
+  X(operator_new_array, "??_U@YAPEAX_K@Z", void*, (size_t)) \
+  X(operator_delete, "??3@YAXPEAX@Z", void, (void*))        \
   X(operator_delete_array, "??_V@YAXPEAX@Z", void, (void*))
 
 #define CRT_MEMBER(member, name, result, parameters) result(__cdecl* member) parameters;

@@ -1,9 +1,6 @@
 // conformance CRT [REHEAP-DLL [first]]: exercises the allocation functions of a CRT DLL through its exports
 // and writes what it sees, a line a check. reheap.dll is loaded after the CRT, or with `first` before it.
 #include "checks.h"
-#include "comparison/line.h"
-#include "reheap.h"
-#include "spy.h"
 
 namespace {
 

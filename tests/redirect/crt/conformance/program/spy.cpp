@@ -1,8 +1,8 @@
 #include "spy.h"
 
 #include "comparison/line.h"
+#include "comparison/reheap.h"
 #include "crt.h"
-#include "reheap.h"
 
 namespace {
 

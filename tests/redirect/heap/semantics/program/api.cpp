@@ -1,12 +1,8 @@
 #include "api.h"
 
-namespace {
+#include "comparison/exported.h"
 
-template <typename F>
-bool find(F& function, HMODULE module, const char* name) {
-  function = reinterpret_cast<F>(reinterpret_cast<void*>(GetProcAddress(module, name)));
-  return function != nullptr;
-}
+namespace {
 
 // What gives a BOOLEAN or takes other parameters in ntdll is called through functions that even that out.
 struct {
@@ -28,27 +24,27 @@ struct {
 } native;
 
 bool find_kernel32(HMODULE module) {
-  return find(kernel32.alloc, module, "HeapAlloc") && find(kernel32.realloc, module, "HeapReAlloc") &&
-         find(kernel32.size, module, "HeapSize") && find(kernel32.compact, module, "HeapCompact") &&
-         find(heap.free, module, "HeapFree") && find(heap.validate, module, "HeapValidate") &&
-         find(heap.lock, module, "HeapLock") && find(heap.unlock, module, "HeapUnlock") &&
-         find(heap.create, module, "HeapCreate") && find(heap.destroy, module, "HeapDestroy");
+  return find(module, "HeapAlloc", kernel32.alloc) && find(module, "HeapReAlloc", kernel32.realloc) &&
+         find(module, "HeapSize", kernel32.size) && find(module, "HeapCompact", kernel32.compact) &&
+         find(module, "HeapFree", heap.free) && find(module, "HeapValidate", heap.validate) &&
+         find(module, "HeapLock", heap.lock) && find(module, "HeapUnlock", heap.unlock) &&
+         find(module, "HeapCreate", heap.create) && find(module, "HeapDestroy", heap.destroy);
 }
 
 bool find_ntdll(HMODULE module) {
-  find(rtl.GetUserInfoHeap, module, "RtlGetUserInfoHeap");
-  find(rtl.SetUserValueHeap, module, "RtlSetUserValueHeap");
-  find(rtl.SetUserFlagsHeap, module, "RtlSetUserFlagsHeap");
-  find(rtl.MultipleAllocateHeap, module, "RtlMultipleAllocateHeap");
-  find(rtl.MultipleFreeHeap, module, "RtlMultipleFreeHeap");
-  find(rtl.ZeroHeap, module, "RtlZeroHeap");
-  return find(ntdll.alloc, module, "RtlAllocateHeap") && find(ntdll.realloc, module, "RtlReAllocateHeap") &&
-         find(ntdll.size, module, "RtlSizeHeap") && find(ntdll.compact, module, "RtlCompactHeap") &&
-         find(native.free, module, "RtlFreeHeap") && find(native.validate, module, "RtlValidateHeap") &&
-         find(native.lock, module, "RtlLockHeap") && find(native.unlock, module, "RtlUnlockHeap") &&
-         find(native.create, module, "RtlCreateHeap") && find(native.destroy, module, "RtlDestroyHeap") &&
-         find(rtl.GetProcessHeaps, module, "RtlGetProcessHeaps") &&
-         find(rtl.QueryHeapInformation, module, "RtlQueryHeapInformation") && find(rtl.WalkHeap, module, "RtlWalkHeap");
+  find(module, "RtlGetUserInfoHeap", rtl.GetUserInfoHeap);
+  find(module, "RtlSetUserValueHeap", rtl.SetUserValueHeap);
+  find(module, "RtlSetUserFlagsHeap", rtl.SetUserFlagsHeap);
+  find(module, "RtlMultipleAllocateHeap", rtl.MultipleAllocateHeap);
+  find(module, "RtlMultipleFreeHeap", rtl.MultipleFreeHeap);
+  find(module, "RtlZeroHeap", rtl.ZeroHeap);
+  return find(module, "RtlAllocateHeap", ntdll.alloc) && find(module, "RtlReAllocateHeap", ntdll.realloc) &&
+         find(module, "RtlSizeHeap", ntdll.size) && find(module, "RtlCompactHeap", ntdll.compact) &&
+         find(module, "RtlFreeHeap", native.free) && find(module, "RtlValidateHeap", native.validate) &&
+         find(module, "RtlLockHeap", native.lock) && find(module, "RtlUnlockHeap", native.unlock) &&
+         find(module, "RtlCreateHeap", native.create) && find(module, "RtlDestroyHeap", native.destroy) &&
+         find(module, "RtlGetProcessHeaps", rtl.GetProcessHeaps) &&
+         find(module, "RtlQueryHeapInformation", rtl.QueryHeapInformation) && find(module, "RtlWalkHeap", rtl.WalkHeap);
 }
 
 constexpr ULONG kGrowable = 2;  // what HeapCreate adds where no maximum is named
@@ -90,5 +86,5 @@ bool find_functions() {
 
 const char* system_name() {
   const char*(CDECL * version)();
-  return find(version, GetModuleHandleA("ntdll.dll"), "wine_get_version") ? "Wine" : "Windows";
+  return find(GetModuleHandleA("ntdll.dll"), "wine_get_version", version) ? "Wine" : "Windows";
 }

@@ -1,6 +1,43 @@
 #include "blocks.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+namespace {
+
+size_t by_maker[2];
+
+bool heaps_replaced() {
+  static const char* const layers = getenv("REHEAP_LAYERS");
+  return reheap_loaded() && (layers == nullptr || strcmp(layers, "both") == 0 || strcmp(layers, "heap") == 0);
+}
+
+}  // namespace
+
+void tell_effects(Line& line, DWORD error, const Raised& raised) {
+  if (raised.code != 0) {
+    line.say(" exception=%08lx%s", raised.code, raised.continuable ? " continuable" : "");
+  } else if (error != kUntouched) {
+    line.say(" error=%lu", error);
+  }
+}
+
+// Nothing is gathered: the effects of each call are told at once.
+void forget_side_effects() {}
+void tell_side_effects(Line&) {}
+
+void expect_maker(Line& line, Maker maker, const void* block) {
+  if (!heaps_replaced() || block == nullptr) return;
+  bool by_reheap = reheap_owns(block);
+  ++by_maker[by_reheap];
+  if (by_reheap == (maker == Maker::reheap)) return;
+  line.say(by_reheap ? " REHEAP'S" : " NOT REHEAP'S");
+  count_failure();
+}
+
+void tell_makers() {
+  if (heaps_replaced()) Line("makers").say(" %Iu blocks by reheap, %Iu by the system", by_maker[true], by_maker[false]);
+}
 
 void leave_dirty(const Subject& subject, size_t size) {
   void* blocks[3];
@@ -19,7 +56,7 @@ void tell_block(Line& line, const Subject& subject, const void* block) {
     return;
   }
   line.say(" block");
-  if (reinterpret_cast<uintptr_t>(block) % kNaturalAlignment != 0) line.say(" misaligned");
+  if (!is_aligned(block)) line.say(" misaligned");
   size_t size = observed(line, [&] { return subject.door.size(subject.heap, 0, block); });
   line.say(" size=%Iu", size);
   if (!observed(line, [&] { return subject.door.validate(subject.heap, 0, block); })) line.say(" invalid");

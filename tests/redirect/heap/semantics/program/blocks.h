@@ -1,23 +1,34 @@
 #pragma once
 
-#include <initializer_list>
-
 #include "api.h"
 #include "comparison/blocks.h"
-#include "observed.h"
-#include "reheap.h"
+#include "comparison/guard.h"
+#include "comparison/line.h"
+#include "comparison/reheap.h"
 
-constexpr size_t kNoSize = ~size_t{0};
+constexpr DWORD kUntouched = 12345;
 
-constexpr Huge kHuge[] = {{"max", kMost},
-                          {"max-1", kMost - 1},
-                          {"max-15", kMost - 15},
-                          {"max-31", kMost - 31},
-                          {"max-4k", kMost - 4096},
-                          {"max-64k", kMost - 65536},
-                          {"half+1", kMost / 2 + 1},
-                          {"half", kMost / 2},
-                          {"half-64k", kMost / 2 - 64 * kKiB}};
+// Tells what a call left in the last error, unless it left it alone, and what it raised.
+void tell_effects(Line& line, DWORD error, const Raised& raised);
+
+// One call, its last error and exceptions told by the line. Gives what a call gives that raised one: nothing.
+template <typename F>
+auto observed(Line& line, F call) {
+  decltype(call()) result{};
+  SetLastError(kUntouched);
+  Raised raised = guarded([&] { result = call(); });
+  DWORD error = GetLastError();
+  tell_effects(line, error, raised);
+  return result;
+}
+
+// Whose a block must be. Where the layer of HeapAlloc is on, the plain heaps' are reheap's, and what reheap cannot do
+// is the system's.
+enum class Maker { reheap, system };
+void expect_maker(Line& line, Maker maker, const void* block);
+
+// What was expected, in a line that a plain run does not have.
+void tell_makers();
 
 // A heap and the way to it.
 struct Subject {

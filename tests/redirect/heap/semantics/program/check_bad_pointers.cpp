@@ -117,7 +117,7 @@ void check(const Door& door, const BadPointer& bad) {
   });
   check(door, bad, "size", [&](Line& line, HANDLE heap, void* pointer) {
     size_t size = observed(line, [&] { return door.size(heap, 0, pointer); });
-    line.say(size == kNoSize ? " none" : " %Iu", size);
+    line.say(size == kMost ? " none" : " %Iu", size);
   });
   check(door, bad, "realloc", [&](Line& line, HANDLE heap, void* pointer) {
     void* block = observed(line, [&] { return door.realloc(heap, 0, pointer, 200); });

@@ -10,7 +10,7 @@ constexpr size_t kSizes[] = {0, 1, 15, 16, 17, 100, 1000, 4096, 5000, 32769, 100
 void tell_task_block(Line& line, IMalloc* heap, const void* block) {
   line.say(block == nullptr ? " null" : " block");
   if (block == nullptr) return;
-  if (reinterpret_cast<uintptr_t>(block) % kNaturalAlignment != 0) line.say(" misaligned");
+  if (!is_aligned(block)) line.say(" misaligned");
   line.say(" size=%Iu", observed(line, [&] { return heap->GetSize(const_cast<void*>(block)); }));
   line.say(" ours=%d", observed(line, [&] { return heap->DidAlloc(const_cast<void*>(block)); }));
   expect_maker(line, Maker::reheap, block);

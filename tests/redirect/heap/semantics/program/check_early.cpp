@@ -49,7 +49,7 @@ void check(const Early& early, size_t index) {
     Line line("early %s %Iu to %Iu", early.name, size, to[use - 1]);
     void* block = early.blocks[use][index];
     block = observed(line, [&] { return HeapReAlloc(early.heap, HEAP_ZERO_MEMORY, block, to[use - 1]); });
-    size_t kept = size < to[use - 1] ? size : to[use - 1];
+    size_t kept = lesser(size, to[use - 1]);
     tell(line, early, block, kept);
     if (!all_zero(block, kept, to[use - 1])) line.say(" NOT ZERO");
     tell_freed(line, early, block);

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "checks.h"
+#include "support/windows/committed.h"
 #include "thread.h"
 
 namespace {
@@ -43,17 +44,7 @@ bool is_listed(HANDLE heap) {
 
 constexpr DWORD kPatienceForMemory = 20000;
 
-// Memory of this process that is committed and its own.
-size_t committed() {
-  size_t sum = 0;
-  MEMORY_BASIC_INFORMATION region;
-  for (char* at = nullptr; VirtualQuery(at, &region, sizeof region) == sizeof region;
-       at = static_cast<char*>(region.BaseAddress) + region.RegionSize) {
-    if (region.State == MEM_COMMIT && region.Type == MEM_PRIVATE) sum += region.RegionSize;
-    if (static_cast<char*>(region.BaseAddress) + region.RegionSize < at) break;
-  }
-  return sum;
-}
+using contract::committed;
 
 // What is free may stay for a while.
 bool falls_to(size_t bytes) {

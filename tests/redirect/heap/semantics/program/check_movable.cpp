@@ -50,7 +50,7 @@ void check_locks(Line& line, const Family& family, HANDLE handle, bool fixed) {
   void* block = observed(line, [&] { return family.lock(handle); });
   line.say(block == nullptr ? " null" : block == handle ? " itself" : " elsewhere");
   if (block == nullptr) return;
-  if (reinterpret_cast<uintptr_t>(block) % kNaturalAlignment != 0) line.say(" misaligned");
+  if (!is_aligned(block)) line.say(" misaligned");
   line.say(observed(line, [&] { return family.lock(handle); }) == block ? "" : " MOVED");
   line.say(observed(line, [&] { return family.handle(block); }) == handle ? " found" : " not found");
   line.say(" flags=%x", family.flags(handle));
@@ -108,7 +108,7 @@ void check_fixed_in_place(const Family& family, size_t from, size_t to) {
   } else {
     line.say(" %s error=%lu size=%Iu", resized == nullptr ? "null" : "MOVED", error, family.size(block));
   }
-  if (!holds(block, from < to ? from : to, 2)) line.say(" NOT KEPT");
+  if (!holds(block, lesser(from, to), 2)) line.say(" NOT KEPT");
   line.say(family.free(block) == nullptr ? "" : " not freed");
 }
 

@@ -15,27 +15,54 @@ class Event {
   HANDLE handle_ = CreateEventA(nullptr, TRUE, FALSE, nullptr);
 };
 
-// While this thread has the heap's lock, another calls what would change the heap.
-template <typename F>
-void tell_waiting(const Subject& subject, const char* what, F call) {
-  Line line("%s %s lock and %s", subject.door.name, subject.name, what);
-  Event ready, go, gone;
-  auto work = [&] {
-    ready.set();  // a thread that begins needs the process heap itself
-    go.wait();
-    gone.set();
-    call();
-  };
-  Thread thread(work);
-  ready.wait();
-  BOOL locked = observed(line, [&] { return subject.door.lock(subject.heap); });
-  line.say(" locked=%d", locked);
-  go.set();
-  gone.wait();
-  line.say(thread.ended(kGlance) ? " does not wait" : " waits");
-  if (locked) line.say(" unlocked=%d", observed(line, [&] { return subject.door.unlock(subject.heap); }));
-  line.say(thread.ended() ? " and ends" : " FOR EVER");
-}
+// What changes a heap, or looks whether it is sound.
+struct Call {
+  const char* name;
+  void (*make)(const Subject& subject, void*& block);
+};
+constexpr Call kCalls[] = {
+    {"alloc", [](const Subject& subject, void*&) { subject.free(subject.alloc(100)); }},
+    {"large alloc", [](const Subject& subject, void*&) { subject.free(subject.alloc(600 * kKiB)); }},
+    {"free", [](const Subject& subject, void*& block) { block = subject.free(block) ? nullptr : block; }},
+    {"realloc",
+     [](const Subject& subject, void*& block) { block = subject.door.realloc(subject.heap, 0, block, 5000); }},
+    {"lock",
+     [](const Subject& subject, void*&) {
+       if (subject.door.lock(subject.heap)) subject.door.unlock(subject.heap);
+     }},
+    {"validate", [](const Subject& subject, void*&) { subject.door.validate(subject.heap, 0, nullptr); }},
+};
+
+// Another thread, which makes a call when it is told to.
+class Caller {
+ public:
+  Caller(const Subject& subject, const Call& of) : call(of), subject_(subject), block_(subject.alloc(100)) {
+    ready_.wait();  // a thread that begins needs the process heap itself
+  }
+  ~Caller() {
+    thread_.ended();
+    if (block_ != nullptr) subject_.free(block_);
+  }
+  void operator()() {
+    ready_.set();
+    go_.wait();
+    gone_.set();
+    call.make(subject_, block_);
+  }
+  void begin() {
+    go_.set();
+    gone_.wait();
+  }
+  bool ended(DWORD patience = kPatience) const { return thread_.ended(patience); }
+
+  const Call& call;
+
+ private:
+  const Subject& subject_;
+  void* block_;
+  Event ready_, go_, gone_;
+  Thread thread_{*this};
+};
 
 }  // namespace
 
@@ -61,18 +88,22 @@ void check_threads(const Subject& subject) {
 
 void check_lock(const Subject& subject) {
   const Door& door = subject.door;
-  void* early = subject.alloc(100);
-  void* other = subject.alloc(200);
-  tell_waiting(subject, "alloc", [&] { subject.free(subject.alloc(100)); });
-  tell_waiting(subject, "large alloc", [&] { subject.free(subject.alloc(600 * kKiB)); });
-  tell_waiting(subject, "free", [&] { subject.free(early); });
-  tell_waiting(subject, "realloc", [&] { other = door.realloc(subject.heap, 0, other, 5000); });
-  tell_waiting(subject, "lock", [&] {
-    if (door.lock(subject.heap)) door.unlock(subject.heap);
-  });
-  tell_waiting(subject, "validate", [&] { door.validate(subject.heap, 0, nullptr); });
-  subject.free(other);
-
+  {
+    Caller callers[] = {{subject, kCalls[0]}, {subject, kCalls[1]}, {subject, kCalls[2]},
+                        {subject, kCalls[3]}, {subject, kCalls[4]}, {subject, kCalls[5]}};
+    Line line("%s %s lock", door.name, subject.name);
+    BOOL locked = observed(line, [&] { return door.lock(subject.heap); });
+    line.say(" locked=%d", locked);
+    for (Caller& caller : callers) {
+      caller.begin();
+      if (!locked) caller.ended();  // nothing keeps them apart
+    }
+    Sleep(locked ? kGlance : 0);
+    for (const Caller& caller : callers)
+      line.say(" %s %s", caller.call.name, caller.ended(0) ? "does not wait" : "waits");
+    if (locked) line.say(" unlocked=%d", observed(line, [&] { return door.unlock(subject.heap); }));
+    for (const Caller& caller : callers) line.say(caller.ended() ? "" : " %s FOR EVER", caller.call.name);
+  }
   Line line("%s %s nested lock", door.name, subject.name);
   Event ready, go;
   auto alloc = [&] {
