@@ -54,6 +54,10 @@ Free walk_free() {
   Span* end = g_realm.first() + g_realm.count();
   for (Span* span = g_realm.first(); span < end; ++span) {
     SpanKind kind = span->kind.load();
+    if (kind == SpanKind::none) {  // most of a 32-bit process's; GoogleTest's comparisons take long
+      before = kind;
+      continue;
+    }
     if (!is_free(kind)) {
       EXPECT_NE(kind, SpanKind::free_tail) << "a tail without a head";
       EXPECT_NE(kind, SpanKind::busy) << "nobody is returning memory";
@@ -70,7 +74,7 @@ Free walk_free() {
       EXPECT_TRUE(pages::are_zero(address(span), bytes(span)));
     }
     for (uint32_t unit = 1; unit + 1 < span->units; ++unit) {
-      EXPECT_EQ(span[unit].kind.load(), SpanKind::none) << unit << " of " << span->units;
+      if (span[unit].kind.load() != SpanKind::none) ADD_FAILURE() << unit << " of " << span->units;
     }
     if (span->units > 1) {
       EXPECT_EQ(span[span->units - 1].kind.load(), SpanKind::free_tail);
