@@ -164,6 +164,8 @@ def become(command: list[str], environment: dict[str, str]):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # which Python ignores
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         os.execve(command[0], command, environment)
+    except OSError as failure:
+        print(f"wine.py: {command[0]}: {failure}", file=sys.stderr, flush=True)
     finally:
         os._exit(CANNOT_RUN)
 
