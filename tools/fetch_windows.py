@@ -9,7 +9,6 @@ import dataclasses
 import fcntl
 import fnmatch
 import hashlib
-import os
 import pathlib
 import shutil
 import subprocess
@@ -18,6 +17,8 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+
+from cache import cache_folder
 
 MINUTES = 20
 
@@ -31,7 +32,7 @@ class NoClient(Failure):
 
 
 def cache() -> pathlib.Path:
-    return pathlib.Path(os.environ.get("REHEAP_CACHE") or pathlib.Path.home() / ".cache" / "reheap")
+    return pathlib.Path(cache_folder())
 
 
 def quietly(command: list, where: pathlib.Path) -> None:

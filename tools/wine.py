@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -S
 """Runs a Windows program under Wine: tools/wine.py [--timeout SECONDS | --become] PROGRAM [ARGUMENTS]
 
 What the test builds for Windows use as their emulator, made to be used by many at once and by nobody's hand:
@@ -14,27 +14,22 @@ them.
 A 32-bit program finds a prefix of its own and the 32-bit half of Wine, which tools/fetch_windows.py brings.
 
 Environment: WINEDLLOVERRIDES and WINEDEBUG reach Wine as they are; REHEAP_WINE_TIMEOUT is --timeout's default;
-REHEAP_CACHE is where the prefixes lie (fetch_windows.cache())."""
+REHEAP_CACHE is where the prefixes lie (cache.py).
 
-import argparse
-import contextlib
+The tests start it well over a thousand times, mostly for programs that end at once: so it imports little, not even
+site. What is seldom needed is in wine_prefix.py."""
+
+import _signal as signal  # signal.py makes enumerations, which takes longer than all else here
 import ctypes
 import fcntl
-import hashlib
 import os
-import pathlib
-import shutil
-import signal
 import struct
-import subprocess
 import sys
 import time
 
-import fetch_windows
+from cache import cache_folder
 
-IDLE_SECONDS = 900
 SOCKETS = "/tmp"  # where servers have their folders: as TMPDIR says, so that it has to say the same each time
-SETUP_SECONDS = 300
 TIMED_OUT = 124
 CANNOT_RUN = 125
 
@@ -47,11 +42,7 @@ REGISTRY = [
     (r"HKCU\Software\Wine\DllOverrides", "winemenubuilder.exe", ""),
     (r"HKCU\Software\Wine\WineDbg", "ShowCrashDialog", "0"),
 ]
-SHIM = pathlib.Path(__file__).with_name("bcryptprimitives.c")
-
-
-class Failure(Exception):
-    pass
+SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bcryptprimitives.c")
 
 
 # ---- the prefix -------------------------------------------------------------------------------
@@ -60,8 +51,8 @@ class Prefix:
     """Wine's world for one processor."""
 
     def __init__(self, machine: int):
-        self.machine = machine
-        self.folder = fetch_windows.cache() / "wine" / ("i686" if machine == X86 else "x86_64")
+        self.folder = f"{cache_folder()}/prefixes/{'i686' if machine == X86 else 'x86_64'}"
+        self.half = f"{cache_folder()}/wine-i386" if machine == X86 else ""  # Wine's for 32-bit programs
         self.loader = first_of("/usr/lib/wine/wine64", "wine64", "wine")
         self.server = first_of("/usr/lib/wine/wineserver64", "wineserver64", "wineserver")
 
@@ -69,75 +60,51 @@ class Prefix:
         """Of every program in it. Without a desktop: the first window of a program would start one, which was seen to
         take ten seconds each time."""
         overrides = ["explorer.exe=", *filter(None, [os.environ.get("WINEDLLOVERRIDES")])]
-        environment = {"WINEDEBUG": "-all", "HOME": str(self.folder.parent), **os.environ,
+        environment = {"WINEDEBUG": "-all", "HOME": os.path.dirname(self.folder), **os.environ,
                        "WINEDLLOVERRIDES": ";".join(overrides),
-                       "WINEPREFIX": str(self.folder), "WINELOADER": self.loader, "WINESERVER": self.server,
+                       "WINEPREFIX": self.folder, "WINELOADER": self.loader, "WINESERVER": self.server,
                        "TMPDIR": SOCKETS}
-        if self.machine == X86:
-            environment["WINEDLLPATH"] = str(fetch_windows.fetch("wine-i386"))
+        if self.half:
+            environment["WINEDLLPATH"] = self.half
         return environment
-
-    def stamp(self) -> str:
-        """Changes when a prefix would be made in another way."""
-        made_of = [repr(REGISTRY).encode(), SHIM.read_bytes(), pathlib.Path(self.loader).read_bytes()]
-        return hashlib.sha256(b"".join(made_of)).hexdigest()
 
     def make_ready(self) -> None:
         """There is a prefix, and a server runs in it."""
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with locked(self.folder.with_suffix(".lock")):
-            stamp = self.folder / "reheap.stamp"
-            if not stamp.exists() or stamp.read_text() != self.stamp():
-                self.make()
-                stamp.write_text(self.stamp())
+        os.makedirs(os.path.dirname(self.folder), exist_ok=True)
+        with open(f"{self.folder}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self.is_made():
+                import wine_prefix
+                wine_prefix.make(self, REGISTRY, SHIM)
+                with open(f"{self.folder}/reheap.stamp", "w") as stamp:
+                    stamp.write(self.made_of())
             elif not self.is_served():
-                self.serve()
+                import wine_prefix
+                wine_prefix.serve(self)
 
-    def make(self) -> None:
-        self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir()
-        self.serve()
-        for key, value, data in REGISTRY:
-            self.quietly("reg", "add", key, "/v", value, "/t", "REG_SZ", "/d", data, "/f")
-        windows = self.folder / "drive_c" / "windows"
-        build_shim("x86_64", windows / "system32")
-        if self.machine == X86:
-            build_shim("i686", windows / "syswow64")
-
-    def serve(self) -> None:
-        """Starts the server, and the services with it: they would keep a program's pipes open for ever."""
-        environment = self.environment()
-        subprocess.run([self.server, f"-p{IDLE_SECONDS}"], env=environment, timeout=SETUP_SECONDS,
-                       start_new_session=True,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.quietly("wineboot", "--init")
-
-    def quietly(self, *command: str) -> None:
-        overrides = {"WINEDLLOVERRIDES": "mscoree,mshtml,winemenubuilder.exe="}
+    def is_made(self) -> bool:
         try:
-            status = subprocess.run([self.loader, *command], env={**self.environment(), **overrides},
-                                    timeout=SETUP_SECONDS, start_new_session=True, stdin=subprocess.DEVNULL,
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
-        except subprocess.TimeoutExpired:
-            self.stop()
-            raise Failure(f"{' '.join(command)} did not end within {SETUP_SECONDS} s") from None
-        if status != 0:
-            raise Failure(f"{' '.join(command)} ended with status {status}")
+            with open(f"{self.folder}/reheap.stamp") as stamp:
+                return stamp.read() == self.made_of() and (not self.half or os.path.isdir(self.half))
+        except OSError:
+            return False
 
-    def stop(self) -> None:
-        if self.folder.exists():
-            subprocess.run([self.server, "-k"], env=self.environment(), stdin=subprocess.DEVNULL,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+    def made_of(self) -> str:
+        """Changes when a prefix would be made in another way."""
+        loader = os.stat(self.loader)
+        with open(SHIM) as shim:
+            return f"{REGISTRY}\n{loader.st_size} {loader.st_mtime_ns}\n{shim.read()}"
 
     def is_served(self) -> bool:
         """A server holds a lock on a file of its own folder. Debian's notes that folder's name in the prefix."""
-        there, note = self.folder.stat(), self.folder / "wineserver"
-        parent = note.read_text().strip() if note.exists() else f".wine-{os.getuid()}"
-        lock = pathlib.Path(SOCKETS, parent, f"server-{there.st_dev:x}-{there.st_ino:x}", "lock")
+        there, note = os.stat(self.folder), f"{self.folder}/wineserver"
+        parent = f".wine-{os.getuid()}"
         layout = "hhqqi4x"  # struct flock
         try:
-            with lock.open("r+b") as file:
+            if os.path.exists(note):
+                with open(note) as file:
+                    parent = file.read().strip()
+            with open(f"{SOCKETS}/{parent}/server-{there.st_dev:x}-{there.st_ino:x}/lock", "r+b") as file:
                 answer = fcntl.fcntl(file, fcntl.F_GETLK, struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
                 return struct.unpack(layout, answer)[0] != fcntl.F_UNLCK
         except OSError:
@@ -146,24 +113,11 @@ class Prefix:
 
 def first_of(*names: str) -> str:
     for name in names:
-        found = shutil.which(name)
-        if found:
-            return found
-    raise Failure(f"no {names[-1]} is installed (Debian package wine64)")
-
-
-def build_shim(processor: str, folder: pathlib.Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    entry = "DllMain" if processor == "x86_64" else "_DllMain@12"
-    subprocess.run([f"{processor}-w64-mingw32-gcc", "-O2", "-shared", "-nostdlib", f"-Wl,-e,{entry}",
-                    "-Wl,--kill-at", SHIM, "-o", folder / "bcryptprimitives.dll", "-ladvapi32"], check=True)
-
-
-@contextlib.contextmanager
-def locked(path: pathlib.Path):
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        for folder in os.environ.get("PATH", os.defpath).split(":"):
+            found = os.path.join(folder, name)
+            if os.access(found, os.X_OK):
+                return found
+    raise OSError(f"no {names[-1]} is installed (Debian package wine64)")
 
 
 # ---- the program ------------------------------------------------------------------------------
@@ -178,12 +132,12 @@ def machine_of(program: str) -> int | None:
         return X86_64
     if head[:2] != b"MZ":
         return None
-    start = struct.unpack_from("<I", head, 0x3C)[0]
-    return struct.unpack_from("<H", head, start + 4)[0]
+    start = int.from_bytes(head[0x3C:0x40], "little")
+    return int.from_bytes(head[start + 4:start + 6], "little")
 
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-libc = ctypes.CDLL(None, use_errno=True)
+libc = ctypes.CDLL(None)
 
 
 def run(command: list[str], environment: dict[str, str], timeout: float | None) -> int:
@@ -191,15 +145,29 @@ def run(command: list[str], environment: dict[str, str], timeout: float | None) 
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, frame: stop_everything(128 + number))
-    program = subprocess.Popen(command, env=environment,
-                               preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+    program = os.fork()
+    if program == 0:
+        become(command, environment)
     try:
-        status = end_of(program.pid, timeout)
+        status = end_of(program, timeout)
     except TimeoutError:
         print(f"wine.py: {command[1]} did not end within {timeout:g} s", file=sys.stderr, flush=True)
         status = TIMED_OUT
     end_descendants()
     return 128 - status if status < 0 else status
+
+
+def become(command: list[str], environment: dict[str, str]):
+    """In the child: the program, which ends with its parent, and has no file of its parent's but the streams."""
+    try:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # which Python ignores
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.execve(command[0], command, environment)
+    except OSError as failure:
+        print(f"wine.py: {command[0]}: {failure}", file=sys.stderr, flush=True)
+    finally:
+        os._exit(CANNOT_RUN)
 
 
 def end_of(program: int, timeout: float | None) -> int:
@@ -228,44 +196,46 @@ def end_descendants() -> None:
         if not children:
             return
         for child in children:
-            with contextlib.suppress(ProcessLookupError):
+            try:
                 os.kill(child, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
+            except ProcessLookupError:
+                pass
+        try:
             while os.waitpid(-1, os.WNOHANG) != (0, 0):
                 pass
+        except ChildProcessError:
+            pass
         time.sleep(0.01)
 
 
 def children_of(parent: int) -> list[int]:
-    found = []
-    for task in pathlib.Path(f"/proc/{parent}/task").iterdir():
-        with contextlib.suppress(OSError):
-            found += [int(word) for word in (task / "children").read_text().split()]
-    return found
+    with open(f"/proc/{parent}/task/{parent}/children") as children:
+        return [int(word) for word in children.read().split()]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="tools/wine.py", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--timeout", type=float, default=os.environ.get("REHEAP_WINE_TIMEOUT"), metavar="SECONDS")
-    parser.add_argument("--become", action="store_true", help="leave what it starts to the caller")
-    parser.add_argument("program")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    arguments = parser.parse_args()
+    words, timeout, becomes = sys.argv[1:], os.environ.get("REHEAP_WINE_TIMEOUT"), False
+    while len(words) > 1 and words[0] in ("--timeout", "--become"):
+        if words.pop(0) == "--become":
+            becomes = True
+        else:
+            timeout = words.pop(0)
+    if not words or words[0].startswith("-"):
+        print(__doc__, file=sys.stderr)
+        return CANNOT_RUN
     try:
-        machine = machine_of(arguments.program)
+        machine = machine_of(words[0])
         if machine is None:  # CMake puts its emulator before Python too, when a test names it as a target
-            os.execv(arguments.program, [arguments.program, *arguments.arguments])
+            os.execv(words[0], words)
         prefix = Prefix(machine)
         prefix.make_ready()
-        command = [prefix.loader, arguments.program, *arguments.arguments]
-        environment = prefix.environment()
-        if arguments.become:
+        command, environment = [prefix.loader, *words], prefix.environment()
+        if becomes:
             os.execve(command[0], command, environment)
-    except (Failure, fetch_windows.Failure, subprocess.SubprocessError, struct.error, OSError) as failure:
+    except OSError as failure:
         print(f"wine.py: {failure}", file=sys.stderr)
         return CANNOT_RUN
-    return run(command, environment, arguments.timeout)
+    return run(command, environment, float(timeout) if timeout else None)
 
 
 if __name__ == "__main__":
