@@ -1,5 +1,5 @@
-/* What a program of GCC's asks the C runtime for: names reached through pointers, which a library that is linked in, made
- * for the ABI of Microsoft's compiler, has no need of. */
+/* What a program of GCC's asks the C runtime for, and a library made for the ABI of Microsoft's compiler does not have:
+ * names reached through pointers. */
 #define ALSO_IMPORTED(name)             \
   extern char rh_##name __asm__(#name); \
   const void* const rh_imported_##name __asm__("__imp_" #name) = &rh_##name;
