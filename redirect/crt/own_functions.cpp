@@ -191,12 +191,9 @@ struct Functions {
     if (has(Role::recalloc_dbg)) host.recalloc = theirs_recalloc;
     if (has(Role::expand_dbg)) host.expand = theirs_expand;
     if (has(Role::msize_dbg)) host.msize = theirs_msize;
-    if (has(Role::aligned_free_dbg)) {
-      host.aligned_free = original<void(void*)>(Role::aligned_free_dbg);
-    }
-    if (has(Role::aligned_msize_dbg)) {
+    if (has(Role::aligned_free_dbg)) host.aligned_free = original<void(void*)>(Role::aligned_free_dbg);
+    if (has(Role::aligned_msize_dbg))
       host.aligned_msize = original<size_t(void*, size_t, size_t)>(Role::aligned_msize_dbg);
-    }
   }
 
   // Where a runtime cannot tell: all of them keep the start of what they took before the block, in the next aligned
@@ -259,9 +256,8 @@ void set_host(unsigned slot, const Image& runtime, const Originals& originals, b
   set(host.heapwalk, runtime.function("_heapwalk"));
   set(host.errno_address, runtime.function("_errno"));
   set(host.query_new_mode, runtime.function("_query_new_mode"));
-  if (host.query_new_mode == nullptr) {  // of C++ in the runtimes before the UCRT
+  if (host.query_new_mode == nullptr)  // of C++ in the runtimes before the UCRT
     set(host.query_new_mode, runtime.function("?_query_new_mode@@YAHXZ"));
-  }
   set(host.callnewh, runtime.function("_callnewh"));
   set(host.invalid_parameter, runtime.function("_invalid_parameter_noinfo"));
   with_functions<Functions>(slot, [&](auto functions) { functions.complete(host, debug_heap); });

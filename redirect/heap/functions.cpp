@@ -135,9 +135,7 @@ ULONG NTAPI unlock(HANDLE handle) {
   if (of != nullptr && is_last_thread()) return TRUE;
   if (of != nullptr && of->locked.load(std::memory_order_acquire) != 0) {
     bool free = of->locked.fetch_sub(1, std::memory_order_acq_rel) == 1;
-    if (free && of == &g_process) {
-      g_unlocked_process_heap.store(g_process_heap, std::memory_order_release);
-    }
+    if (free && of == &g_process) g_unlocked_process_heap.store(g_process_heap, std::memory_order_release);
   }
   return original<LockFunction>(Role::unlock)(handle);
 }
@@ -226,9 +224,7 @@ void* move_to(Heap* heap, const void* old, SIZE_T present, SIZE_T size) {
 // The block of `size` bytes, where it is or elsewhere in its heap; null when there is none, and the old one stands.
 void* resize(void* block, SIZE_T present, SIZE_T size, bool in_place) {
   BlockAt at = find_block(block);
-  if (void* resized = resize_in_place(at, size, in_place ? Fit::loose : Fit::close)) {
-    return resized;
-  }
+  if (void* resized = resize_in_place(at, size, in_place ? Fit::loose : Fit::close)) return resized;
   if (in_place) return nullptr;
   if (void* moved = move_to(shared::heap_of(at.span), block, present, size)) {
     deallocate_live(block);
@@ -248,9 +244,8 @@ void* take_over(const Served* of, void* block, SIZE_T present, SIZE_T size, bool
 void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
   bool ours = block != nullptr && in_realm(block);
   size_t present = 0;
-  if (!ours && (block == nullptr || !copies::bytes_from(block, &present))) {
+  if (!ours && (block == nullptr || !copies::bytes_from(block, &present)))
     return original<Reallocate>(Role::reallocate)(handle, flags, block, size);
-  }
   const Served* of = served(handle);
   void* resized = nullptr;
   {
@@ -262,9 +257,8 @@ void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
     bool in_place = (flags & kInPlace) != 0;
     if (ours) present = requested_size(block, "HeapReAlloc");
     resized = ours ? resize(block, present, size, in_place) : take_over(of, block, present, size, in_place);
-    if (resized != nullptr && (flags & HEAP_ZERO_MEMORY) != 0 && size > present) {
+    if (resized != nullptr && (flags & HEAP_ZERO_MEMORY) != 0 && size > present)
       __builtin_memset(static_cast<char*>(resized) + present, 0, size - present);
-    }
   }
   if (resized != nullptr) return resized;
   return out_of_memory(of != nullptr ? flags | of->flags : flags, size);

@@ -87,11 +87,10 @@ bool replace() {
   g_outcome.base = GetModuleHandleW(L"ntdll.dll");
   size_t count = 0;
   g_outcome.left = replace_in(Image(g_outcome.base), &count);
-  if (g_outcome.left == nullptr) {
+  if (g_outcome.left == nullptr)
     g_outcome.replaced = count;
-  } else {
+  else
     g_memory.release();
-  }
   return g_outcome.left == nullptr;
 }
 

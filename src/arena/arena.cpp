@@ -79,9 +79,7 @@ Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
     if (torn()) return take_fresh(units, alignment);
     span = take(units, alignment, prefer);
     // What is on its way to the OS is free in a moment.
-    while (span == nullptr && wait_for_purge(platform::thread_token())) {
-      span = take(units, alignment, prefer);
-    }
+    while (span == nullptr && wait_for_purge(platform::thread_token())) span = take(units, alignment, prefer);
     if (span == nullptr) return nullptr;
     note_in_use(in_use_ + units);
     note_dirty();
@@ -110,9 +108,7 @@ size_t Arena::allocate_single(SpanList* list, size_t count) {
   size_t got = 0;
   for (; got < count; ++got) {
     Span* span = torn() ? take_fresh({1}, {1}) : take({1}, {1}, Prefer::warm);
-    if (span == nullptr && got == 0 && wait_for_purge(platform::thread_token())) {
-      span = take({1}, {1}, Prefer::warm);
-    }
+    if (span == nullptr && got == 0 && wait_for_purge(platform::thread_token())) span = take({1}, {1}, Prefer::warm);
     if (span == nullptr) break;
     list->push_back(span);
   }
@@ -158,9 +154,8 @@ Span* Arena::find_fit(Units units, Prefer prefer) {
     sets[1] = &bare_;
     sets[2] = &dirty_;
   }
-  for (const SpanSet* set : sets) {
+  for (const SpanSet* set : sets)
     if (Span* span = set->best_fit(units)) return span;
-  }
   return nullptr;
 }
 
@@ -223,9 +218,8 @@ Span* Arena::carve(Span* span, Units units, Units alignment) {
   bool zero = span->zero;
   auto give_back = [&](Span* surplus, Units length) {
     SpanKind as = kind;
-    if (kind == SpanKind::free_clean && alignment > kAhead && length > kAhead) {
+    if (kind == SpanKind::free_clean && alignment > kAhead && length > kAhead)
       as = kind_after(platform::purge(g_realm.address(surplus), length.bytes()));
-    }
     surplus->units = static_cast<uint32_t>(length.count);
     insert(surplus, as, stamp);
     if (as != kind) note_committed();
@@ -384,9 +378,7 @@ bool Arena::wait_for_purge(ThreadToken token) {
     return true;
   }
   lock_.release();
-  for (unsigned attempt = 0; busy_.load() == busy && attempt < kAskAfter; ++attempt) {
-    platform::back_off(attempt);
-  }
+  for (unsigned attempt = 0; busy_.load() == busy && attempt < kAskAfter; ++attempt) platform::back_off(attempt);
   lock_.acquire(token);
   return true;
 }
@@ -449,9 +441,8 @@ size_t Arena::releasable() const {
   size_t bytes = 0;
   Span* piece = nullptr;
   Units length;
-  for (size_t index = 0; index < g_realm.pieces(); ++index) {
+  for (size_t index = 0; index < g_realm.pieces(); ++index)
     if (free_piece(index, &piece, &length) != nullptr) bytes += length.bytes();
-  }
   return bytes;
 }
 

@@ -33,9 +33,8 @@ void check_class(const Heap* heap, SizeClass size_class) {
   if (current != nullptr) check_slab(heap, current, size_class, SlabState::current);
   unsigned count = 0;
   const Span* slab = heap->available[size_class].first();
-  for (; slab != nullptr && count < kMostLookedAt; slab = slab->next, ++count) {
+  for (; slab != nullptr && count < kMostLookedAt; slab = slab->next, ++count)
     check_slab(heap, slab, size_class, SlabState::available);
-  }
 }
 
 void check(const Heap* heap) {

@@ -75,9 +75,7 @@ RH_INLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t s
       insist([=] { return heap == nullptr ? take_own(size_class) : shared::take(heap, size_class, size, zeroed); });
   // Those who use first-class heaps look when they free.
   if (heap == nullptr && RH_UNLIKELY(retained::is_much())) idle::note_free();
-  if (RH_UNLIKELY(block == nullptr)) {
-    return torn() ? allocate_large(heap, kUnitSize, size, zeroed) : nullptr;
-  }
+  if (RH_UNLIKELY(block == nullptr)) return torn() ? allocate_large(heap, kUnitSize, size, zeroed) : nullptr;
   if (zeroed && heap == nullptr) clear(block, own_heap(), size_class, size);
   return noted(block, size_class, size);
 }

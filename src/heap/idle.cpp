@@ -53,9 +53,8 @@ bool collect(Heap* heap, ThreadToken token) {
   } else {
     drain(heap, {token, false});
     release_empty(heap, token);
-    for (Span* slab : heap->current) {
+    for (Span* slab : heap->current)
       if (slab != nullptr) slab::clear_uncarved(slab);
-    }
   }
   heap->lock.release();
   return true;
@@ -205,11 +204,10 @@ RH_COLD static void note_much_free() {
   if (helped && platform::kThreadsAreTerminated) look_for_helper();
   if (helped) return;
   if (decay_ms() == 0) return decay_here();
-  if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed)) {
+  if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed))
     start_helper();
-  } else {
+  else
     keep_little_young();
-  }
 }
 
 void note_free() {

@@ -118,9 +118,7 @@ Heap* find_ownerless() {
     }
     // The loader resets thread-local storage once while a program starts: this thread has forgotten its heap. Later a
     // token proves nothing: it may be that of a dead thread, whose heap another is just taking over.
-    if (g_loading.load(std::memory_order_relaxed) && heap->token.load() == platform::thread_token()) {
-      return heap;
-    }
+    if (g_loading.load(std::memory_order_relaxed) && heap->token.load() == platform::thread_token()) return heap;
   }
   return nullptr;
 }

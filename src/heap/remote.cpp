@@ -140,9 +140,8 @@ bool free_remote(Heap* heap, Span* slab, Block* block) {
 }
 
 void post_all(Heap* heap) {
-  for (Outgoing& out : heap->outgoing) {
+  for (Outgoing& out : heap->outgoing)
     if (out.first != nullptr) post(heap, out);
-  }
 }
 
 void drain(Heap* heap, Caller caller) {

@@ -13,9 +13,7 @@ namespace {
 // The first live block in the slab or large block `span` behind `block`, which may be null.
 void* first_live(Span* span, const void* block) {
   uintptr_t start = g_realm.address(span);
-  if (span->kind.load() == SpanKind::large) {
-    return block == nullptr ? reinterpret_cast<void*>(start) : nullptr;
-  }
+  if (span->kind.load() == SpanKind::large) return block == nullptr ? reinterpret_cast<void*>(start) : nullptr;
   size_t size = slab::properties(span).size;
   size_t first = block == nullptr ? 0 : (address_of(block) - start) / size + 1;
   for (size_t index = first, end = span->carved.load(); index < end; ++index) {

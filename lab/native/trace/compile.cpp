@@ -137,14 +137,13 @@ class Compiler {
       : merge_(files, damage_), writer_(out), peak_(peak), epochs_(peak.bytes) {}
 
   void run() {
-    for (Step step; merge_.next(step);) {
+    for (Step step; merge_.next(step);)
       if (step.what == Step::What::kAcquired)
         acquired(step);
       else if (step.what == Step::What::kReleased)
         released(step);
       else if (step.what == Step::What::kThreadEnd)
         ended(step.thread);
-    }
     finish();
   }
 
