@@ -28,7 +28,7 @@ void check_stash(const Heap* heap) {
 }  // namespace
 
 void check_class(const Heap* heap, SizeClass size_class) {
-  if (torn()) return;
+  if (inconsistent()) return;
   const Span* current = heap->current[size_class];
   if (current != nullptr) check_slab(heap, current, size_class, SlabState::current);
   unsigned count = 0;
@@ -38,7 +38,7 @@ void check_class(const Heap* heap, SizeClass size_class) {
 }
 
 void check(const Heap* heap) {
-  if (torn()) return;
+  if (inconsistent()) return;
   for (size_t index = 0; index < size_class::kCount; ++index) check_class(heap, static_cast<SizeClass>(index));
   check_stash(heap);
 }

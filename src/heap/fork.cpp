@@ -118,9 +118,9 @@ void renew(Heap* heap) {
   heap->previous = previous;
 }
 
-void forget_outgoing_to_given_up(Heap* own) {
+void forget_outgoing_to_leaked(Heap* own) {
   for (Outgoing& out : own->outgoing)
-    if (out.slab != nullptr && owner_of(out.slab) == &abandoned::g_given_up) out = {};
+    if (out.slab != nullptr && owner_of(out.slab) == &abandoned::g_leaked) out = {};
 }
 
 // What could not be held, or was taken from the fork, is left as it is.
@@ -137,8 +137,8 @@ void give_up_missed(bool broken, ThreadToken token) {
     g_realm.go_back_to(g_fork.realm);
     g_arena.start_over();
   }
-  abandoned::give_up_slabs(is_missed);
-  if (Heap* own = own_heap_if_any()) forget_outgoing_to_given_up(own);
+  abandoned::leak_slabs(is_missed);
+  if (Heap* own = own_heap_if_any()) forget_outgoing_to_leaked(own);
   for_each_heap([](Heap* heap) {
     if (is_missed(heap)) renew(heap);
   });
@@ -219,7 +219,7 @@ void after_in_child() {
   if (t_stage == Stage::prepared)
     start_child(token);
   else
-    g_torn.store(true, std::memory_order_relaxed);
+    g_inconsistent.store(true, std::memory_order_relaxed);
   for_each_heap([token](Heap* heap) {
     if (!heap->shared) take_along(heap);
     release_lock(heap->lock, token);

@@ -225,7 +225,7 @@ void release_unused() {
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) post_all(heap);
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) empty(heap);
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) heap->ownership.drop();
-  if (torn()) return;
+  if (inconsistent()) return;
   if (g_arena.figures().in_use != 0) {
     g_arena.purge(0);
     return;

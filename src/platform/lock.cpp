@@ -2,7 +2,7 @@
 
 namespace rh {
 
-constinit std::atomic<bool> g_torn{false};
+constinit std::atomic<bool> g_inconsistent{false};
 constinit std::atomic<std::atomic<uint32_t>*> g_fork_breaks{nullptr};
 constinit std::atomic<void (*)(Lock& taken_over)> g_put_in_order{nullptr};
 
@@ -55,12 +55,12 @@ bool Lock::take_from(ThreadToken gone, ThreadToken token) {
   if (put_in_order != nullptr)
     put_in_order(*this);
   else
-    g_torn.store(true, std::memory_order_relaxed);
+    g_inconsistent.store(true, std::memory_order_relaxed);
   return true;
 }
 
 void Lock::take_over(ThreadToken token) {
-  g_torn.store(true, std::memory_order_relaxed);
+  g_inconsistent.store(true, std::memory_order_relaxed);
   if constexpr (kDebugChecks) lock_order::note_passed_on(rank(), holder(), token);
   holder_.store(token, std::memory_order_relaxed);
 }

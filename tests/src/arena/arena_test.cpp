@@ -65,7 +65,7 @@ Free walk_free() {
     (kind == SpanKind::free_dirty   ? found.dirty
      : kind == SpanKind::free_clean ? found.clean
                                     : found.bare) += span->units;
-    EXPECT_EQ(fake::is_committed(address(span), bytes(span)), kind != SpanKind::free_bare);
+    EXPECT_EQ(fake::is_committed(address(span), bytes(span)), kind != SpanKind::free_decommitted);
     if (kind == SpanKind::free_clean) {
       EXPECT_TRUE(pages::are_zero(address(span), bytes(span)));
     }
@@ -894,7 +894,7 @@ TEST(Arena, ALockLeftBehindIsTakenOverAtTheEnd) {
   fake::set_others_are_gone(true);
   Span* fresh = arena.allocate({4}, {8});
   ASSERT_NE(fresh, nullptr);
-  EXPECT_TRUE(torn());
+  EXPECT_TRUE(inconsistent());
   EXPECT_EQ(address(fresh) % Units{8}.bytes(), 0u);
   pages::mark(address(fresh), bytes(fresh), 3);
   // What the lock guards cannot be trusted: nothing is freed any more.

@@ -42,7 +42,7 @@ class Mend : public testing::Test {
     });
     for (size_t at = 3; at < kept_.size(); at += 4) deallocate(kept_[at]);
     for (void* block : fresh) deallocate(block);
-    EXPECT_FALSE(torn());
+    EXPECT_FALSE(inconsistent());
   }
 
  private:
