@@ -8,13 +8,6 @@ namespace rh::redirect {
 
 namespace {
 
-struct Slot {
-  crt::Host host;
-  Originals originals;
-};
-
-constinit Slot g_slots[kSlots] = {};
-
 template <typename Function>
 Function* as(const void* code) {
   return reinterpret_cast<Function*>(const_cast<void*>(code));
@@ -236,12 +229,9 @@ void set(Function*& field, const void* code) {
 
 const void* replacement(unsigned slot, Role role) { return replacement_of<Functions>(slot, role); }
 
-void set_host(unsigned slot, const Image& runtime, const Originals& originals, bool debug_heap) {
-  Slot& entry = g_slots[slot];
-  entry.originals = originals;
-  Originals& from = entry.originals;
-  crt::Host& host = entry.host;
-  host = {};
+void set_host(unsigned slot, const Image& runtime, bool debug_heap) {
+  Originals& from = g_slots[slot].originals;
+  crt::Host& host = g_slots[slot].host;
   set(host.free, from[Role::free]);
   set(host.realloc, from[Role::realloc]);
   set(host.recalloc, from[Role::recalloc]);
@@ -262,9 +252,5 @@ void set_host(unsigned slot, const Image& runtime, const Originals& originals, b
   set(host.invalid_parameter, runtime.function("_invalid_parameter_noinfo"));
   with_functions<Functions>(slot, [&](auto functions) { functions.complete(host, debug_heap); });
 }
-
-void clear_host(unsigned slot) { g_slots[slot] = {}; }
-
-const crt::Host& host_of(unsigned slot) { return g_slots[slot].host; }
 
 }  // namespace rh::redirect

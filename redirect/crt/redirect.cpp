@@ -186,17 +186,16 @@ const char* replace_in(Runtime& runtime, const Image& image, unsigned slot) {
   if (!runtime.memory.open_near(image.whole())) return "has no free memory near it";
   prepare_all(runtime, image, slot);
   if (obstacle(runtime) != nullptr) return "must be replaced whole";
-  Originals originals;
-  size_t count = keep_whole_families(runtime, &originals);
+  size_t count = keep_whole_families(runtime, &g_slots[slot].originals);
   if (!runtime.memory.seal()) return "lies in a process that forbids new code";
-  set_host(slot, image, originals, runtime.debug_heap);
+  set_host(slot, image, runtime.debug_heap);
   return commit(g_patches, count);
 }
 
 void leave(Runtime& runtime, unsigned slot, const char* reason) {
   runtime.left = reason;
   runtime.memory.release();
-  clear_host(slot);
+  g_slots[slot] = {};
   for (FamilyOutcome& outcome : runtime.families) outcome.replaced = 0;
 }
 
@@ -252,7 +251,7 @@ void choose_main_host() {
   for (const Runtime& runtime : g_runtimes) {
     if (runtime.base == nullptr || runtime.left != nullptr) continue;
     bool first = chosen == &g_no_host;
-    if (first || is_universal(runtime)) chosen = &host_of(static_cast<unsigned>(&runtime - g_runtimes));
+    if (first || is_universal(runtime)) chosen = &g_slots[&runtime - g_runtimes].host;
   }
   g_main_host.store(chosen, std::memory_order_release);
 }
@@ -282,7 +281,7 @@ bool replace(const Module& module) {
 void forget(const void* base) {
   Runtime* runtime = find(base);
   if (runtime == nullptr) return;
-  clear_host(static_cast<unsigned>(runtime - g_runtimes));
+  g_slots[runtime - g_runtimes] = {};
   runtime->memory.release();
   *runtime = {};
   choose_main_host();

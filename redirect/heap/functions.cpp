@@ -66,7 +66,7 @@ Function* original(Role role) {
 }
 
 template <typename Function>
-const void* address_of_function(Function* function) {
+const void* address_of(Function* function) {
   return reinterpret_cast<const void*>(function);
 }
 
@@ -381,49 +381,28 @@ ULONG NTAPI multiple_free(HANDLE handle, ULONG flags, ULONG count, void** blocks
 }  // namespace
 
 const void* replacement(Role role) {
-  switch (role) {
-  case Role::allocate:
-    return address_of_function(allocate);
-  case Role::reallocate:
-    return address_of_function(reallocate);
-  case Role::free:
-    return address_of_function(free);
-  case Role::size:
-    return address_of_function(size_of);
-  case Role::create:
-    return address_of_function(create);
-  case Role::destroy:
-    return address_of_function(destroy);
-  case Role::validate:
-    return address_of_function(validate);
-  case Role::walk:
-    return address_of_function(walk);
-  case Role::compact:
-    return address_of_function(compact);
-  case Role::lock:
-    return address_of_function(lock);
-  case Role::unlock:
-    return address_of_function(unlock);
-  case Role::get_user_info:
-    return address_of_function(get_user_info);
-  case Role::set_user_value:
-    return address_of_function(set_user_value);
-  case Role::set_user_flags:
-    return address_of_function(set_user_flags);
-  case Role::multiple_allocate:
-    return address_of_function(multiple_allocate);
-  case Role::multiple_free:
-    return address_of_function(multiple_free);
-  case Role::count:
-    break;
-  }
-  return nullptr;
+  // In the order of the roles.
+  const void* const all[] = {address_of(allocate),       address_of(reallocate),     address_of(free),
+                             address_of(size_of),        address_of(create),         address_of(destroy),
+                             address_of(validate),       address_of(walk),           address_of(compact),
+                             address_of(lock),           address_of(unlock),         address_of(get_user_info),
+                             address_of(set_user_value), address_of(set_user_flags), address_of(multiple_allocate),
+                             address_of(multiple_free)};
+  static_assert(sizeof(all) / sizeof(all[0]) == kRoles);
+  return all[static_cast<size_t>(role)];
 }
 
-void set_originals(const Originals& originals) {
+// From the first call on, everything that allocates may be the cause of an allocation: what is needed is made before.
+const char* begin(const Originals& originals) {
+  void* block = rh::allocate(1);
+  if (block == nullptr) return "finds no memory";
+  rh::deallocate(block);
+  // Setting a word further away allocates.
+  if (!platform::thread_words_are_near()) return "has no free slot of thread-local storage";
   g_originals = originals;
   g_process_heap = GetProcessHeap();
   g_unlocked_process_heap.store(g_process_heap, std::memory_order_release);
+  return nullptr;
 }
 
 }  // namespace rh::heaps
