@@ -99,7 +99,7 @@ class Prefix:
         self.folder.mkdir()
         self.serve()
         for key, value, data in REGISTRY:
-            self.quietly("reg", "add", key, "/v", value, "/t", "REG_SZ", "/d", data, "/f")
+            self.run_quiet("reg", "add", key, "/v", value, "/t", "REG_SZ", "/d", data, "/f")
         windows = self.folder / "drive_c" / "windows"
         build_shim("x86_64", windows / "system32")
         if self.machine == X86:
@@ -111,9 +111,9 @@ class Prefix:
         subprocess.run([self.server, f"-p{IDLE_SECONDS}"], env=environment, timeout=SETUP_SECONDS,
                        start_new_session=True,
                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.quietly("wineboot", "--init")
+        self.run_quiet("wineboot", "--init")
 
-    def quietly(self, *command: str) -> None:
+    def run_quiet(self, *command: str) -> None:
         overrides = {"WINEDLLOVERRIDES": "mscoree,mshtml,winemenubuilder.exe="}
         try:
             status = subprocess.run([self.loader, *command], env={**self.environment(), **overrides},
