@@ -209,7 +209,7 @@ void end_thread(Stream& stream) {
 }
 
 // The first event of a thread, or one after it has ended.
-void put_as_stranger(const Event& event) {
+void put_with_new_stream(const Event& event) {
   ThreadSlot& slot = thread_slot();
   Stream* stream = take_stream();
   if (!stream) return count_lost();
@@ -225,7 +225,7 @@ void put_as_stranger(const Event& event) {
   system::watch_thread();
 }
 
-bool in_use(const Stream& stream) { return &stream != &g_no_stream && stream.chunk; }
+bool is_in_use(const Stream& stream) { return &stream != &g_no_stream && stream.chunk; }
 
 }  // namespace
 
@@ -243,10 +243,10 @@ void record_slowly(Event event) {
   if (!begun()) return;
   // A process's very first event was timed before its clock was chosen and its trace begun.
   if (generation != g_process_generation) event.time = event.begin = ticks_now();
-  if (thread_slot().generation == g_process_generation && in_use(*current_stream()))
+  if (thread_slot().generation == g_process_generation && is_in_use(*current_stream()))
     put_event(*current_stream(), event);
   else
-    put_as_stranger(event);
+    put_with_new_stream(event);
 }
 
 void record_pending(Stream& stream) {
@@ -264,7 +264,7 @@ void process_started() {
 void thread_ended() {
   system::Quiet quiet;
   ThreadSlot& slot = thread_slot();
-  if (!g_table || slot.generation != g_process_generation || !in_use(*slot.stream)) return;
+  if (!g_table || slot.generation != g_process_generation || !is_in_use(*slot.stream)) return;
   Stream* stream = slot.stream;
   slot.stream = &g_no_stream;
   slot.ended = true;
@@ -274,7 +274,7 @@ void thread_ended() {
 void process_ended() {
   system::Quiet quiet;
   if (!g_table || !g_table->begun || !g_header) return;
-  if (thread_slot().generation == g_process_generation && in_use(*current_stream()) && !sealed(*current_stream()))
+  if (thread_slot().generation == g_process_generation && is_in_use(*current_stream()) && !sealed(*current_stream()))
     seal_chunk(*current_stream());
   Lock lock;
   for (Stream* stream = g_table->idle; stream; stream = stream->next_idle)
