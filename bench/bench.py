@@ -17,7 +17,7 @@ from common.errors import run_main
 from reheap_lab.errors import LabError
 
 MEASURING = {
-    "fast-path": (fast_path.main, "instructions of malloc and free on their shortest ways"),
+    "fast-path": (fast_path.main, "instructions of malloc and free on their fast paths"),
     "startup": (startup.main, "memory and time added to a program that hardly allocates"),
     "threads": (threads.main, "a thread's birth and death"),
     "idle": (idle.main, "memory kept by a process that freed everything and sleeps"),

@@ -18,6 +18,8 @@ from registries import Failure, fetch_crate, need_tool, run_step
 CRATE, VERSION = "protobuf-src", "2.1.1"
 FLAGS = ["-std=c++17", "-O2", "-flto=thin", "-fPIC", "-DNDEBUG", "-w"]
 INCLUDES = ["src", "third_party/abseil-cpp", "third_party/utf8_range"]
+# Abseil's symbols stay undefined, as they are where it is a shared library of its own.
+LINK_FLAGS = ["-shared", "--threads=2", "--thinlto-jobs=2", "--build-id=none", "-soname", "libcorpus.so"]
 JOBS = 2
 
 
@@ -46,9 +48,7 @@ def source_folder() -> Path:
 def link_command(objects: list[Path], output: Path) -> list[str]:
     """The link that is measured: two ThinLTO jobs, no cache, the same bytes every time."""
     linker = need_tool("ld.lld-19", "lld-19")
-    # Abseil's symbols stay undefined, as they are where it is a shared library of its own.
-    flags = ["-shared", "--threads=2", "--thinlto-jobs=2", "--build-id=none", "-soname", "libcorpus.so"]
-    return [linker, *flags, "-o", str(output), *map(str, objects)]
+    return [linker, *LINK_FLAGS, "-o", str(output), *map(str, objects)]
 
 
 def _key(compiler: str) -> str:

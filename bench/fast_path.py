@@ -1,4 +1,4 @@
-"""Counts the instructions of malloc and free on their shortest ways, by callgrind.
+"""Counts the instructions of malloc and free on their fast paths, by callgrind.
 
 Two run lengths are compared, so that what remains is the loop: one call of malloc and one of free, the calls themselves
 and the loop's few instructions included. Callgrind leaves malloc alone (memcheck would put its own in its place); the
@@ -22,12 +22,12 @@ from reheap_lab.errors import LabError
 
 
 @dataclass(frozen=True)
-class Shortest:
+class FastPath:
     name: str
     title: str
-    pairs_per_turn: int
-    turns: tuple[int, int]
-    turns_stepped: tuple[int, int]  # stepping costs 20 microseconds an instruction, and is exact
+    pairs_per_iteration: int
+    iterations: tuple[int, int]
+    iterations_stepped: tuple[int, int]  # stepping costs 20 microseconds an instruction, and is exact
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Counted:
 
 
 PATHS = [
-    Shortest("pairs", "malloc(64) + free", 1, (20_000, 120_000), (200, 2_200)),
-    Shortest("mixed", "100 mixed, then freed", 100, (500, 2_500), (10, 50)),
+    FastPath("pairs", "malloc(64) + free", 1, (20_000, 120_000), (200, 2_200)),
+    FastPath("mixed", "100 mixed, then freed", 100, (500, 2_500), (10, 50)),
 ]
 
 
@@ -66,11 +66,11 @@ def by_steps(allocator: Allocator, program: list[str]) -> int:
         return int(count.read_text())
 
 
-def per_pair(count: Counter, allocator: Allocator, path: Shortest) -> float:
+def per_pair(count: Counter, allocator: Allocator, path: FastPath) -> float:
     program = str(build_program("fast_path.c"))
-    few, many = path.turns if count is by_callgrind else path.turns_stepped
-    counted = [count(allocator, [program, path.name, str(turns)]) for turns in (few, many)]
-    return (counted[1] - counted[0]) / ((many - few) * path.pairs_per_turn)
+    few, many = path.iterations if count is by_callgrind else path.iterations_stepped
+    counted = [count(allocator, [program, path.name, str(iterations)]) for iterations in (few, many)]
+    return (counted[1] - counted[0]) / ((many - few) * path.pairs_per_iteration)
 
 
 def count_all(allocators: list[Allocator]) -> tuple[list[Counted], dict[str, str]]:

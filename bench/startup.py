@@ -39,10 +39,10 @@ class Starter(Allocator):
 
 
 def starters(allocators: list[Allocator]) -> list[Starter]:
-    ways = [Starter(one.name, one.libraries, one.version) for one in allocators]
+    starts = [Starter(one.name, one.libraries, one.version) for one in allocators]
     if any(one.name == REHEAP for one in allocators):
-        ways.insert(2, Starter("reheap run --", prefix=(native.reheap_command(), "run", "--")))
-    return ways
+        starts.insert(2, Starter("reheap run --", prefix=(native.reheap_command(), "run", "--")))
+    return starts
 
 
 def commands() -> dict[str, list[str]]:
@@ -64,9 +64,9 @@ def rows(made: Comparison) -> list[list[str]]:
 
 def main(arguments: list[str]) -> int:
     asked = question.ask(question.parser("startup", __doc__, rounds=60), arguments)
-    ways = starters(asked.allocators)
+    starts = starters(asked.allocators)
     for title, command in commands().items():
-        made = asked.compare(title, command, allocators=ways, warmups=3)
+        made = asked.compare(title, command, allocators=starts, warmups=3)
         header = [title]
         for _, label, _, _ in FIGURES:
             header += [label, "added", f"{100 * made.settings['confidence']:g} % interval"]

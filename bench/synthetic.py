@@ -8,9 +8,9 @@ import statistics
 from pathlib import Path
 
 from common import question, tables
+from common.numbers import select
 from common.programs import build_program
 from reheap_lab import verdicts
-from reheap_lab.errors import LabError
 from reheap_lab.results import Comparison
 
 SOURCES = ["larson.c", "producer_consumer.c", "cache_scratch.c", "random_sizes.c", "containers.cpp", "growing.c",
@@ -34,23 +34,15 @@ def ratio_rows(results: dict[str, Comparison], figure: str, scale: float, digits
     return [*rows, ["geometric mean", "", *means]]
 
 
-def select(text: str) -> list[str]:
-    names = text.split(",") if text else list(WORKLOADS)
-    unknown = [name for name in names if name not in WORKLOADS]
-    if unknown:
-        raise LabError(f"unknown workload {', '.join(unknown)}; known: {', '.join(WORKLOADS)}")
-    return names
-
-
 def main(arguments: list[str]) -> int:
     parser = question.parser("synthetic", __doc__, rounds=3)
     parser.add_argument("--only", default="", metavar="WORKLOAD,...", help="only these: " + ", ".join(WORKLOADS))
     asked = question.ask(parser, arguments)
     results = {f"{name} {threads}": asked.compare(f"{name} {threads}", [build_program(WORKLOADS[name]), threads])
-               for name in select(asked.given.only) for threads in THREADS}
+               for name in select(asked.given.only, WORKLOADS, "workload") for threads in THREADS}
     base, *others = [allocator.name for allocator in asked.allocators]
-    for figure, title, scale, digits in (("wall_s", "wall time, s", 1, 2), ("peak_rss_kib",
-                                                                            "peak resident memory, MiB", 1 / 1024, 1)):
+    for figure, title, scale, digits in (("wall_s", "wall time, s", 1, 2),
+                                         ("peak_rss_kib", "peak resident memory, MiB", 1 / 1024, 1)):
         tables.show([title, base, *(f"x {name}" for name in others)], ratio_rows(results, figure, scale, digits))
         print()
     print(f"Ratios to the system heap, taken round by round; rounds: {asked.rounds}, interleaved.")

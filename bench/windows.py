@@ -9,11 +9,12 @@ figures there.
 from pathlib import Path
 
 from common import question, tables
+from common.numbers import select
 from common.paths import ROOT, WORKLOADS
 from common.question import Question
 from common.windows import BUILT, SUBJECTS, Program, Proven, check_built, fetch, given, use_this_tree
 from common.work import making
-from corpus import FLAGS, INCLUDES, prepare_corpus, source_folder
+from corpus import FLAGS, INCLUDES, LINK_FLAGS, prepare_corpus, source_folder
 from registries import need_tool, run_step
 from reheap_lab import verdicts
 from reheap_lab.errors import LabError
@@ -45,8 +46,7 @@ def synthetic(name: str) -> Program:
 
 
 def linked_objects(every: int, output: Path) -> list[str]:
-    flags = ["-shared", "--threads=2", "--thinlto-jobs=2", "--build-id=none", "-soname", "libcorpus.so"]
-    return [*flags, "-o", str(output), *map(str, prepare_corpus(every))]
+    return [*LINK_FLAGS, "-o", str(output), *map(str, prepare_corpus(every))]
 
 
 def link() -> Program:
@@ -98,8 +98,7 @@ def ruff() -> Program:
     """Over CPython's own library: it prints what it found."""
     options = ("check", "--isolated", "--no-cache", "--exit-zero", "--select", "ALL", "--statistics", "--quiet")
     return Program("ruff", (*options, windows_path(fetch("cpython") / "lib" / "test" / "test_asyncio")),
-                   file=fetch("ruff") / "ruff.exe",
-                   runtime=False)
+                   file=fetch("ruff") / "ruff.exe", runtime=False)
 
 
 PATTERNS = ("larson", "containers", "producer_consumer", "random_sizes", "growing", "large_blocks", "cache_scratch")
@@ -140,16 +139,8 @@ def rows_of(program: Program, made: Comparison) -> list[list[str]]:
     return rows
 
 
-def select(text: str, known: dict, default: tuple[str, ...], what: str) -> list[str]:
-    chosen = text.split(",") if text else list(default)
-    unknown = [name for name in chosen if name not in known]
-    if unknown:
-        raise BenchError(f"unknown {what} {', '.join(unknown)}; known: {', '.join(known)}")
-    return chosen
-
-
 def read(arguments: list[str]) -> Question:
-    parser = question.bare_parser("windows", __doc__, rounds=3)
+    parser = question.basic_parser("windows", __doc__, rounds=3)
     parser.add_argument("--only", default="", metavar="PROGRAM,...",
                         help="only these: " + ", ".join(PROGRAMS_KNOWN) + f" (without: {', '.join(DEFAULT_PROGRAMS)})")
     parser.add_argument("--on", default="", metavar="ALLOCATOR,...", help="the first is what others are held against: "
@@ -159,8 +150,8 @@ def read(arguments: list[str]) -> Question:
                         help="run each beside the first, at the same time, each on one processor: what slows the "
                              "machine slows both")
     given = parser.parse_args(arguments)
-    given.subjects = [SUBJECTS[name] for name in select(given.on, SUBJECTS, DEFAULT, "allocator")]
-    given.programs = select(given.only, PROGRAMS_KNOWN, DEFAULT_PROGRAMS, "program")
+    given.subjects = [SUBJECTS[name] for name in select(given.on, SUBJECTS, "allocator", DEFAULT)]
+    given.programs = select(given.only, PROGRAMS_KNOWN, "program", DEFAULT_PROGRAMS)
     if given.side_by_side and len(given.subjects) < 2:
         raise LabError("--side-by-side needs two allocators; name another one: --on " + f"{given.on},mimalloc")
     return Question("windows", given.rounds, given.export, given, [])
@@ -182,8 +173,7 @@ def main(arguments: list[str]) -> int:
     header = ["program", "allocator", *(cell for _, title, _, _ in SHOWN for cell in (title, f"× {first}"))]
     print(tables.render_markdown(header, rows))
     print(f"\nMedians of {asked.rounds} rounds after a warm-up, under Wine; ratios, with their 99 % interval, are "
-          f"taken round by "
-          f"round to {first}" + (", both at the same time." if side_by_side else "."))
+          f"taken round by round to {first}" + (", both at the same time." if side_by_side else "."))
     print("Every run was served by the allocator it stands for, and outputs were the same, but for what is named here.")
     print("".join(f"\n{text}" for text in careful))
     return asked.end()

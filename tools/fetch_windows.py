@@ -35,7 +35,7 @@ def cache() -> pathlib.Path:
     return pathlib.Path(cache_folder())
 
 
-def quietly(command: list, where: pathlib.Path) -> None:
+def run_quiet(command: list, where: pathlib.Path) -> None:
     """Runs one, and shows what it said only when it fails."""
     command = [str(word) for word in command]
     try:
@@ -56,24 +56,24 @@ PYTHON = "3.13"  # whose wheels are asked for
 
 def wheel(requirement: str, platform: str = "win_amd64") -> Callable:
     def bring(folder: pathlib.Path) -> None:
-        quietly([sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-cache-dir", "--no-deps",
-                 "--only-binary", ":all:", "--python-version", PYTHON, "--platform", platform, "--dest", folder,
-                 requirement], folder)
+        run_quiet([sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-cache-dir",
+                   "--no-deps", "--only-binary", ":all:", "--python-version", PYTHON, "--platform", platform,
+                   "--dest", folder, requirement], folder)
     return bring
 
 
 def maven(artifact: str) -> Callable:
     def bring(folder: pathlib.Path) -> None:
         with tempfile.TemporaryDirectory(dir=folder.parent) as repository:
-            quietly(["mvn", "-q", "-B", f"-Dmaven.repo.local={repository}",
-                     "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy", f"-Dartifact={artifact}",
-                     f"-DoutputDirectory={folder}"], folder)
+            run_quiet(["mvn", "-q", "-B", f"-Dmaven.repo.local={repository}",
+                       "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy", f"-Dartifact={artifact}",
+                       f"-DoutputDirectory={folder}"], folder)
     return bring
 
 
 def npm(package: str) -> Callable:
     def bring(folder: pathlib.Path) -> None:
-        quietly(["npm", "pack", "--silent", "--pack-destination", folder, package], folder)
+        run_quiet(["npm", "pack", "--silent", "--pack-destination", folder, package], folder)
     return bring
 
 
@@ -87,8 +87,8 @@ def debian_i386(package: str) -> Callable:
             for missing in ("lists", "cache/archives"):
                 pathlib.Path(place, missing, "partial").mkdir(parents=True)
             with contextlib.suppress(Failure):  # one list of many may be out of step; the download then tells
-                quietly([*apt, "update"], folder)
-            quietly([*apt, "download", package], folder)
+                run_quiet([*apt, "update"], folder)
+            run_quiet([*apt, "download", package], folder)
     return bring
 
 

@@ -21,7 +21,7 @@ def make(prefix, registry: list[tuple[str, str, str]], shim: str) -> None:
         os.mkdir(prefix.folder)
         serve(prefix)
         for key, value, data in registry:
-            quietly(prefix, "reg", "add", key, "/v", value, "/t", "REG_SZ", "/d", data, "/f")
+            run_quiet(prefix, "reg", "add", key, "/v", value, "/t", "REG_SZ", "/d", data, "/f")
         windows = pathlib.Path(prefix.folder, "drive_c", "windows")
         build_shim(shim, "x86_64", windows / "system32")
         if prefix.half:
@@ -34,10 +34,10 @@ def serve(prefix) -> None:
     """Starts the server, and the services with it: they would keep a program's pipes open for ever."""
     subprocess.run([prefix.server, f"-p{IDLE_SECONDS}"], env=prefix.environment(), timeout=SETUP_SECONDS,
                    start_new_session=True, **WITHOUT_STREAMS)
-    quietly(prefix, "wineboot", "--init")
+    run_quiet(prefix, "wineboot", "--init")
 
 
-def quietly(prefix, *command: str) -> None:
+def run_quiet(prefix, *command: str) -> None:
     overrides = {"WINEDLLOVERRIDES": "mscoree,mshtml,winemenubuilder.exe="}
     try:
         status = subprocess.run([prefix.loader, *command], env={**prefix.environment(), **overrides},

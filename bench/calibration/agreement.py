@@ -6,7 +6,8 @@ import sys
 import tempfile
 from statistics import median
 
-from calibration.shared import compile_program, percent, run, table
+from calibration.shared import compile_program, percent, run
+from common.tables import render_markdown as table
 from registries import need_tool
 from reheap_lab import native, statistics
 

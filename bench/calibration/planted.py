@@ -3,7 +3,9 @@
 
 from dataclasses import dataclass
 
-from calibration.shared import compare, compile_program, percent, table
+from calibration.shared import compare, compile_program, percent
+from common.tables import render_markdown as table
+from reheap_lab.results import Comparison
 
 MEMORY_WORDS = ("less memory", "more memory")
 TIME_WORDS = ("faster", "slower")
@@ -36,18 +38,18 @@ def main(options) -> bool:
     program = compile_program("subject.c", name="subject")
     plain = _library("plain", "")
     rows, right = [], True
-    compared: dict[str, dict] = {}
+    compared: dict[str, Comparison] = {}
     for trial in TRIALS:
         if trial.title not in compared:
             other = _library("other" + trial.fault, trial.fault) if trial.fault else plain
-            arguments = ["--with", f"one={plain},other={other}", "--runs", str(options.runs)]
             name = trial.title.replace(" ", "-").replace("%", "percent")
-            compared[trial.title] = compare(name, arguments, [program, *trial.arguments])
-        verdict = _verdict(compared[trial.title], trial.figure)
-        as_planted = _as_planted(verdict["word"], trial)
+            compared[trial.title] = compare(name, "compare", "--with", f"one={plain},other={other}", "--runs",
+                                            options.runs, "--", program, *trial.arguments)
+        verdict = compared[trial.title].verdict(trial.figure, "other")
+        as_planted = _as_planted(verdict.word, trial)
         right = right and as_planted
-        rows.append([trial.title, trial.figure, percent(verdict["ratio"]),
-                     f"{percent(verdict['low'])} .. {percent(verdict['high'])}", verdict["word"],
+        rows.append([trial.title, trial.figure, percent(verdict.ratio),
+                     f"{percent(verdict.low)} .. {percent(verdict.high)}", verdict.word,
                      "yes" if as_planted else "NO"])
     print(table(["planted", "figure", "found", "interval", "verdict", "right"], rows))
     return right
@@ -55,10 +57,6 @@ def main(options) -> bool:
 
 def _library(name: str, fault: str):
     return compile_program("planted.c", "-shared", "-fPIC", *([fault] if fault else []), name=f"{name}.so")
-
-
-def _verdict(comparison: dict, figure: str) -> dict:
-    return next(v for v in comparison["verdicts"] if v["figure"] == figure and v["subject"] == "other")
 
 
 def _as_planted(word: str, trial: Trial) -> bool:

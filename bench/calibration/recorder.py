@@ -8,9 +8,11 @@ from pathlib import Path
 
 from calibration import programs
 from calibration.programs import Program
-from calibration.shared import RESULTS, compare, compile_program, medians, run, table
+from calibration.shared import RESULTS, compare, compile_program, run
+from common.tables import render_markdown as table
 from registries import need_tool
 from reheap_lab import native
+from reheap_lab.results import Comparison
 
 # Of each run there is a longer one, and what both have in common cancels out.
 COUNTED = (50_000, 150_000)
@@ -71,17 +73,15 @@ def time(program: Program, runs: int) -> list[str]:
     os.environ.update(program.environment, REHEAP_RECORD=settings["REHEAP_RECORD"])
     subjects = f"{PLAIN},{RECORDER}={settings['LD_PRELOAD']}"
     remove = f"rm -f {shlex.quote(str(RESULTS))}/timed*.rht"
-    told = compare(f"recorder-{program.name}", ["--with", subjects, "--runs", runs, "--no-extras", "--prepare", remove],
-                   program.command)
+    told = compare(f"recorder-{program.name}", "compare", "--with", subjects, "--runs", runs, "--no-extras",
+                   "--prepare", remove, "--", *program.command)
     remove_traces("timed")
-    ratios = {v["figure"]: v for v in told["verdicts"] if v["subject"] == RECORDER}
     cells = [program.name]
     for figure in ("wall_s", "cpu_s"):
-        found = ratios[figure]
-        cells += [f"{found['ratio']:.2f}", f"{found['low']:.2f} .. {found['high']:.2f}"]
+        found = told.verdict(figure, RECORDER)
+        cells += [f"{found.ratio:.2f}", f"{found.low:.2f} .. {found.high:.2f}"]
     return [*cells, f"{100 * added(told, 'system_s') / added(told, 'cpu_s'):.0f} %"]
 
 
-def added(told: dict, figure: str) -> float:
-    by = medians(told, figure)
-    return by[RECORDER] - by[PLAIN]
+def added(told: Comparison, figure: str) -> float:
+    return told.summaries[figure][RECORDER].median - told.summaries[figure][PLAIN].median

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from calibration import programs
 from calibration.programs import Program
-from calibration.shared import REHEAP, RESULTS, compare, medians, percent, reheap, run, table
+from calibration.shared import REHEAP, RESULTS, compare, percent, run
 from common.subjects import known_peers
+from common.tables import render_markdown as table
 from reheap_lab import native, statistics
 from reheap_lab.errors import LabError
+from reheap_lab.results import Comparison
 
 CLOSE = 0.01  # how far the replayed peak may be from the recorded one
 RANKED = {"wall_s": "wall time", "cpu_s": "CPU time", "peak_rss_kib": "peak resident"}
@@ -65,22 +67,19 @@ def record(program: Program) -> Path:
     return trace
 
 
-def replay(name: str, trace: Path, allocators: dict[str, str], runs: int) -> dict:
-    file = RESULTS / f"{name}-replay.json"
-    choice = ["--with", with_option(allocators), "--runs", runs, "--no-extras"]
-    reheap("replay", *choice, "--export", file, trace)
-    return json.loads(file.read_text())
+def replay(name: str, trace: Path, allocators: dict[str, str], runs: int) -> Comparison:
+    return compare(f"{name}-replay", "replay", "--with", with_option(allocators), "--runs", runs, "--no-extras", trace)
 
 
-def real(program: Program, allocators: dict[str, str], runs: int) -> dict:
+def real(program: Program, allocators: dict[str, str], runs: int) -> Comparison:
     """The program itself. One that brings an allocator along gets the C library's put before it."""
     named = allocators | ({"system": libc()} if program.brings_allocator else {})
     served = []
     if program.drive:
         served = ["--load", shlex.join(program.drive), "--ready", shlex.join(program.ready), "--idle", "1s"]
     os.environ.update(program.environment)
-    return compare(f"{program.name}-real", ["--with", with_option(named), "--runs", runs, "--no-extras", *served],
-                   program.command)
+    return compare(f"{program.name}-real", "compare", "--with", with_option(named), "--runs", runs, "--no-extras",
+                   *served, "--", *program.command)
 
 
 def libc() -> str:
@@ -122,9 +121,10 @@ def replay_once(compiled: Path, library: str) -> dict:
 
 # ---- does the replay rank allocators as the program does? ---------------------------------------
 
-def show_ranking(real: dict, replayed: dict) -> None:
+def show_ranking(real: Comparison, replayed: Comparison) -> None:
     for figure, label in RANKED.items():
-        ours, theirs = medians(real, figure), medians(replayed, figure)
+        ours, theirs = ({name: summary.median for name, summary in made.summaries.get(figure, {}).items()}
+                        for made in (real, replayed))
         names = [name for name in ours if name in theirs]
         if len(names) < 3:
             print(f"\n{label}: too few allocators were measured in both to rank them")
@@ -145,10 +145,10 @@ def agreement(ours: list[float], theirs: list[float]) -> str:
     return f"Kendall's tau {kendall:.2f}, Spearman's rho {statistics.spearman(ours, theirs):.2f}."
 
 
-def disagreement(real: dict, replayed: dict, figure: str, names: list[str]) -> str:
+def disagreement(real: Comparison, replayed: Comparison, figure: str, names: list[str]) -> str:
     """The pairs that both decided, and decided differently: each subject against the base."""
-    base = real["subjects"][0]["name"]
-    words = [{v["subject"]: v["word"] for v in c["verdicts"] if v["figure"] == figure} for c in (real, replayed)]
+    base = real.subjects[0].name
+    words = [{v.subject: v.word for v in made.verdicts if v.figure == figure} for made in (real, replayed)]
     if not words[0] or not words[1]:
         return "There were too few runs for verdicts."
     different = [f"{name} against {base}: {words[0][name]} in the program, {words[1][name]} in the replay"

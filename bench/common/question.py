@@ -46,7 +46,7 @@ class Question:
         return 1 if any(name.split()[0].startswith(REHEAP) for name in self.missing) else 0
 
 
-def bare_parser(name: str, description: str, rounds: int) -> argparse.ArgumentParser:
+def basic_parser(name: str, description: str, rounds: int) -> argparse.ArgumentParser:
     """For a benchmark with allocators of its own."""
     made = argparse.ArgumentParser(prog=f"./dev bench {name}", description=description)
     made.add_argument("--rounds", type=positive, default=rounds, help=f"measured rounds (default {rounds})")
@@ -56,7 +56,7 @@ def bare_parser(name: str, description: str, rounds: int) -> argparse.ArgumentPa
 
 
 def parser(name: str, description: str, rounds: int) -> argparse.ArgumentParser:
-    made = bare_parser(name, description, rounds)
+    made = basic_parser(name, description, rounds)
     made.add_argument("--with", dest="names", default="", metavar="NAME,...",
                       help="more allocators: names of peers, `peers` for all of them, or NAME=/path/to/library.so")
     made.add_argument("--without-reheap", action="store_true", help="leave reheap out (to look at peers only)")

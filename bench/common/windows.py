@@ -16,7 +16,7 @@ import fetch_windows
 from peers import windows as peers
 from registries import fetch_crate, need_tool, run_step
 from reheap_lab import windows as lab
-from reheap_lab.allocators import FUNCTIONS, Allocator, Testimony
+from reheap_lab.allocators import FUNCTIONS, Testimony
 from reheap_lab.errors import LabError
 from reheap_lab.launch import Launch
 from reheap_lab.workload import CommandWorkload, Extra, Outcome

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from common import tables
 from common.errors import ERRORS
+from common.numbers import select
 from common.paths import PEERS
 from common.subjects import PEERS_FILE, prove
 from registries import fetch_crate, fetch_debian, need_tool, run_step
@@ -154,18 +155,10 @@ def show(peers: dict[str, dict]) -> None:
             print(f"\n{name} is missing: {peer['missing']}")
 
 
-def select(text: str | None) -> list[str]:
-    names = text.split(",") if text else list(RECIPES)
-    unknown = [name for name in names if name not in RECIPES]
-    if unknown:
-        raise LabError(f"unknown peer {', '.join(unknown)}; known: {', '.join(RECIPES)}")
-    return names
-
-
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="bench peers", description=__doc__)
     parser.add_argument("--with", dest="names", metavar="NAME,...", help="only these: " + ", ".join(RECIPES))
     options = parser.parse_args(arguments)
-    peers = make_peers(select(options.names))
+    peers = make_peers(select(options.names, RECIPES, "peer"))
     show(peers)
     return 0 if any("preload" in peer for peer in peers.values()) else 1

@@ -54,9 +54,17 @@ void set_up(CLI::App& app, const std::string& program, const std::string& docume
   app.footer("Documentation: " + documentation);
 }
 
-void add_unreached_flags(CLI::App& run, bool& require, bool& quiet) {
-  run.add_flag(require_flag, require, "Fail (125) rather than run a program that cannot be reached");
-  run.add_flag(quiet_flag, quiet, "Say nothing about a program that cannot be reached");
+CLI::App& add_run(CLI::App& app, bool& require, bool& quiet) {
+  auto* run = app.add_subcommand("run", "Run a program, and those it starts, on reheap");
+  run->add_flag(require_flag, require, "Fail (125) rather than run a program that cannot be reached");
+  run->add_flag(quiet_flag, quiet, "Say nothing about a program that cannot be reached");
+  return *run;
+}
+
+CLI::App& add_doctor(CLI::App& app, const std::string& description, bool& json) {
+  auto* doctor = app.add_subcommand("doctor", description);
+  doctor->add_flag("--json", json, "Print the findings as one JSON object");
+  return *doctor;
 }
 
 void add_library_option(CLI::App& command, const LibraryOption& option,
@@ -93,6 +101,13 @@ bool parse(CLI::App& app, std::vector<std::string> words, int usage_status) {
     throw Failure(usage_status, std::string(error.what()) + "; see reheap --help");
   }
   return true;
+}
+
+std::string chosen(const CLI::App& app, const std::string& program) {
+  const auto subcommands = app.get_subcommands();
+  if (subcommands.empty())
+    throw Failure(exit_usage, "say what to do: reheap run -- " + program + ", reheap doctor, reheap --help");
+  return subcommands.front()->get_name();
 }
 
 int ended(const std::function<int()>& act) {

@@ -1,5 +1,7 @@
 #include "completion.h"
 
+#include "common/joined.h"
+
 #include <algorithm>
 #include <string_view>
 #include <vector>
@@ -36,15 +38,11 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
 }
 
 std::string names_of(const std::vector<Flag>& list) {
-  std::string text;
-  for (const Flag& flag : list) text += (text.empty() ? "" : " ") + flag.name;
-  return text;
+  return joined(list, " ", [](const Flag& flag) { return flag.name; });
 }
 
 std::string subcommand_names(const CLI::App& command) {
-  std::string text;
-  for (const CLI::App* sub : subcommands(command)) text += (text.empty() ? "" : " ") + sub->get_name();
-  return text;
+  return joined(subcommands(command), " ", [](const CLI::App* sub) { return sub->get_name(); });
 }
 
 constexpr std::string_view bash_script =
@@ -134,11 +132,7 @@ std::string zsh_flag(const Flag& flag) {
   return single_quoted(text + (flag.optional ? "::" : ":") + "value:" + (file ? "_files" : ""));
 }
 
-std::string zsh_flags(const CLI::App& command) {
-  std::string text;
-  for (const Flag& flag : flags(command)) text += (text.empty() ? "" : " ") + zsh_flag(flag);
-  return text;
-}
+std::string zsh_flags(const CLI::App& command) { return joined(flags(command), " ", zsh_flag); }
 
 std::string zsh(const CLI::App& command) {
   std::string names, cases;

@@ -1,6 +1,7 @@
 #include "doctor.h"
 
 #include "common/findings.h"
+#include "common/joined.h"
 #include "common/message.h"
 #include "early/library.h"
 #include "early/program.h"
@@ -9,17 +10,12 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 namespace rh::command {
 namespace {
 
 using Json = Findings::Json;
-
-std::string joined(const std::vector<std::string>& words, const char* between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
 
 // A program to be examined, and the command line that starts it.
 struct Subject {
@@ -92,7 +88,7 @@ std::string other_server(const Subject& subject, const Json& report) {
   if (itself) server = image;
   std::string text = "malloc is served by " + server;
   const std::vector<std::string> known = known_allocators_in(server);
-  if (!known.empty()) text += " (" + joined(known, ", ") + ")";
+  if (!known.empty()) text += " (" + joined(known, ", ", std::identity()) + ")";
   return text + (itself ? ": the program brings its own malloc" : ", not by libreheap");
 }
 

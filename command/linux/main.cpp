@@ -45,19 +45,17 @@ struct Command {
   }
 
   void add_run() {
-    auto* sub = app.add_subcommand("run", "Run a program, and those it starts, on reheap");
-    add_unreached_flags(*sub, run.require, run.quiet);
-    add_settings(*sub, run.settings);
-    sub->footer("The exit status is the program's; 125 when reheap itself fails, 126 when CMD cannot be\n"
-                "executed, 127 when it is not found.");
+    CLI::App& sub = command::add_run(app, run.require, run.quiet);
+    add_settings(sub, run.settings);
+    sub.footer("The exit status is the program's; 125 when reheap itself fails, 126 when CMD cannot be\n"
+               "executed, 127 when it is not found.");
   }
 
   void add_doctor() {
-    auto* sub = app.add_subcommand("doctor", "Prove which library serves malloc");
-    sub->add_flag("--json", doctor.json, "Print the findings as one JSON object");
-    add_settings(*sub, doctor.settings);
-    sub->footer("Without CMD the installation is examined. CMD's own code is not run.\n"
-                "The exit status is 0 when reheap serves malloc there, 1 when it does not.");
+    CLI::App& sub = command::add_doctor(app, "Prove which library serves malloc", doctor.json);
+    add_settings(sub, doctor.settings);
+    sub.footer("Without CMD the installation is examined. CMD's own code is not run.\n"
+               "The exit status is 0 when reheap serves malloc there, 1 when it does not.");
   }
 };
 
@@ -83,9 +81,7 @@ void tell_obstacle(const RunOptions& options, const Program& program) {
 }
 
 int act(Command& command, const CommandLine& line) {
-  const auto chosen = command.app.get_subcommands();
-  if (chosen.empty()) throw Failure(exit_usage, "say what to do: reheap run -- CMD, reheap doctor, reheap --help");
-  const std::string name = chosen.front()->get_name();
+  const std::string name = chosen(command.app, "CMD");
   const bool named = line.program && line.program[0];
   if (name == "run") {
     if (!named) throw Failure(exit_failed, "say what to run: reheap run -- CMD [ARGS...]");

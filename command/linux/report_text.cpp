@@ -1,5 +1,7 @@
 #include "common/findings.h"
 
+#include "common/joined.h"
+
 #include <cstdint>
 #include <cstdio>
 
@@ -11,12 +13,6 @@ using Json = Findings::Json;
 std::string plain(const Json& value) {
   if (!value.is_string()) return value.dump();
   return value == "" ? "none" : value.get<std::string>();
-}
-
-std::string joined(const Json& list, const char* between) {
-  std::string text;
-  for (const Json& word : list) text += (text.empty() ? "" : between) + plain(word);
-  return text;
 }
 
 std::string human_size(const Json& bytes) {
@@ -31,26 +27,21 @@ std::string human_size(const Json& bytes) {
 }
 
 std::string options_text(const Json& options) {
-  std::string text;
-  for (const auto& [name, value] : options.items()) text += (text.empty() ? "" : ", ") + name + " " + plain(value);
-  return text;
+  return joined(options.items(), ", ", [](const auto& option) { return option.key() + " " + plain(option.value()); });
 }
 
 std::string realm_text(const Json& realm) {
   if (realm.value("reserved", 0) == 0) return "not reserved: nothing was allocated yet";
-  std::string text;
-  for (const auto& [name, value] : realm.items())
-    text += (text.empty() ? "" : ", ") + name + " " + (value.is_number() ? human_size(value) : plain(value));
-  return text;
+  return joined(realm.items(), ", ", [](const auto& fact) { return fact.key() + " " + human_size(fact.value()); });
 }
 
 std::string program_text(const Json& program) {
-  std::string text = report_line("program", joined(program["chain"], " -> "));
+  std::string text = report_line("program", joined(program["chain"], " -> ", plain));
   if (!program["architecture"].is_null()) text += report_line("architecture", plain(program["architecture"]));
   const std::string loader = program["loader"].is_null() ? "" : ", loader " + plain(program["loader"]);
   text += report_line("linkage", plain(program["linkage"]) + loader);
   text += report_line("LD_PRELOAD", program["ld_preload_honoured"].get<bool>() ? "honoured" : "ignored");
-  if (!program["carries"].empty()) text += report_line("carries", joined(program["carries"], ", "));
+  if (!program["carries"].empty()) text += report_line("carries", joined(program["carries"], ", ", plain));
   return text;
 }
 

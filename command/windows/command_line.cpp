@@ -14,12 +14,11 @@ void skip_blanks(const wchar_t*& at) {
 // The first word of a line: quotes hold it together, backslashes are backslashes.
 std::wstring take_program(const wchar_t*& at) {
   std::wstring word;
-  for (bool quoted = false; *at != 0 && (quoted || !is_blank(*at)); ++at) {
+  for (bool quoted = false; *at != 0 && (quoted || !is_blank(*at)); ++at)
     if (*at == L'"')
       quoted = !quoted;
     else
       word += *at;
-  }
   return word;
 }
 

@@ -29,22 +29,20 @@ struct Command {
 
  private:
   void add_run() {
-    auto* sub = app.add_subcommand("run", "Run a program, and those it starts, on reheap");
-    sub->add_flag("--children,!--no-children", run.children, "Reach the programs it starts too (the default), or not");
-    add_unreached_flags(*sub, run.require, run.quiet);
-    add_library(*sub, run.library);
-    add_settings(*sub);
-    sub->footer("The exit code is the program's; 2 for a mistake in the options, 125 when reheap itself\n"
-                "fails, 126 when PROGRAM cannot be executed, 127 when it is not found.");
+    CLI::App& sub = command::add_run(app, run.require, run.quiet);
+    sub.add_flag("--children,!--no-children", run.children, "Reach the programs it starts too (the default), or not");
+    add_library(sub, run.library);
+    add_settings(sub);
+    sub.footer("The exit code is the program's; 2 for a mistake in the options, 125 when reheap itself\n"
+               "fails, 126 when PROGRAM cannot be executed, 127 when it is not found.");
   }
 
   void add_doctor() {
-    auto* sub = app.add_subcommand("doctor", "Tell what serves memory in a program");
-    sub->add_flag("--json", doctor.json, "Print the findings as one JSON object");
-    add_library(*sub, doctor.library);
-    add_settings(*sub);
-    sub->footer("Without PROGRAM the installation is examined. PROGRAM's own code is not run.\n"
-                "The exit code is 0 when reheap serves memory there, 1 when it does not.");
+    CLI::App& sub = command::add_doctor(app, "Tell what serves memory in a program", doctor.json);
+    add_library(sub, doctor.library);
+    add_settings(sub);
+    sub.footer("Without PROGRAM the installation is examined. PROGRAM's own code is not run.\n"
+               "The exit code is 0 when reheap serves memory there, 1 when it does not.");
   }
 
   void add_patch() {
@@ -80,9 +78,7 @@ void need_program(const CommandLine& line, const std::string& what, bool needed)
 }
 
 int act(const Command& command, const CommandLine& line) {
-  const auto chosen = command.app.get_subcommands();
-  if (chosen.empty()) throw Failure(exit_usage, "say what to do: reheap run -- PROGRAM, reheap doctor, reheap --help");
-  const std::string name = chosen.front()->get_name();
+  const std::string name = chosen(command.app, "PROGRAM");
   if (name == "run") {
     need_program(line, "run: reheap run -- PROGRAM [ARGS...]", true);
     run(command.run, line);

@@ -4,6 +4,7 @@
 #include "program_description.h"
 #include "redirect/process/imports.h"
 #include "redirect/process/kind.h"
+#include "redirect/process/library.h"
 
 #include <algorithm>
 #include <cstring>
@@ -29,8 +30,6 @@ struct PatchBlock {
   char name[kLongestName];
   IMAGE_IMPORT_DESCRIPTOR descriptors[1];  // ours, the program's, and the end
 };
-
-uint64_t rounded_up(uint64_t size, uint64_t alignment) { return (size + alignment - 1) & ~(alignment - 1); }
 
 template <class Value>
 void put(std::string& bytes, uint64_t at, const Value& value) {
@@ -248,7 +247,7 @@ class Patcher {
         before.SizeOfInitializedData + section_.SizeOfRawData);
     change_directories(bytes);
     const uint64_t checksum_at = optional + offsetof(OptionalHeader, CheckSum);
-    put(bytes, checksum_at, checksum(bytes, checksum_at));
+    put(bytes, checksum_at, inject::checksum(bytes.data(), bytes.size(), static_cast<size_t>(checksum_at)));
   }
 
   const ProgramFile& file_;

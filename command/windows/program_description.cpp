@@ -1,5 +1,6 @@
 #include "program_description.h"
 
+#include "common/joined.h"
 #include "redirect/crt/runtimes.h"
 #include "redirect/process/kind.h"
 #include "text.h"
@@ -119,10 +120,8 @@ std::string linker_of(const pe::Image& image) {
 
 std::string runtime_text(const std::vector<std::string>& runtimes, const ProgramDescription& described,
                          const pe::Image& image, const std::wstring& program) {
-  std::string text;
-  for (const std::string& runtime : runtimes)
-    text += (text.empty() ? "" : ", ") + with_version(runtime, image, program);
-  if (!text.empty()) return text;
+  if (!runtimes.empty())
+    return joined(runtimes, ", ", [&](const std::string& runtime) { return with_version(runtime, image, program); });
   if (described.allocation.empty()) return "none of its own";
   return "linked in, on the OS's heap" + linker_of(image);
 }

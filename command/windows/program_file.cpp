@@ -1,7 +1,6 @@
 #include "program_file.h"
 
 #include "common/message.h"
-#include "redirect/process/library.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,8 +16,6 @@ constexpr DWORD kPage = 4096;
 }
 
 bool is_power_of_two(DWORD number) { return number != 0 && (number & (number - 1)) == 0; }
-
-uint64_t rounded_up(uint64_t size, uint64_t alignment) { return (size + alignment - 1) & ~(alignment - 1); }
 
 std::string_view name_of(const IMAGE_SECTION_HEADER& section) {
   const auto* name = reinterpret_cast<const char*>(section.Name);
@@ -118,10 +115,6 @@ Extent ProgramFile::symbols() const {
   std::memcpy(&names, bytes_.data() + found.end(), sizeof names);
   found.size += names;
   return found.end() > bytes_.size() ? Extent{} : found;
-}
-
-DWORD checksum(const std::string& file, uint64_t checksum_at) {
-  return inject::checksum(file.data(), file.size(), static_cast<size_t>(checksum_at));
 }
 
 }  // namespace rh::command

@@ -70,7 +70,6 @@ class ProgramFile {
   pe::Image image_;
 };
 
-// As the linker and signing tools compute it: of all of the file but the checksum itself.
-DWORD checksum(const std::string& file, uint64_t checksum_at);
+inline uint64_t rounded_up(uint64_t size, uint64_t alignment) { return (size + alignment - 1) & ~(alignment - 1); }
 
 }  // namespace rh::command

@@ -1,5 +1,7 @@
 #include "common/findings.h"
 
+#include "common/joined.h"
+
 namespace rh::command {
 namespace {
 
@@ -8,10 +10,10 @@ using Json = Findings::Json;
 std::string plain(const Json& value);
 
 std::string listed(const Json& values) {
-  std::string text;
-  for (const auto& [name, value] : values.items())
-    text += (text.empty() ? "" : ", ") + (values.is_array() ? "" : name + " ") + plain(value);
-  return text.empty() ? "none" : text;
+  if (values.empty()) return "none";
+  return joined(values.items(), ", ", [&values](const auto& item) {
+    return (values.is_array() ? "" : item.key() + " ") + plain(item.value());
+  });
 }
 
 std::string plain(const Json& value) {

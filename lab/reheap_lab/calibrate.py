@@ -38,7 +38,7 @@ class Score:
     """What was said of many comparisons with the same truth."""
 
     truth: Truth
-    way: str  # how many rounds there were
+    rounds: str  # how many there were
     words: dict[str, int]
     covered: int  # intervals that hold the true ratio
     width: float  # the median interval's, as a share of its ratio
@@ -69,7 +69,7 @@ def score(truth: Truth, stop: Stop, trials: int = TRIALS, seed: int = SEED) -> S
     words = collections.Counter(verdict.word for verdict in found)
     covered = sum(verdict.low <= truth.ratio <= verdict.high for verdict in found)
     width = float(numpy.median([verdict.high / verdict.low - 1 for verdict in found]))
-    return Score(truth, way(stop), dict(words), covered, width, strict=isinstance(stop, Precise))
+    return Score(truth, rounds_of(stop), dict(words), covered, width, strict=isinstance(stop, Precise))
 
 
 def said(truth: Truth, stop: Stop, random: numpy.random.Generator) -> Verdict:
@@ -88,7 +88,7 @@ def said(truth: Truth, stop: Stop, random: numpy.random.Generator) -> Verdict:
     return comparison.verdict(truth.figure, SUBJECTS[1])
 
 
-def way(stop: Stop) -> str:
+def rounds_of(stop: Stop) -> str:
     return f"{stop.runs} rounds" if isinstance(stop, Fixed) else "until precise"
 
 
@@ -123,6 +123,6 @@ def _table(found: list[Score]) -> rich.table.Table:
     table = rich.table.Table("truth", "noise", "rounds", "right", "said", "interval holds it", "its width", "")
     for s in found:
         said = ", ".join(f"{said} {count}" for said, count in sorted(s.words.items(), key=lambda item: -item[1]))
-        table.add_row(s.truth.title, s.truth.noise.name, s.way, f"{s.right}/{s.trials}", said,
+        table.add_row(s.truth.title, s.truth.noise.name, s.rounds, f"{s.right}/{s.trials}", said,
                       f"{s.covered}/{s.trials}", f"{s.width:.1%}", "good" if s.good else "BAD")
     return table

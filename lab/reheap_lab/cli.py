@@ -12,7 +12,7 @@ import reheap_lab
 from reheap_lab import native
 from reheap_lab.errors import LabError, UsageError
 
-# Those of our own, whose modules load only when they are asked for. A module calls its command `command`, or as it is.
+# Those of our own, whose modules load only when they are asked for; each calls its command `command`.
 PARTS = {
     "compare": ("reheap_lab.cli_compare", "Measure a command under each allocator, and judge"),
     "report": ("reheap_lab.cli_report", "Show or convert a comparison kept as JSON"),
@@ -44,13 +44,7 @@ class Lab(click.Group):
             return _handed_on(name)
         if name not in PARTS:
             return None
-        try:
-            module = importlib.import_module(PARTS[name][0])
-        except ModuleNotFoundError as error:
-            if error.name != PARTS[name][0]:
-                raise
-            return _absent(name)
-        return getattr(module, "command", None) or getattr(module, name)
+        return importlib.import_module(PARTS[name][0]).command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         for title, rows in (("Commands", {name: text for name, (_, text) in PARTS.items()}),
@@ -83,14 +77,6 @@ def _completion(words: list[str]) -> int:
     variable = f"_{_name().replace('-', '_').upper()}_COMPLETE"  # what click looks for
     click.echo(shell(main_group, {}, _name(), variable).source())
     return 0
-
-
-def _absent(name: str) -> click.Command:
-    @click.command(name, context_settings={"ignore_unknown_options": True})
-    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
-    def absent(words: tuple[str, ...]) -> None:
-        raise LabError(f"this lab was installed without {name}. Install it again: pip install ./lab")
-    return absent
 
 
 @click.group(cls=Lab, context_settings={"help_option_names": ["-h", "--help"]})

@@ -14,13 +14,12 @@ import reheap_lab
 from reheap_lab import beside, elf, machine, profile, verdicts
 from reheap_lab.allocators import SYSTEM, Allocator, Testimony
 from reheap_lab.errors import LabError, UsageError
-from reheap_lab.launch import Launch
 from reheap_lab.results import Comparison, Extras, Run, Subject
 from reheap_lab.rounds import Book, Quiet, Watch, run_rounds, stop_of
 from reheap_lab.runner import Ask, measure
 from reheap_lab.server import ServerWorkload
 from reheap_lab.settings import Settings
-from reheap_lab.workload import CommandWorkload, Extra, Outcome, find_program, shell
+from reheap_lab.workload import CommandWorkload, Extra, Outcome, find_program, shell, tail
 
 UNCHECKED = "its output could not be checked"
 
@@ -184,11 +183,10 @@ def check_allocators(chosen: list[Allocator], folder: pathlib.Path) -> None:
                                                                     timeout=30), folder / "probe-record")
         objection = measured.failure(30) or allocator.objection(Testimony.read(evidence).first())
         if objection:
-            text = said.read_text(errors="replace").strip() if said.exists() else ""
+            text = tail(said)
             raise UsageError(f"{allocator.name}: {allocator.libraries[0] if allocator.libraries else 'no library'} "
-                             f"does not "
-                             f"serve a program's malloc: under it, of {probe}: {objection}."
-                             + (f" The loader said: {text[-300:]}." if text else "")
+                             f"does not serve a program's malloc: under it, of {probe}: {objection}."
+                             + (f" The loader said: {text}." if text else "")
                              + " Give a library that exports malloc and whose own libraries can be found")
 
 

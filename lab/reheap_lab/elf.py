@@ -8,7 +8,6 @@ from reheap_lab.errors import UsageError
 
 MACHINES = {3: "i386", 8: "mips", 20: "ppc", 21: "ppc64", 22: "s390", 40: "arm", 62: "x86-64", 183: "aarch64",
             243: "riscv", 258: "loongarch"}
-SHARED = 3  # ET_DYN: libraries, and programs that may lie anywhere
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,7 @@ def check_library(name: str, path: pathlib.Path, wanted: Kind | None) -> None:
         raise UsageError(f"{name}: {path}: {error.strerror}. Give the path of a shared library") from None
     if found is None:
         raise UsageError(f"{name}: {path} is no shared library (not an ELF file). A linker script or an archive cannot "
-                         f"be "
-                         "preloaded: give the .so it stands for")
+                         "be preloaded: give the .so it stands for")
     if wanted and found != wanted:
         raise UsageError(f"{name}: {path} is for {found}, the command for {wanted}. Give a library of the command's "
                          f"kind")

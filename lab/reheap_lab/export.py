@@ -1,5 +1,4 @@
-"""Writes a comparison for other programs and for people: JSON (all of it), CSV (one line a run), Markdown (the
-tables)."""
+"""Writes a comparison for other programs and for people: JSON (all), CSV (one line a run), Markdown (the tables)."""
 
 import csv
 import io
@@ -7,7 +6,7 @@ import pathlib
 import shlex
 from collections.abc import Callable
 
-from reheap_lab import figures, results
+from reheap_lab import figures, results, verdicts
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.results import Comparison, Summary
 
@@ -18,7 +17,7 @@ def as_json(comparison: Comparison) -> str:
 
 def as_csv(comparison: Comparison) -> str:
     """Every run with its figures; one that could not be measured is an empty cell."""
-    names = figure_names(comparison)
+    names = verdicts.figure_names(comparison)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["subject", "round", "place", "warmup", "outlier", "failed", *names])
@@ -26,11 +25,6 @@ def as_csv(comparison: Comparison) -> str:
         writer.writerow([run.subject, run.round, run.place, int(run.warmup), int(run.outlier), run.failed or "",
                          *(run.figures.get(name, "") for name in names)])
     return out.getvalue()
-
-
-def figure_names(comparison: Comparison) -> list[str]:
-    met = {name for run in comparison.runs for name in run.figures}
-    return [name for name in figures.ALL if name in met] + sorted(met - figures.ALL.keys())
 
 
 def as_markdown(comparison: Comparison) -> str:
@@ -72,19 +66,20 @@ def _verdict_list(comparison: Comparison) -> str:
 
 
 def _extras_tables(comparison: Comparison) -> str:
-    profiles = {name: extra.profile for name, extra in comparison.extras.items() if extra.profile}
-    calls = {name: extra.calls for name, extra in comparison.extras.items() if extra.calls}
-    parts = []
-    if profiles:
-        kinds = list(dict.fromkeys(kind for profile in profiles.values() for kind in profile.shares))
-        rows = [[name, *(f"{100 * profile.shares.get(kind, 0):.1f} %" for kind in kinds)] for name,
-                profile in profiles.items()]
-        parts.append("Where the time goes (share of samples):\n\n" + _table(["", *kinds], rows))
-    if calls:
-        kinds = list(dict.fromkeys(kind for counts in calls.values() for kind in counts))
-        rows = [[name, *(str(counts.get(kind, "")) for kind in kinds)] for name, counts in calls.items()]
-        parts.append("Memory calls to the OS:\n\n" + _table(["", *kinds], rows))
-    return "\n\n".join(parts)
+    return "\n\n".join(f"{title}:\n\n{_table(['', *kinds], rows)}" for title, (kinds, rows) in (
+        ("Where the time goes (share of samples)", by_kind(comparison.shares(), percent)),
+        ("Memory calls to the OS", by_kind(comparison.calls(), str, ""))) if rows)
+
+
+def by_kind(found: dict[str, dict], write: Callable, absent: str = "–") -> tuple[list[str], list[list[str]]]:
+    """The kinds that anybody has, and a row for each subject."""
+    kinds = list(dict.fromkeys(kind for counts in found.values() for kind in counts))
+    return kinds, [[name, *(write(counts[kind]) if kind in counts else absent for kind in kinds)]
+                   for name, counts in found.items()]
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _warning_list(comparison: Comparison) -> str:

@@ -48,8 +48,7 @@ def reheap_command() -> str:
         if found and os.path.realpath(place) not in scripts and not _is_script(found):
             return found
     raise LabError("the native reheap command is not installed. Build it (./dev build) and put build/release/bin on "
-                   "PATH, "
-                   f"or let {VARIABLE} name build/release")
+                   f"PATH, or let {VARIABLE} name build/release")
 
 
 def _is_script(path: str) -> bool:

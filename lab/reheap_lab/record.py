@@ -51,12 +51,13 @@ def command(output: pathlib.Path, with_: str | None, children: bool, limit: str 
     """
     output = pathlib.Path(os.path.abspath(output))
     remove_earlier(output)
-    line, settings = list(cmd), environment(output, with_, children, size(limit) if limit else None)
-    if windows.is_program(cmd[0]):
-        if with_:
-            raise UsageError("--with is for programs of this system: under Wine the program's own C runtime is "
-                             "recorded")
-        line, settings = windows.recording(line, output, without_preload(settings))
+    line, settings = list(cmd), environment(output, children, size(limit) if limit else None)
+    if not windows.is_program(cmd[0]):
+        settings["LD_PRELOAD"] = preload(with_)
+    elif with_:
+        raise UsageError("--with is for programs of this system: under Wine the program's own C runtime is recorded")
+    else:  # without the recorder for Linux: Wine's own calls are not the program's
+        line, settings = windows.recording(line, output, settings)
     status = run(line, settings)
     files = traces(output)
     if files:
@@ -103,23 +104,18 @@ def is_trace(path: pathlib.Path) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
-def environment(output: pathlib.Path, with_: str | None, children: bool, limit: int | None) -> dict[str, str]:
-    libraries = [native.library(RECORDER)]
-    if with_:
-        libraries += allocators.choose(with_)[0].libraries
-    theirs = os.environ.get("LD_PRELOAD")
-    settings = dict(os.environ, REHEAP_RECORD=str(output), REHEAP_RECORD_CHILDREN="1" if children else "0",
-                    LD_PRELOAD=":".join([*map(str, libraries), *([theirs] if theirs else [])]))
+def environment(output: pathlib.Path, children: bool, limit: int | None) -> dict[str, str]:
+    settings = dict(os.environ, REHEAP_RECORD=str(output), REHEAP_RECORD_CHILDREN="1" if children else "0")
     settings.pop("REHEAP_RECORD_LIMIT", None)
     if limit:
         settings["REHEAP_RECORD_LIMIT"] = str(limit)
     return settings
 
 
-def without_preload(settings: dict[str, str]) -> dict[str, str]:
-    """Wine's own calls are not the program's."""
-    theirs = {name: os.environ[name] for name in ("LD_PRELOAD",) if name in os.environ}
-    return {name: value for name, value in settings.items() if name != "LD_PRELOAD"} | theirs
+def preload(with_: str | None) -> str:
+    """The recorder, the allocator behind it, and what the caller preloads."""
+    libraries = [native.library(RECORDER), *(allocators.choose(with_)[0].libraries if with_ else ())]
+    return ":".join([*map(str, libraries), *filter(None, [os.environ.get("LD_PRELOAD")])])
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -161,7 +157,6 @@ class Written:
     """What all files hold together."""
 
     files: int = 0
-    chunks: int = 0
     events: int = 0  # of sealed chunks
     event_bytes: int = 0  # of these
     open_bytes: int = 0  # of the others
@@ -212,7 +207,6 @@ def survey_chunk(head: bytes, sum_: Written) -> None:
     magic, state, _, _, _, used, events, _ = CHUNK_HEADER.unpack(head)
     if magic != b"RHCK" or state == 0:
         return
-    sum_.chunks += 1
     if state == 2:
         sum_.events += events
         sum_.event_bytes += used

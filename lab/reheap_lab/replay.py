@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import click
 from rich.console import Console
 
-from reheap_lab import allocators, cli_compare, compare, export, native, terminal, trace
+from reheap_lab import allocators, cli_compare, compare, export, native, runner, terminal, trace
 from reheap_lab.errors import LabError
 from reheap_lab.results import Comparison, Series
 from reheap_lab.workload import CommandWorkload, Outcome
@@ -92,9 +92,7 @@ def series_of(said: dict) -> Series:
     series = Series(t_s=times, live_kib=[b / 1024 for b in rows["live_bytes"]])
     series.rss_kib = [b / 1024 for b in rows.get("heap_bytes", [])]
     series.commit_kib = [b / 1024 for b in rows.get("commit_bytes", [])]
-    cpu = [0, *rows["cpu_us"]]
-    series.busy_cores = [max(0.0, (b - a) / 1e6 / (t - s)) if t > s else 0.0
-                         for a, b, s, t in zip(cpu, cpu[1:], [0, *times], times)]
+    series.busy_cores = runner.busy_cores(times, rows["cpu_us"])
     return series
 
 
@@ -143,11 +141,9 @@ def tell_replayer(comparison: Comparison) -> None:
     own = comparison.settings.get("replayer")
     if own:
         click.echo(f"The replayer's own memory is left out of all figures: {own['excluded_tables_kib']:,.0f} KiB of "
-                   f"tables, "
-                   f"{own['excluded_per_thread_kib']:,.0f} KiB for each running thread, and "
+                   f"tables, {own['excluded_per_thread_kib']:,.0f} KiB for each running thread, and "
                    f"{own['excluded_at_start_kib']:,.0f} KiB that were resident when it began. Reading the operations "
-                   f"alone "
-                   f"takes {own['reading_s']:.3f} s of CPU time, which is part of the time shown.")
+                   f"alone takes {own['reading_s']:.3f} s of CPU time, which is part of the time shown.")
 
 
 @click.command()

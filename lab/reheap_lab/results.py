@@ -5,7 +5,6 @@ A figure that could not be measured is absent from `figures`, never 0. Times are
 
 import dataclasses
 import json
-import math
 import pathlib
 import types
 import typing
@@ -123,29 +122,21 @@ class Comparison:
         """The runs of one subject that count: no warm-up, none that failed."""
         return [run for run in self.runs if run.subject == subject and not run.warmup and run.failed is None]
 
+    def shares(self) -> dict[str, dict[str, float]]:
+        """Where the time went, by subject."""
+        return {name: extra.profile.shares for name, extra in self.extras.items() if extra.profile}
+
+    def calls(self) -> dict[str, dict[str, int]]:
+        return {name: extra.calls for name, extra in self.extras.items() if extra.calls}
+
     def verdict(self, figure: str, subject: str) -> Verdict | None:
         return next((v for v in self.verdicts if v.figure == figure and v.subject == subject), None)
 
 
 # ---- JSON -------------------------------------------------------------------------------------
 
-def to_data(value: typing.Any) -> typing.Any:
-    """Plain data for JSON: what is None is left out."""
-    if dataclasses.is_dataclass(value):
-        pairs = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
-        return {name: to_data(item) for name, item in pairs if item is not None}
-    if isinstance(value, dict):
-        return {key: to_data(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_data(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is no figure")
-    return value
-
-
 def from_data(kind: typing.Any, data: typing.Any, where: str = "comparison") -> typing.Any:
-    """The reverse of to_data, by the annotations of `kind`. Unknown keys are passed over: a later minor may add
-    some."""
+    """The reverse of `dump`, by the annotations of `kind`. Unknown keys are passed over: a later minor may add some."""
     if kind is typing.Any:
         return data
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
@@ -185,7 +176,9 @@ def _expect(data: typing.Any, kinds: typing.Any, where: str) -> None:
 
 
 def dump(comparison: Comparison) -> str:
-    return json.dumps(to_data(comparison), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    """What is None is left out."""
+    data = dataclasses.asdict(comparison, dict_factory=lambda pairs: {k: v for k, v in pairs if v is not None})
+    return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def load(text: str) -> Comparison:

@@ -33,7 +33,6 @@ class Ask:
 class Measured:
     figures: dict[str, float] = field(default_factory=dict)
     series: Series = field(default_factory=Series)
-    processes: int | None = None  # most at a time
     status: int | None = None
     signal: int | None = None
     timed_out: bool = False
@@ -149,16 +148,14 @@ def _add_samples(measured: Measured, samples: list[dict[str, typing.Any]]) -> No
         if samples and all(name in sample for sample in samples):
             setattr(series, name, [sample[name] for sample in samples])
     if samples and all("cpu_us" in sample for sample in samples):
-        series.busy_cores = _busy([0.0, *series.t_s], [0, *(sample["cpu_us"] for sample in samples)])
-    counts = [sample["processes"] for sample in samples if "processes" in sample]
-    measured.processes = max(counts, default=None)
+        series.busy_cores = busy_cores(series.t_s, [sample["cpu_us"] for sample in samples])
     if len(samples) >= FEWEST_SAMPLES and series.rss_kib and "wall_s" in measured.figures:
         mean = statistics.time_weighted(series.t_s, series.rss_kib, measured.figures["wall_s"])
         if mean is not None:
             measured.figures["mean_rss_kib"] = mean
 
 
-def _busy(times: list[float], cpu_us: list[int]) -> list[float]:
-    """Cores busy between one sample and the next. A process that ends takes its time along: never less than none."""
-    spans = zip(times, times[1:], cpu_us, cpu_us[1:])
+def busy_cores(times: list[float], cpu_us: list[int]) -> list[float]:
+    """Between one sample and the next. A process that ends takes its time along: never less than none."""
+    spans = zip([0.0, *times], times, [0, *cpu_us], cpu_us)
     return [max(0.0, (c1 - c0) / 1e6 / (t1 - t0)) if t1 > t0 else 0.0 for t0, t1, c0, c1 in spans]

@@ -14,7 +14,7 @@ from reheap_lab.errors import LabError
 from reheap_lab.launch import Launch
 from reheap_lab.runner import Ask, Measured
 from reheap_lab.settings import Settings
-from reheap_lab.workload import TAIL, CommandWorkload, shell
+from reheap_lab.workload import CommandWorkload, shell, tail
 
 POLL = 0.05
 SETTLE = 0.3  # seconds a server without --ready gets to start
@@ -75,8 +75,7 @@ class ServerWorkload(CommandWorkload):
     def _must_live(self, process: subprocess.Popen, when: str) -> None:
         if process.poll() is None:
             return
-        said = self.path("stderr")
-        text = said.read_text(errors="replace").strip()[-TAIL:] if said.exists() else ""
+        text = tail(self.path("stderr"))
         raise LabError(f"the server ended {when}" + (f"; it said: {text}" if text else ""))
 
     def _stop(self, process: subprocess.Popen) -> None:

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reheap_lab import figures, verdicts
-from reheap_lab.export import all_warnings
+from reheap_lab.export import all_warnings, by_kind, percent
 from reheap_lab.figures import SAME, UNDECIDED
 from reheap_lab.results import Comparison, Run, Verdict
 from reheap_lab.rounds import Book
@@ -66,9 +66,10 @@ def show(comparison: Comparison, console: Console) -> None:
 
 def _parts(comparison: Comparison) -> list:
     parts: list = [_summary(comparison)]
-    for table in (_profile(comparison), _calls(comparison)):
-        if table:
-            parts.append(table)
+    for title, (kinds, rows) in (("time spent in", by_kind(comparison.shares(), percent)),
+                                 ("memory calls", by_kind(comparison.calls(), "{:,}".format))):
+        if rows:
+            parts.append(table([f"\n{title}", *(f"\n{kind}" for kind in kinds)], rows))
     parts += [_sentence(verdict) for verdict in comparison.verdicts if verdict.figure not in IN_TABLE_ONLY]
     parts += [Text("careful: " + text, style="yellow") for text in all_warnings(comparison)]
     return parts
@@ -100,26 +101,6 @@ def _cell(comparison: Comparison, figure: str, subject: str) -> Text:
 
 def style_of(verdict: Verdict) -> str:
     return STYLES.get(verdict.word) or ("green" if verdict.word in GOOD else "red")
-
-
-def _profile(comparison: Comparison) -> Table | None:
-    profiles = {name: extra.profile for name, extra in comparison.extras.items() if extra.profile}
-    if not profiles:
-        return None
-    kinds = list(dict.fromkeys(kind for profile in profiles.values() for kind in profile.shares))
-    rows = [[name, *(f"{100 * profile.shares.get(kind, 0):.1f} %" for kind in kinds)] for name,
-            profile in profiles.items()]
-    return table(["\ntime spent in", *("\n" + kind for kind in kinds)], rows)
-
-
-def _calls(comparison: Comparison) -> Table | None:
-    calls = {name: extra.calls for name, extra in comparison.extras.items() if extra.calls}
-    if not calls:
-        return None
-    kinds = list(dict.fromkeys(kind for counts in calls.values() for kind in counts))
-    rows = [[name, *(f"{counts[kind]:,}" if kind in counts else "–" for kind in kinds)] for name,
-            counts in calls.items()]
-    return table(["\nmemory calls", *("\n" + kind for kind in kinds)], rows)
 
 
 def table(header: list[str], rows: list[list[str]]) -> Table:

@@ -43,7 +43,7 @@ def _mark_outliers(comparison: Comparison) -> None:
             run.outlier = far
 
 
-def _known_figures(comparison: Comparison) -> list[str]:
+def figure_names(comparison: Comparison) -> list[str]:
     """In the order of the table; what it does not know comes last."""
     met = {name for run in comparison.runs for name in run.figures}
     return [name for name in figures.ALL if name in met] + sorted(met - figures.ALL.keys())
@@ -51,7 +51,7 @@ def _known_figures(comparison: Comparison) -> list[str]:
 
 def _summaries(comparison: Comparison, confidence: float, seed: int) -> dict[str, dict[str, Summary]]:
     found: dict[str, dict[str, Summary]] = {}
-    for figure in _known_figures(comparison):
+    for figure in figure_names(comparison):
         for subject in _names(comparison):
             middle = statistics.median(_values(comparison, subject, figure), confidence, seed)
             if middle:
@@ -153,8 +153,7 @@ def _too_few(comparison: Comparison) -> list[str]:
     if rounds >= statistics.FEWEST or len(_names(comparison)) < 2:
         return []
     return [f"{rounds} {'round gives' if rounds == 1 else 'rounds give'} no verdict: it takes at least "
-            f"{statistics.FEWEST}, "
-            "and ten say much more"]
+            f"{statistics.FEWEST}, and ten say much more"]
 
 
 def _too_short(comparison: Comparison, subject: str) -> list[str]:
@@ -162,8 +161,7 @@ def _too_short(comparison: Comparison, subject: str) -> list[str]:
     if summary is None or summary.median >= TOO_SHORT or comparison.kind == "server":
         return []
     return [f"{subject}: too short to measure ({figures.seconds(summary.median)}): most of it is the start of the "
-            f"process. "
-            "Give the command more work, or let it repeat its work"]
+            "process. Give the command more work, or let it repeat its work"]
 
 
 def _drifting(subject: str, walls: list[float]) -> list[str]:

@@ -91,15 +91,13 @@ def wine_command() -> list[str]:
 def parts() -> pathlib.Path:
     """The folder with reheap.exe, reheap.dll and reheap-runner.exe."""
     given = os.environ.get("REHEAP_LAB_WINDOWS")
-    own = pathlib.Path(__file__).parent / "native" / "windows"
-    for folder in ([pathlib.Path(given)] if given else [own]):
-        for place in (folder / "bin", folder):
-            if all((place / part).is_file() for part in PARTS):
-                return place.resolve()
+    folder = pathlib.Path(given) if given else pathlib.Path(__file__).parent / "native" / "windows"
+    for place in (folder / "bin", folder):
+        if all((place / part).is_file() for part in PARTS):
+            return place.resolve()
     where = f"not in {given}" if given else "not installed with this package"
     raise LabError(f"{', '.join(PARTS)} are {where}: build them (./dev build windows-x86_64 in reheap's sources) and "
-                   f"set "
-                  "REHEAP_LAB_WINDOWS to their folder (build/windows-x86_64)")
+                   "set REHEAP_LAB_WINDOWS to their folder (build/windows-x86_64)")
 
 
 def library_of(given: str) -> pathlib.Path:
@@ -124,8 +122,7 @@ class Program:
             raise LabError(f"{name} is no program for Windows")
         if machine != X86_64:
             raise LabError(f"{name} is for {PROCESSORS.get(machine, 'another processor')}: only programs for x86-64 "
-                           f"are "
-                           "measured under Wine")
+                           "are measured under Wine")
         self.path, self.wine, self.parts = path, wine_command(), parts()
 
     def launcher(self, library: pathlib.Path, verb: str, option: str) -> list[str]:

@@ -19,13 +19,20 @@ struct Originals {
   const void*& operator[](Role role) { return of[static_cast<size_t>(role)]; }
 };
 
+struct Slot {
+  crt::Host host;
+  Originals originals;
+};
+
+inline constinit Slot g_slots[kSlots] = {};
+
+// ---- what each set of replacement functions defines ----
+
 // The function that takes the role in the slot's runtime.
 const void* replacement(unsigned slot, Role role);
 
-// To be called before the first replacement can run. `debug_heap`: the runtime has headers before its blocks that
-// only its debug functions know.
-void set_host(unsigned slot, const Image& runtime, const Originals& originals, bool debug_heap);
-void clear_host(unsigned slot);
-const crt::Host& host_of(unsigned slot);
+// Fills in the slot's host, from the originals that stand there already, before the first replacement can run.
+// `debug_heap`: the runtime has headers before its blocks that only its debug functions know.
+void set_host(unsigned slot, const Image& runtime, bool debug_heap);
 
 }  // namespace rh::redirect

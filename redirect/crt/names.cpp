@@ -102,9 +102,8 @@ constexpr Export kExports[] = {
 }  // namespace
 
 Family family_of(Role role) {
-  for (const Families& entry : kFamilyOfRoles) {
+  for (const Families& entry : kFamilyOfRoles)
     if (role <= entry.last) return entry.family;
-  }
   return Family::count;
 }
 

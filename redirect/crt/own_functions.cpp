@@ -8,13 +8,6 @@ namespace rh::redirect {
 
 namespace {
 
-struct Slot {
-  crt::Host host;
-  Originals originals;
-};
-
-constinit Slot g_slots[kSlots] = {};
-
 template <typename Function>
 Function* as(const void* code) {
   return reinterpret_cast<Function*>(const_cast<void*>(code));
@@ -191,12 +184,9 @@ struct Functions {
     if (has(Role::recalloc_dbg)) host.recalloc = theirs_recalloc;
     if (has(Role::expand_dbg)) host.expand = theirs_expand;
     if (has(Role::msize_dbg)) host.msize = theirs_msize;
-    if (has(Role::aligned_free_dbg)) {
-      host.aligned_free = original<void(void*)>(Role::aligned_free_dbg);
-    }
-    if (has(Role::aligned_msize_dbg)) {
+    if (has(Role::aligned_free_dbg)) host.aligned_free = original<void(void*)>(Role::aligned_free_dbg);
+    if (has(Role::aligned_msize_dbg))
       host.aligned_msize = original<size_t(void*, size_t, size_t)>(Role::aligned_msize_dbg);
-    }
   }
 
   // Where a runtime cannot tell: all of them keep the start of what they took before the block, in the next aligned
@@ -239,12 +229,9 @@ void set(Function*& field, const void* code) {
 
 const void* replacement(unsigned slot, Role role) { return replacement_of<Functions>(slot, role); }
 
-void set_host(unsigned slot, const Image& runtime, const Originals& originals, bool debug_heap) {
-  Slot& entry = g_slots[slot];
-  entry.originals = originals;
-  Originals& from = entry.originals;
-  crt::Host& host = entry.host;
-  host = {};
+void set_host(unsigned slot, const Image& runtime, bool debug_heap) {
+  Originals& from = g_slots[slot].originals;
+  crt::Host& host = g_slots[slot].host;
   set(host.free, from[Role::free]);
   set(host.realloc, from[Role::realloc]);
   set(host.recalloc, from[Role::recalloc]);
@@ -259,16 +246,11 @@ void set_host(unsigned slot, const Image& runtime, const Originals& originals, b
   set(host.heapwalk, runtime.function("_heapwalk"));
   set(host.errno_address, runtime.function("_errno"));
   set(host.query_new_mode, runtime.function("_query_new_mode"));
-  if (host.query_new_mode == nullptr) {  // of C++ in the runtimes before the UCRT
+  if (host.query_new_mode == nullptr)  // of C++ in the runtimes before the UCRT
     set(host.query_new_mode, runtime.function("?_query_new_mode@@YAHXZ"));
-  }
   set(host.callnewh, runtime.function("_callnewh"));
   set(host.invalid_parameter, runtime.function("_invalid_parameter_noinfo"));
   with_functions<Functions>(slot, [&](auto functions) { functions.complete(host, debug_heap); });
 }
-
-void clear_host(unsigned slot) { g_slots[slot] = {}; }
-
-const crt::Host& host_of(unsigned slot) { return g_slots[slot].host; }
 
 }  // namespace rh::redirect

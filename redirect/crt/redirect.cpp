@@ -52,9 +52,8 @@ constinit Candidates g_candidates = {};
 constinit Patch g_patches[kMostPatches] = {};
 
 Runtime* find(const void* base) {
-  for (Runtime& runtime : g_runtimes) {
+  for (Runtime& runtime : g_runtimes)
     if (runtime.base == base) return &runtime;
-  }
   return nullptr;
 }
 
@@ -80,9 +79,8 @@ bool concerns(const Export& name, bool debug_heap) {
 }
 
 void add(Candidates& candidates, const Export* name, uint8_t* entry) {
-  for (size_t i = 0; i < candidates.count; ++i) {
+  for (size_t i = 0; i < candidates.count; ++i)
     if (candidates.all[i].entry == entry) return;  // another name for the same
-  }
   candidates.all[candidates.count++] = {name, entry, false};
 }
 
@@ -95,9 +93,8 @@ void collect(const Image& image, bool debug_heap, Candidates& candidates) {
 }
 
 bool has(const Candidates& candidates, Role role) {
-  for (size_t i = 0; i < candidates.count; ++i) {
+  for (size_t i = 0; i < candidates.count; ++i)
     if (candidates.all[i].from->role == role) return true;
-  }
   return false;
 }
 
@@ -125,13 +122,11 @@ bool leads_on(const Candidates& candidates, const Candidate& outer, const Image&
 
 // Drops those that are served by another as soon as that one is.
 void drop_leading_on(Candidates& candidates, const Image& image) {
-  for (size_t i = 0; i < candidates.count; ++i) {
+  for (size_t i = 0; i < candidates.count; ++i)
     candidates.all[i].leads_on = leads_on(candidates, candidates.all[i], image);
-  }
   size_t kept = 0;
-  for (size_t i = 0; i < candidates.count; ++i) {
+  for (size_t i = 0; i < candidates.count; ++i)
     if (!candidates.all[i].leads_on) candidates.all[kept++] = candidates.all[i];
-  }
   candidates.count = kept;
 }
 
@@ -152,9 +147,8 @@ void prepare_all(Runtime& runtime, const Image& image, unsigned slot) {
 
 // The family whose problem keeps all that stand together with it from being replaced.
 const FamilyOutcome* obstacle(const Runtime& runtime) {
-  for (size_t i = 0; i < kFamilies; ++i) {
+  for (size_t i = 0; i < kFamilies; ++i)
     if (stands_together(static_cast<Family>(i)) && runtime.families[i].reason != nullptr) return &runtime.families[i];
-  }
   return nullptr;
 }
 
@@ -192,17 +186,16 @@ const char* replace_in(Runtime& runtime, const Image& image, unsigned slot) {
   if (!runtime.memory.open_near(image.whole())) return "has no free memory near it";
   prepare_all(runtime, image, slot);
   if (obstacle(runtime) != nullptr) return "must be replaced whole";
-  Originals originals;
-  size_t count = keep_whole_families(runtime, &originals);
+  size_t count = keep_whole_families(runtime, &g_slots[slot].originals);
   if (!runtime.memory.seal()) return "lies in a process that forbids new code";
-  set_host(slot, image, originals, runtime.debug_heap);
+  set_host(slot, image, runtime.debug_heap);
   return commit(g_patches, count);
 }
 
 void leave(Runtime& runtime, unsigned slot, const char* reason) {
   runtime.left = reason;
   runtime.memory.release();
-  clear_host(slot);
+  g_slots[slot] = {};
   for (FamilyOutcome& outcome : runtime.families) outcome.replaced = 0;
 }
 
@@ -221,19 +214,17 @@ void describe_families(Text& text, const Runtime& runtime, bool replaced) {
     const FamilyOutcome& outcome = runtime.families[i];
     if (replaced ? outcome.replaced == 0 : outcome.reason == nullptr) continue;
     text << separator << name_of(static_cast<Family>(i));
-    if (replaced) {
+    if (replaced)
       (text << " (").decimal(outcome.replaced) << ')';
-    } else {
+    else
       text << " because " << outcome.function << ' ' << outcome.reason;
-    }
     separator = ", ";
   }
 }
 
 bool is_partly_left(const Runtime& runtime) {
-  for (const FamilyOutcome& outcome : runtime.families) {
+  for (const FamilyOutcome& outcome : runtime.families)
     if (outcome.reason != nullptr) return true;
-  }
   return false;
 }
 
@@ -260,7 +251,7 @@ void choose_main_host() {
   for (const Runtime& runtime : g_runtimes) {
     if (runtime.base == nullptr || runtime.left != nullptr) continue;
     bool first = chosen == &g_no_host;
-    if (first || is_universal(runtime)) chosen = &host_of(static_cast<unsigned>(&runtime - g_runtimes));
+    if (first || is_universal(runtime)) chosen = &g_slots[&runtime - g_runtimes].host;
   }
   g_main_host.store(chosen, std::memory_order_release);
 }
@@ -290,7 +281,7 @@ bool replace(const Module& module) {
 void forget(const void* base) {
   Runtime* runtime = find(base);
   if (runtime == nullptr) return;
-  clear_host(static_cast<unsigned>(runtime - g_runtimes));
+  g_slots[runtime - g_runtimes] = {};
   runtime->memory.release();
   *runtime = {};
   choose_main_host();

@@ -18,9 +18,8 @@ wchar_t lower(wchar_t letter) {
 // Takes `prefix` off the front of the name.
 bool skip(const wchar_t** name, const wchar_t* end, const char* prefix) {
   const wchar_t* here = *name;
-  for (; *prefix != 0; ++prefix, ++here) {
+  for (; *prefix != 0; ++prefix, ++here)
     if (here == end || lower(*here) != static_cast<wchar_t>(*prefix)) return false;
-  }
   *name = here;
   return true;
 }

@@ -66,7 +66,7 @@ Function* original(Role role) {
 }
 
 template <typename Function>
-const void* address_of_function(Function* function) {
+const void* address_of(Function* function) {
   return reinterpret_cast<const void*>(function);
 }
 
@@ -135,9 +135,7 @@ ULONG NTAPI unlock(HANDLE handle) {
   if (of != nullptr && is_last_thread()) return TRUE;
   if (of != nullptr && of->locked.load(std::memory_order_acquire) != 0) {
     bool free = of->locked.fetch_sub(1, std::memory_order_acq_rel) == 1;
-    if (free && of == &g_process) {
-      g_unlocked_process_heap.store(g_process_heap, std::memory_order_release);
-    }
+    if (free && of == &g_process) g_unlocked_process_heap.store(g_process_heap, std::memory_order_release);
   }
   return original<LockFunction>(Role::unlock)(handle);
 }
@@ -226,9 +224,7 @@ void* move_to(Heap* heap, const void* old, SIZE_T present, SIZE_T size) {
 // The block of `size` bytes, where it is or elsewhere in its heap; null when there is none, and the old one stands.
 void* resize(void* block, SIZE_T present, SIZE_T size, bool in_place) {
   BlockAt at = find_block(block);
-  if (void* resized = resize_in_place(at, size, in_place ? Fit::loose : Fit::close)) {
-    return resized;
-  }
+  if (void* resized = resize_in_place(at, size, in_place ? Fit::loose : Fit::close)) return resized;
   if (in_place) return nullptr;
   if (void* moved = move_to(shared::heap_of(at.span), block, present, size)) {
     deallocate_live(block);
@@ -248,9 +244,8 @@ void* take_over(const Served* of, void* block, SIZE_T present, SIZE_T size, bool
 void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
   bool ours = block != nullptr && in_realm(block);
   size_t present = 0;
-  if (!ours && (block == nullptr || !copies::bytes_from(block, &present))) {
+  if (!ours && (block == nullptr || !copies::bytes_from(block, &present)))
     return original<Reallocate>(Role::reallocate)(handle, flags, block, size);
-  }
   const Served* of = served(handle);
   void* resized = nullptr;
   {
@@ -262,9 +257,8 @@ void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
     bool in_place = (flags & kInPlace) != 0;
     if (ours) present = requested_size(block, "HeapReAlloc");
     resized = ours ? resize(block, present, size, in_place) : take_over(of, block, present, size, in_place);
-    if (resized != nullptr && (flags & HEAP_ZERO_MEMORY) != 0 && size > present) {
+    if (resized != nullptr && (flags & HEAP_ZERO_MEMORY) != 0 && size > present)
       __builtin_memset(static_cast<char*>(resized) + present, 0, size - present);
-    }
   }
   if (resized != nullptr) return resized;
   return out_of_memory(of != nullptr ? flags | of->flags : flags, size);
@@ -387,49 +381,28 @@ ULONG NTAPI multiple_free(HANDLE handle, ULONG flags, ULONG count, void** blocks
 }  // namespace
 
 const void* replacement(Role role) {
-  switch (role) {
-  case Role::allocate:
-    return address_of_function(allocate);
-  case Role::reallocate:
-    return address_of_function(reallocate);
-  case Role::free:
-    return address_of_function(free);
-  case Role::size:
-    return address_of_function(size_of);
-  case Role::create:
-    return address_of_function(create);
-  case Role::destroy:
-    return address_of_function(destroy);
-  case Role::validate:
-    return address_of_function(validate);
-  case Role::walk:
-    return address_of_function(walk);
-  case Role::compact:
-    return address_of_function(compact);
-  case Role::lock:
-    return address_of_function(lock);
-  case Role::unlock:
-    return address_of_function(unlock);
-  case Role::get_user_info:
-    return address_of_function(get_user_info);
-  case Role::set_user_value:
-    return address_of_function(set_user_value);
-  case Role::set_user_flags:
-    return address_of_function(set_user_flags);
-  case Role::multiple_allocate:
-    return address_of_function(multiple_allocate);
-  case Role::multiple_free:
-    return address_of_function(multiple_free);
-  case Role::count:
-    break;
-  }
-  return nullptr;
+  // In the order of the roles.
+  const void* const all[] = {address_of(allocate),       address_of(reallocate),     address_of(free),
+                             address_of(size_of),        address_of(create),         address_of(destroy),
+                             address_of(validate),       address_of(walk),           address_of(compact),
+                             address_of(lock),           address_of(unlock),         address_of(get_user_info),
+                             address_of(set_user_value), address_of(set_user_flags), address_of(multiple_allocate),
+                             address_of(multiple_free)};
+  static_assert(sizeof(all) / sizeof(all[0]) == kRoles);
+  return all[static_cast<size_t>(role)];
 }
 
-void set_originals(const Originals& originals) {
+// From the first call on, everything that allocates may be the cause of an allocation: what is needed is made before.
+const char* begin(const Originals& originals) {
+  void* block = rh::allocate(1);
+  if (block == nullptr) return "finds no memory";
+  rh::deallocate(block);
+  // Setting a word further away allocates.
+  if (!platform::thread_words_are_near()) return "has no free slot of thread-local storage";
   g_originals = originals;
   g_process_heap = GetProcessHeap();
   g_unlocked_process_heap.store(g_process_heap, std::memory_order_release);
+  return nullptr;
 }
 
 }  // namespace rh::heaps

@@ -12,10 +12,12 @@ struct Originals {
   const void*& operator[](Role role) { return of[static_cast<size_t>(role)]; }
 };
 
-// The function that takes the role.
+// ---- what each set of replacement functions defines ----
+
+// The function that takes the role; NULL: the original keeps it.
 const void* replacement(Role role);
 
-// To be called before the first replacement can run.
-void set_originals(const Originals& originals);
+// Called before the first replacement can run. NULL, or why the heap cannot be replaced.
+const char* begin(const Originals& originals);
 
 }  // namespace rh::heaps

@@ -28,11 +28,8 @@ class Handles {
   Served* find(const void* handle) {
     if (!can_be(handle)) return nullptr;
     size_t set = set_of(handle);
-    for (size_t place = 0; place < kPlaces; ++place) {
-      if (handles_[set][place].load(std::memory_order_acquire) == handle) {
-        return &served_[set][place];
-      }
-    }
+    for (size_t place = 0; place < kPlaces; ++place)
+      if (handles_[set][place].load(std::memory_order_acquire) == handle) return &served_[set][place];
     return nullptr;
   }
 

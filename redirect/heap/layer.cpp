@@ -1,8 +1,6 @@
 #include "layer.h"
 
 #include "functions.h"
-#include "heap/heap.h"
-#include "platform/windows/system.h"
 #include "redirect/patcher/image.h"
 #include "redirect/patcher/patch.h"
 
@@ -45,6 +43,7 @@ bool keeps_debug_heaps() {
 const char* prepare_all(const Image& ntdll, Originals* originals, size_t* count) {
   for (size_t i = 0; i < kRoles; ++i) {
     Role role = static_cast<Role>(i);
+    if (replacement(role) == nullptr) continue;
     uint8_t* entry = ntdll.function(export_of(role).name);
     if (entry == nullptr) {
       if (export_of(role).required) return blame(role, "is not there");
@@ -60,15 +59,6 @@ const char* prepare_all(const Image& ntdll, Originals* originals, size_t* count)
   return nullptr;
 }
 
-// From the first call on, everything that allocates may be the cause of an allocation: what is needed is made before.
-const char* make_ready() {
-  void* block = rh::allocate(1);
-  if (block == nullptr) return "finds no memory";
-  rh::deallocate(block);
-  // Setting a word further away allocates.
-  return platform::thread_words_are_near() ? nullptr : "has no free slot of thread-local storage";
-}
-
 const char* replace_in(const Image& ntdll, size_t* count) {
   if (keeps_debug_heaps()) return "keeps debug heaps";
   if (!ntdll.valid()) return "is no image of this kind of process";
@@ -76,8 +66,7 @@ const char* replace_in(const Image& ntdll, size_t* count) {
   Originals originals;
   if (const char* problem = prepare_all(ntdll, &originals, count)) return problem;
   if (!g_memory.seal()) return "lies in a process that forbids new code";
-  if (const char* problem = make_ready()) return problem;
-  set_originals(originals);
+  if (const char* problem = begin(originals)) return problem;
   return redirect::commit(g_patches, *count);
 }
 
@@ -87,11 +76,10 @@ bool replace() {
   g_outcome.base = GetModuleHandleW(L"ntdll.dll");
   size_t count = 0;
   g_outcome.left = replace_in(Image(g_outcome.base), &count);
-  if (g_outcome.left == nullptr) {
+  if (g_outcome.left == nullptr)
     g_outcome.replaced = count;
-  } else {
+  else
     g_memory.release();
-  }
   return g_outcome.left == nullptr;
 }
 

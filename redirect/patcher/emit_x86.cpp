@@ -29,9 +29,8 @@ uint8_t* emit_copy(uint8_t* at, uintptr_t place, const uint8_t* from, const Inst
   if (instruction.field != 0) {
     // The distance counts from the instruction's end, which lies `rest` bytes behind that of the field.
     size_t rest = instruction.length - instruction.field - size_t{4};
-    if (emit_distance(at + instruction.field, place + instruction.field + rest, instruction.data) == nullptr) {
+    if (emit_distance(at + instruction.field, place + instruction.field + rest, instruction.data) == nullptr)
       return nullptr;
-    }
   }
   return at + instruction.length;
 }

@@ -37,11 +37,10 @@ uint32_t Image::export_address(const char* name) const {
       // Within the directory lies the name of another DLL's function.
       return address - exports.VirtualAddress < exports.Size ? 0 : address;
     }
-    if (order < 0) {
+    if (order < 0)
       high = middle;
-    } else {
+    else
       low = middle + 1;
-    }
   }
   return 0;
 }
@@ -75,11 +74,10 @@ Range Image::extent(const uint8_t* entry) const {
   uint32_t high = static_cast<uint32_t>(unwind.Size / sizeof(RUNTIME_FUNCTION));
   while (low < high) {  // the first that begins behind `wanted`
     uint32_t middle = low + (high - low) / 2;
-    if (functions[middle].BeginAddress <= wanted) {
+    if (functions[middle].BeginAddress <= wanted)
       low = middle + 1;
-    } else {
+    else
       high = middle;
-    }
   }
   if (low < unwind.Size / sizeof(RUNTIME_FUNCTION)) range.end = whole_.begin + functions[low].BeginAddress;
 #endif

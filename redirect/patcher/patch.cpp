@@ -73,9 +73,8 @@ class Mover {
 
   const char* run() {
     uintptr_t covered = function_.begin + kJumpSize;
-    while (here_ < covered && !ended_) {
+    while (here_ < covered && !ended_)
       if (const char* problem = step()) return problem;
-    }
     if (ended_) return is_padding(here_, covered, function_) ? nullptr : "is too short for a jump";
     at_ = emit_jump(at_, address_of(at_), here_);
     return at_ == nullptr ? "is out of reach" : nullptr;
@@ -88,9 +87,8 @@ class Mover {
  private:
   const char* step() {
     Instruction instruction;
-    if (here_ >= function_.end || !decode(code_at(here_), function_.end - here_, &instruction)) {
+    if (here_ >= function_.end || !decode(code_at(here_), function_.end - here_, &instruction))
       return "begins with an unknown instruction";
-    }
     note();
     at_ = emit_moved(at_, address_of(at_), code_at(here_), instruction);
     if (at_ == nullptr) return "begins with an instruction that cannot be moved";
@@ -129,9 +127,8 @@ const char* write_jump(const void* replacement, CodeMemory& memory, Patch* patch
 class Writable {
  public:
   bool open(const Patch* patches, size_t count) {
-    for (patches_ = patches; done_ < count; ++done_) {
+    for (patches_ = patches; done_ < count; ++done_)
       if (!protect(patches[done_], PAGE_EXECUTE_READWRITE, &before_[done_])) return false;
-    }
     return true;
   }
   // In the reverse order: patches may share a page.
@@ -159,9 +156,8 @@ uintptr_t place_after(const Patch* patches, size_t count, uintptr_t address) {
     const Patch& patch = patches[i];
     uintptr_t offset = address - address_of(patch.entry);
     if (offset == 0 || offset >= kJumpSize) continue;
-    for (size_t move = 0; move < patch.move_count; ++move) {
+    for (size_t move = 0; move < patch.move_count; ++move)
       if (patch.moves[move].from == offset) return address_of(patch.original) + patch.moves[move].to;
-    }
     return 0;  // between instructions: nowhere to go on
   }
   return address;

@@ -124,9 +124,8 @@ bool StoppedThreads::stop(void* handle) {
 }
 
 bool StoppedThreads::is_known(unsigned long id) const {
-  for (size_t i = 0; i < count_; ++i) {
+  for (size_t i = 0; i < count_; ++i)
     if (threads_[i].id == id) return true;
-  }
   return false;
 }
 

@@ -38,9 +38,8 @@ unsigned places_of(uint16_t code) {
 
 // Where in the trampoline lies what is `offset` bytes from the entry; 0 when that is no start of an instruction.
 uint8_t moved_to(const Patch& patch, size_t offset) {
-  for (size_t i = 0; i < patch.move_count; ++i) {
+  for (size_t i = 0; i < patch.move_count; ++i)
     if (patch.moves[i].from == offset) return patch.moves[i].to;
-  }
   return 0;
 }
 

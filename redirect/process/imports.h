@@ -6,7 +6,7 @@
 
 namespace rh::inject {
 
-// The parts of it that a file is given as well (launch/patch.h).
+// The parts of it that a file is given as well (command/windows/patch.h).
 
 // Whether the image's imports can all be followed by way of another list, and how many there are.
 // is_writable(offset): whether the loader finds that place writable.

@@ -31,15 +31,9 @@ bool import_name(const wchar_t* path, char* text, size_t room) {
 
 // A process that admits only Microsoft's or the store's libraries would end at once with ours among its imports.
 bool admits_only_signed(HANDLE process) {
-  using GetPolicy = BOOL(WINAPI*)(HANDLE, int, void*, SIZE_T);
-  constexpr int signature_policy = 8;
   constexpr DWORD microsoft_or_store_only = 3;
-  // Windows 7 has no such function, and no such policy.
-  const auto get = reinterpret_cast<GetPolicy>(
-      reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "GetProcessMitigationPolicy")));
-  DWORD flags = 0;
-  return get != nullptr && get(process, signature_policy, &flags, sizeof flags) &&
-         (flags & microsoft_or_store_only) != 0;
+  DWORD policy = 0;
+  return policy_of(process, kSignaturePolicy, policy) && (policy & microsoft_or_store_only) != 0;
 }
 
 Obstacle judge(HANDLE process, const pe::Image& image) {
@@ -143,6 +137,14 @@ Outcome enter_by_helper(const PROCESS_INFORMATION& suspended, const Means& means
 }
 
 }  // namespace
+
+bool policy_of(HANDLE process, int number, DWORD& policy) {
+  using GetPolicy = BOOL(WINAPI*)(HANDLE, int, void*, SIZE_T);
+  const auto get = reinterpret_cast<GetPolicy>(
+      reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "GetProcessMitigationPolicy")));
+  policy = 0;
+  return get == nullptr || get(process, number, &policy, sizeof policy);
+}
 
 // From a 32-bit process a 64-bit one cannot be written to: the 64-bit launcher does it.
 bool out_of_reach(HANDLE process) { return sizeof(void*) == 4 && is_wow64(GetCurrentProcess()) && !is_wow64(process); }

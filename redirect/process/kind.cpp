@@ -1,5 +1,8 @@
 #include "kind.h"
 
+#include "redirect/crt/names.h"
+#include "redirect/heap/names.h"
+
 namespace rh::inject {
 namespace {
 
@@ -14,16 +17,11 @@ bool begins(const char* text, const char* start) {
   return true;
 }
 
-constexpr const char* kAllocation[] = {
-    // The OS's heap.
-    "HeapAlloc", "HeapReAlloc", "HeapFree", "HeapSize", "HeapCreate", "RtlAllocateHeap", "RtlReAllocateHeap",
-    "RtlFreeHeap", "RtlSizeHeap", "RtlCreateHeap",
-    // The C runtimes'.
-    "malloc", "calloc", "realloc", "free", "_malloc_base", "_calloc_base", "_realloc_base", "_free_base", "_msize",
-    "_recalloc", "_expand", "_aligned_malloc", "_aligned_realloc", "_aligned_recalloc", "_aligned_free",
-    "_aligned_offset_malloc", "_malloc_dbg", "_free_dbg", "_strdup", "_wcsdup"};
+// What is imported beside the functions that are replaced: the OS's heap as kernel32 names it, and what calls malloc.
+constexpr const char* kCallers[] = {"HeapAlloc",  "HeapReAlloc", "HeapFree", "HeapSize",
+                                    "HeapCreate", "_strdup",     "_wcsdup"};
 
-// operator new and delete, as Microsoft's compiler names them.
+// operator new and delete, as Microsoft's compiler names them for every processor.
 constexpr const char* kOperators[] = {"??2@", "??3@", "??_U@", "??_V@"};
 
 // The names of all functions stand in a Go program's constants, stripped or not, this one's among them.
@@ -83,8 +81,12 @@ bool is_go(const pe::Image& image) {
 }
 
 bool is_allocation(const char* name) {
-  for (const char* known : kAllocation)
+  for (const char* known : kCallers)
     if (equal(name, known)) return true;
+  for (const redirect::Export* known = redirect::exports_begin(); known != redirect::exports_end(); ++known)
+    if (equal(name, known->name)) return true;
+  for (size_t role = 0; role < heaps::kRoles; ++role)
+    if (equal(name, heaps::export_of(static_cast<heaps::Role>(role)).name)) return true;
   for (const char* start : kOperators)
     if (begins(name, start)) return true;
   return false;

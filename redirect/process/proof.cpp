@@ -53,20 +53,13 @@ bool rights_of(HANDLE process, Rights& rights) {
 
 // From where libraries are taken, and whose.
 bool policies_of(HANDLE process, DWORD (&policies)[2]) {
-  using GetPolicy = BOOL(WINAPI*)(HANDLE, int, void*, SIZE_T);
-  constexpr int signature_policy = 8, image_load_policy = 10;
-  const auto get = reinterpret_cast<GetPolicy>(
-      reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "GetProcessMitigationPolicy")));
-  policies[0] = policies[1] = 0;
-  if (get == nullptr) return true;
-  return get(process, signature_policy, &policies[0], sizeof policies[0]) &&
-         get(process, image_load_policy, &policies[1], sizeof policies[1]);
+  return policy_of(process, kSignaturePolicy, policies[0]) && policy_of(process, kImageLoadPolicy, policies[1]);
 }
 
 bool has_own_rights(HANDLE process) {
   Rights own, its;
   if (!rights_of(GetCurrentProcess(), own) || !rights_of(process, its) || !(own == its)) return false;
-  DWORD own_policies[2], its_policies[2];
+  DWORD own_policies[2] = {}, its_policies[2] = {};
   const bool own_told = policies_of(GetCurrentProcess(), own_policies);
   const bool its_told = policies_of(process, its_policies);
   return own_told == its_told && own_policies[0] == its_policies[0] && own_policies[1] == its_policies[1];

@@ -58,9 +58,9 @@ class Arena::Guard {
 };
 
 void Arena::check() const {
-  if (torn()) return;
+  if (inconsistent()) return;
   const Span* busy = busy_.load();
-  Units all = in_use_ + dirty_.total() + clean_.total() + bare_.total();
+  Units all = in_use_ + dirty_.total() + clean_.total() + decommitted_.total();
   if (busy != nullptr) all += Units{busy->units};
   RH_CHECK(all.bytes() == g_realm.committed());
   RH_CHECK(in_use_bytes_.value() == in_use_.bytes());
@@ -68,7 +68,7 @@ void Arena::check() const {
   static constinit unsigned calls = 0;
   constexpr unsigned kBetweenWalks = 64;
   if (calls++ % kBetweenWalks != 0) return;
-  RH_CHECK(dirty_.is_valid() && clean_.is_valid() && bare_.is_valid());
+  RH_CHECK(dirty_.is_valid() && clean_.is_valid() && decommitted_.is_valid());
 }
 
 Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
@@ -76,12 +76,10 @@ Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
   Units surplus;
   {
     Guard guard(*this);
-    if (torn()) return take_fresh(units, alignment);
+    if (inconsistent()) return take_fresh(units, alignment);
     span = take(units, alignment, prefer);
     // What is on its way to the OS is free in a moment.
-    while (span == nullptr && wait_for_purge(platform::thread_token())) {
-      span = take(units, alignment, prefer);
-    }
+    while (span == nullptr && wait_for_purge(platform::thread_token())) span = take(units, alignment, prefer);
     if (span == nullptr) return nullptr;
     note_in_use(in_use_ + units);
     note_dirty();
@@ -109,10 +107,8 @@ size_t Arena::allocate_single(SpanList* list, size_t count) {
   Guard guard(*this);
   size_t got = 0;
   for (; got < count; ++got) {
-    Span* span = torn() ? take_fresh({1}, {1}) : take({1}, {1}, Prefer::warm);
-    if (span == nullptr && got == 0 && wait_for_purge(platform::thread_token())) {
-      span = take({1}, {1}, Prefer::warm);
-    }
+    Span* span = inconsistent() ? take_fresh({1}, {1}) : take({1}, {1}, Prefer::warm);
+    if (span == nullptr && got == 0 && wait_for_purge(platform::thread_token())) span = take({1}, {1}, Prefer::warm);
     if (span == nullptr) break;
     list->push_back(span);
   }
@@ -131,7 +127,7 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer) {
   if (span == nullptr && rejoin()) span = find_fit(room, prefer);
   if (span != nullptr && room.count > span->units) room = Units{span->units};
   if (span == nullptr) span = grow(room);
-  if (span != nullptr && kind_of(span) == SpanKind::free_bare) span = commit(span, room);
+  if (span != nullptr && kind_of(span) == SpanKind::free_decommitted) span = commit(span, room);
   if (span == nullptr) return nullptr;
   remove(span);
   spans_taken_.add(1);
@@ -152,38 +148,37 @@ Span* Arena::take_fresh(Units units, Units alignment) {
 }
 
 Span* Arena::find_fit(Units units, Prefer prefer) {
-  SpanSet* sets[] = {&dirty_, &clean_, &bare_};
+  SpanSet* sets[] = {&dirty_, &clean_, &decommitted_};
   if (prefer == Prefer::zero) {
     sets[0] = &clean_;
-    sets[1] = &bare_;
+    sets[1] = &decommitted_;
     sets[2] = &dirty_;
   }
-  for (const SpanSet* set : sets) {
+  for (const SpanSet* set : sets)
     if (Span* span = set->best_fit(units)) return span;
-  }
   return nullptr;
 }
 
-// Commits the beginning of a bare span, at least `least` of it, and gives a clean one of at least that; null, and
-// nothing changed, when the OS refuses.
-Span* Arena::commit(Span* bare, Units least) {
-  Units length{bare->units};
+// Commits the beginning of a decommitted span, at least `least` of it, and gives a clean one of at least that; null,
+// and nothing changed, when the OS refuses.
+Span* Arena::commit(Span* span, Units least) {
+  Units length{span->units};
   Units part = commit_step(committed_.value());
   if (part < least) part = least;
   if (part > length) part = length;
-  uintptr_t start = g_realm.address(bare);
+  uintptr_t start = g_realm.address(span);
   if (!platform::commit(start, part.bytes())) {
     if (part == least || !platform::commit(start, least.bytes())) return nullptr;
     part = least;
   }
-  remove(bare);
+  remove(span);
   if (length > part) {
-    Span* rest = bare + part.count;
+    Span* rest = span + part.count;
     rest->units = static_cast<uint32_t>((length - part).count);
-    insert(rest, SpanKind::free_bare, 0);
+    insert(rest, SpanKind::free_decommitted, 0);
   }
-  bare->units = static_cast<uint32_t>(part.count);
-  insert(bare, SpanKind::free_clean, 0);
+  span->units = static_cast<uint32_t>(part.count);
+  insert(span, SpanKind::free_clean, 0);
   note_committed();
   return clean_.best_fit(least);
 }
@@ -223,9 +218,8 @@ Span* Arena::carve(Span* span, Units units, Units alignment) {
   bool zero = span->zero;
   auto give_back = [&](Span* surplus, Units length) {
     SpanKind as = kind;
-    if (kind == SpanKind::free_clean && alignment > kAhead && length > kAhead) {
+    if (kind == SpanKind::free_clean && alignment > kAhead && length > kAhead)
       as = kind_after(platform::purge(g_realm.address(surplus), length.bytes()));
-    }
     surplus->units = static_cast<uint32_t>(length.count);
     insert(surplus, as, stamp);
     if (as != kind) note_committed();
@@ -257,7 +251,7 @@ void Arena::free(Span* span, ThreadToken token) {
   uint64_t now = platform::now_ms();
   span->owner.store(nullptr);
   Guard guard(*this, token);
-  if (torn()) return;
+  if (inconsistent()) return;
   note_in_use(in_use_ - Units{span->units});
   insert(span, SpanKind::free_dirty, static_cast<uint32_t>(now));
   note_dirty();
@@ -266,7 +260,7 @@ void Arena::free(Span* span, ThreadToken token) {
 bool Arena::lengthen(Span* span, Units to) {
   Guard guard(*this);
   Units more = to - Units{span->units};
-  if (torn()) return false;
+  if (inconsistent()) return false;
   Span* next = span + span->units;
   if (!g_realm.contains(next)) {
     // The span ends where the realm does: fresh memory would follow it.
@@ -274,7 +268,7 @@ bool Arena::lengthen(Span* span, Units to) {
   }
   SpanKind kind = kind_of(next);
   if (!is_free(kind) || next->units < more.count) return false;
-  if (kind == SpanKind::free_bare && commit(next, more) == nullptr) return false;
+  if (kind == SpanKind::free_decommitted && commit(next, more) == nullptr) return false;
   remove(next);
   carve(next, more, {1});
   span->zero = next->zero;
@@ -377,16 +371,14 @@ void Arena::take_from_purger() {
 // The caller holds the lock. True when another thread's purge of a span came to its end meanwhile.
 bool Arena::wait_for_purge(ThreadToken token) {
   Span* busy = busy_.load();
-  if (busy == nullptr || purger_ == token || torn()) return false;
+  if (busy == nullptr || purger_ == token || inconsistent()) return false;
   constexpr unsigned kAskAfter = 128;
   if (lost_purger(token)) {
     take_from_purger();
     return true;
   }
   lock_.release();
-  for (unsigned attempt = 0; busy_.load() == busy && attempt < kAskAfter; ++attempt) {
-    platform::back_off(attempt);
-  }
+  for (unsigned attempt = 0; busy_.load() == busy && attempt < kAskAfter; ++attempt) platform::back_off(attempt);
   lock_.acquire(token);
   return true;
 }
@@ -398,8 +390,8 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token) {
     while (wait_for_purge(token)) {
     }
   }
-  if (!torn() && lost_purger(token)) take_from_purger();
-  if (busy_.load() != nullptr || torn()) return 0;  // someone else is at it
+  if (!inconsistent() && lost_purger(token)) take_from_purger();
+  if (busy_.load() != nullptr || inconsistent()) return 0;  // someone else is at it
   purger_ = token;
   uint64_t now = platform::now_ms();
   unsigned patience = now < patient_at_ ? 1 : Purge::kPatience;
@@ -428,7 +420,7 @@ static Span* returned_span_of(Span* unit) {
   Span* span = unit;
   while (span != g_realm.first() && kind_of(span) == SpanKind::none) --span;
   if (kind_of(span) == SpanKind::free_tail) span -= span->units;
-  bool returned = kind_of(span) == SpanKind::free_clean || kind_of(span) == SpanKind::free_bare;
+  bool returned = kind_of(span) == SpanKind::free_clean || kind_of(span) == SpanKind::free_decommitted;
   return returned && unit < span + span->units ? span : nullptr;
 }
 
@@ -449,9 +441,8 @@ size_t Arena::releasable() const {
   size_t bytes = 0;
   Span* piece = nullptr;
   Units length;
-  for (size_t index = 0; index < g_realm.pieces(); ++index) {
+  for (size_t index = 0; index < g_realm.pieces(); ++index)
     if (free_piece(index, &piece, &length) != nullptr) bytes += length.bytes();
-  }
   return bytes;
 }
 
@@ -474,7 +465,7 @@ void Arena::release_pieces() {
 void Arena::return_address_space(ThreadToken token) {
   if constexpr (k64Bit) return;
   Guard guard(*this, token);
-  if (!torn()) release_pieces();
+  if (!inconsistent()) release_pieces();
 }
 
 // Takes a free span, or as much of its end as is wanted, out of its set. Not a little of a long one at a time.
@@ -532,7 +523,7 @@ static void forget_free_spans() {
 
 void Arena::give_up_free() {
   forget_free_spans();
-  dirty_ = clean_ = bare_ = {};
+  dirty_ = clean_ = decommitted_ = {};
   by_age_ = {};
   busy_.store(nullptr);
   note_in_use(Units::holding(g_realm.committed()));
@@ -561,11 +552,11 @@ void Arena::note_in_use(Units units) {
 }
 
 SpanSet& Arena::set_of(SpanKind kind) {
-  return kind == SpanKind::free_dirty ? dirty_ : kind == SpanKind::free_clean ? clean_ : bare_;
+  return kind == SpanKind::free_dirty ? dirty_ : kind == SpanKind::free_clean ? clean_ : decommitted_;
 }
 
 void Arena::note_committed() {
-  size_t committed = g_realm.committed() - bare_.total().bytes();
+  size_t committed = g_realm.committed() - decommitted_.total().bytes();
   committed_.set(committed);
   if (committed > committed_peak_.value()) committed_peak_.set(committed);
 }

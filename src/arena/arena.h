@@ -2,8 +2,8 @@
 // what stays unused returned to the OS. One lock, held across a call to the OS that gives memory back only
 // for what a far alignment skips.
 //
-// Conservation law: units of the realm below its frontier = in use + dirty + clean + bare + busy; all but the bare ones
-// are committed.
+// Conservation law: units of the realm below its frontier = in use + dirty + clean + decommitted + busy; all but the
+// decommitted are committed.
 #pragma once
 
 #include "arena/realm.h"
@@ -81,7 +81,7 @@ class Arena {
   Span* take_fresh(Units units, Units alignment);
   Span* find_fit(Units units, Prefer prefer);
   Span* grow(Units least);
-  Span* commit(Span* bare, Units least);
+  Span* commit(Span* span, Units least);
   Span* carve(Span* span, Units units, Units alignment);
   void insert(Span* span, SpanKind kind, uint32_t stamp);
   Span* merge(Span* span, SpanKind kind, uint32_t* stamp);
@@ -107,7 +107,7 @@ class Arena {
   Lock lock_{LockRank::arena};
   SpanSet dirty_;
   SpanSet clean_;
-  SpanSet bare_;
+  SpanSet decommitted_;
   SpanList by_age_;          // dirty spans, oldest first
   Word<Span*> busy_;         // in no set: being returned to the OS
   ThreadToken purger_ = 0;   // by this thread

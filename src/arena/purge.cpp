@@ -9,7 +9,7 @@ SpanKind kind_after(platform::Purged purged) {
   case platform::Purged::zero:
     return SpanKind::free_clean;
   case platform::Purged::uncommitted:
-    return SpanKind::free_bare;
+    return SpanKind::free_decommitted;
   default:
     return SpanKind::free_dirty;
   }

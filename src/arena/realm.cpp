@@ -72,9 +72,7 @@ Span* Realm::extend(Units least, Units wanted, Units* got) {
 void Realm::go_back_to(const RealmCopy& copy) {
   __builtin_memcpy(static_cast<void*>(this), copy.bytes_, sizeof(*this));
   if (!opened_) return;
-  if (frontier_ != reserved_end_ && !platform::renew(frontier_, reserved_end_ - frontier_)) {
-    frontier_ = reserved_end_;
-  }
+  if (frontier_ != reserved_end_ && !platform::renew(frontier_, reserved_end_ - frontier_)) frontier_ = reserved_end_;
   renew_tables();
 }
 

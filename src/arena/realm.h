@@ -105,9 +105,8 @@ class Realm {
 
   template <typename Visit>
   void each_span(Visit visit) const {
-    for (Run run = run_from(first()); !run.empty(); run = run_from(run.end)) {
+    for (Run run = run_from(first()); !run.empty(); run = run_from(run.end))
       for (Span* span = run.first; span < run.end; ++span) visit(span);
-    }
   }
 
  private:

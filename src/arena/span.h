@@ -31,21 +31,21 @@ struct Block {
 };
 
 enum class SpanKind : uint8_t {
-  none,        // not the start of anything: unused, inside a large span, or not ours
-  free_clean,  // free and reads as zero
-  free_dirty,  // free with old content, probably resident
-  free_bare,   // free and not committed
-  free_tail,   // last unit of a free span; `units` leads back to its head
-  busy,        // free, while its pages are on their way to the OS
-  slab,        // blocks of one size class
-  interior,    // a later unit of a slab; `units` leads back to its head
-  large,       // one block
-  inside,      // a unit of a long large block that leads back to its head by `units` (heap/large.cpp)
+  none,              // not the start of anything: unused, inside a large span, or not ours
+  free_clean,        // free and reads as zero
+  free_dirty,        // free with old content, probably resident
+  free_decommitted,  // free and not committed
+  free_tail,         // last unit of a free span; `units` leads back to its head
+  busy,              // free, while its pages are on their way to the OS
+  slab,              // blocks of one size class
+  interior,          // a later unit of a slab; `units` leads back to its head
+  large,             // one block
+  inside,            // a unit of a long large block that leads back to its head by `units` (heap/large.cpp)
 };
 
 // Whether a span of this kind is in one of the arena's sets.
 constexpr bool is_free(SpanKind kind) {
-  return kind == SpanKind::free_clean || kind == SpanKind::free_dirty || kind == SpanKind::free_bare;
+  return kind == SpanKind::free_clean || kind == SpanKind::free_dirty || kind == SpanKind::free_decommitted;
 }
 
 // The owner of a large block that belongs to no heap: nobody, but not null, which early in a program's life looks like

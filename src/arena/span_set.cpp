@@ -55,9 +55,8 @@ void SpanSet::insert(Span* span) {
     return;
   }
   Span** place = &tree_;
-  while (*place != nullptr && priority(*place) >= priority(span)) {
+  while (*place != nullptr && priority(*place) >= priority(span))
     place = before(*place, span) ? &(*place)->right : &(*place)->left;
-  }
   Span* below = *place;
   split(below, span, &span->left, &span->right);
   *place = span;
@@ -89,9 +88,8 @@ static bool add_tree(const Span* tree, size_t least, Units* sum) {
   if (tree->units < least) return false;
   *sum += Units{tree->units};
   const Span* const both[] = {tree->left, tree->right};
-  for (const Span* below : both) {
+  for (const Span* below : both)
     if (below != nullptr && priority(below) > priority(tree)) return false;
-  }
   return add_tree(tree->left, least, sum) && add_tree(tree->right, least, sum);
 }
 
@@ -110,9 +108,8 @@ bool SpanSet::is_valid() const {
 
 Span* SpanSet::best_fit(Units units) const {
   if (units.count < kExact) {
-    if (uint64_t fitting = nonempty_ >> units.count; fitting != 0) {
+    if (uint64_t fitting = nonempty_ >> units.count; fitting != 0)
       return exact_[units.count + static_cast<size_t>(std::countr_zero(fitting))];
-    }
   }
   Span* best = nullptr;
   for (Span* span = tree_; span != nullptr;) {

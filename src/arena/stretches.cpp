@@ -30,9 +30,8 @@ Stretches::Entry* Stretches::entry_for(Range range) {
     bool follows = last != nullptr && (last->end.load() == range.start || last->start.load() == range.end);
     if (follows) return last;
   } else {
-    for (size_t index = 0; index < count; ++index) {
+    for (size_t index = 0; index < count; ++index)
       if (entries_[index].end.load() == 0) return &entries_[index];
-    }
   }
   return count < kMost ? &entries_[count] : nullptr;
 }

@@ -44,9 +44,8 @@ size_t character_length(const char* text) {
   if (first < 0x80) return 1;
   if (first < 0xc2 || first > 0xf4) return 0;
   size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  for (size_t at = 1; at < length; ++at) {
+  for (size_t at = 1; at < length; ++at)
     if ((byte(at) & 0xc0) != 0x80) return 0;
-  }
   unsigned second = byte(1);
   bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
   bool surrogate = first == 0xed && second > 0x9f;

@@ -36,9 +36,8 @@ size_t at_least_block(size_t alignment) { return alignment < kBlockAlign ? kBloc
 
 size_t all_os_calls() {
   size_t total = 0;
-  for (size_t kind = 0; kind < static_cast<size_t>(platform::OsCall::count); ++kind) {
+  for (size_t kind = 0; kind < static_cast<size_t>(platform::OsCall::count); ++kind)
     total += platform::os_calls(static_cast<platform::OsCall>(kind));
-  }
   return total;
 }
 

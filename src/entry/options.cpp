@@ -137,17 +137,14 @@ VariableName variable_of(const char* name) {
   VariableName variable = {};
   __builtin_memcpy(variable.text, kPrefix, kPrefixLength);
   char* to = variable.text + kPrefixLength;
-  for (; *name != 0; ++name) {
-    *to++ = *name >= 'a' && *name <= 'z' ? static_cast<char>(*name - 'a' + 'A') : *name;
-  }
+  for (; *name != 0; ++name) *to++ = *name >= 'a' && *name <= 'z' ? static_cast<char>(*name - 'a' + 'A') : *name;
   *to = 0;
   return variable;
 }
 
 const Option* find(const char* name) {
-  for (const Option& option : kOptions) {
+  for (const Option& option : kOptions)
     if (same_text(option.name, name)) return &option;
-  }
   return nullptr;
 }
 
@@ -191,9 +188,8 @@ bool is_known(const char* entry) {
     VariableName variable = variable_of(option.name);
     if (begins_with(entry, variable.text) && entry[__builtin_strlen(variable.text)] == '=') return true;
   }
-  for (const char* word : kOfTools) {
+  for (const char* word : kOfTools)
     if (begins_with(entry + kPrefixLength, word)) return true;
-  }
   return false;
 }
 

@@ -2,7 +2,7 @@
 
 namespace rh::abandoned {
 
-constinit Heap g_given_up;
+constinit Heap g_leaked;
 
 namespace {
 

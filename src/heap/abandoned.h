@@ -5,18 +5,18 @@
 
 namespace rh::abandoned {
 
-// The owner of slabs that were given up: what is freed into them is not used again.
-extern constinit Heap g_given_up;
+// The owner of leaked slabs: what is freed into them is not used again.
+extern constinit Heap g_leaked;
 
-// Hands it those of the heaps that are lost.
+// Hands it the slabs of the heaps that are lost.
 template <typename IsLost>
-void give_up_slabs(IsLost is_lost) {
+void leak_slabs(IsLost is_lost) {
   g_realm.each_span([is_lost](Span* span) {
     SpanKind kind = span->kind.load();
     if (kind != SpanKind::slab && kind != SpanKind::large) return;
     const Heap* owner = owner_of(span);
     if (owner == nullptr || owner == kNobody || !is_lost(owner)) return;
-    span->owner.store_release(kind == SpanKind::slab ? &g_given_up : kNobody);
+    span->owner.store_release(kind == SpanKind::slab ? &g_leaked : kNobody);
   });
 }
 

@@ -28,18 +28,17 @@ void check_stash(const Heap* heap) {
 }  // namespace
 
 void check_class(const Heap* heap, SizeClass size_class) {
-  if (torn()) return;
+  if (inconsistent()) return;
   const Span* current = heap->current[size_class];
   if (current != nullptr) check_slab(heap, current, size_class, SlabState::current);
   unsigned count = 0;
   const Span* slab = heap->available[size_class].first();
-  for (; slab != nullptr && count < kMostLookedAt; slab = slab->next, ++count) {
+  for (; slab != nullptr && count < kMostLookedAt; slab = slab->next, ++count)
     check_slab(heap, slab, size_class, SlabState::available);
-  }
 }
 
 void check(const Heap* heap) {
-  if (torn()) return;
+  if (inconsistent()) return;
   for (size_t index = 0; index < size_class::kCount; ++index) check_class(heap, static_cast<SizeClass>(index));
   check_stash(heap);
 }

@@ -118,10 +118,9 @@ void renew(Heap* heap) {
   heap->previous = previous;
 }
 
-void forget_outgoing_to_given_up(Heap* own) {
-  for (Outgoing& out : own->outgoing) {
-    if (out.slab != nullptr && owner_of(out.slab) == &abandoned::g_given_up) out = {};
-  }
+void forget_outgoing_to_leaked(Heap* own) {
+  for (Outgoing& out : own->outgoing)
+    if (out.slab != nullptr && owner_of(out.slab) == &abandoned::g_leaked) out = {};
 }
 
 // What could not be held, or was taken from the fork, is left as it is.
@@ -138,8 +137,8 @@ void give_up_missed(bool broken, ThreadToken token) {
     g_realm.go_back_to(g_fork.realm);
     g_arena.start_over();
   }
-  abandoned::give_up_slabs(is_missed);
-  if (Heap* own = own_heap_if_any()) forget_outgoing_to_given_up(own);
+  abandoned::leak_slabs(is_missed);
+  if (Heap* own = own_heap_if_any()) forget_outgoing_to_leaked(own);
   for_each_heap([](Heap* heap) {
     if (is_missed(heap)) renew(heap);
   });
@@ -160,11 +159,10 @@ void leave_behind(Heap* heap) {
 
 void take_along(Heap* heap) {
   heap->ownership.reset();
-  if (heap->is_forking) {
+  if (heap->is_forking)
     heap->ownership.try_acquire();
-  } else if (!heap->is_at_rest) {
+  else if (!heap->is_at_rest)
     leave_behind(heap);
-  }
 }
 
 void release_lock(Lock& lock, ThreadToken token) {
@@ -218,11 +216,10 @@ static void start_child(ThreadToken token) {
 void after_in_child() {
   ThreadToken token = platform::thread_token();
   if constexpr (kDebugChecks) lock_order::forget_others(token);
-  if (t_stage == Stage::prepared) {
+  if (t_stage == Stage::prepared)
     start_child(token);
-  } else {
-    g_torn.store(true, std::memory_order_relaxed);
-  }
+  else
+    g_inconsistent.store(true, std::memory_order_relaxed);
   for_each_heap([token](Heap* heap) {
     if (!heap->shared) take_along(heap);
     release_lock(heap->lock, token);

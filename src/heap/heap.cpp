@@ -67,7 +67,7 @@ RH_INLINE static Block* take_own(SizeClass size_class) {
   // A heap left behind by another thread brings its bins.
   if (Block* block = pop(heap, size_class)) return block;
   LockGuard guard(heap->lock, heap->token.load());
-  return torn() ? nullptr : refill(heap, size_class);
+  return inconsistent() ? nullptr : refill(heap, size_class);
 }
 
 RH_INLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
@@ -75,9 +75,7 @@ RH_INLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t s
       insist([=] { return heap == nullptr ? take_own(size_class) : shared::take(heap, size_class, size, zeroed); });
   // Those who use first-class heaps look when they free.
   if (heap == nullptr && RH_UNLIKELY(retained::is_much())) idle::note_free();
-  if (RH_UNLIKELY(block == nullptr)) {
-    return torn() ? allocate_large(heap, kUnitSize, size, zeroed) : nullptr;
-  }
+  if (RH_UNLIKELY(block == nullptr)) return inconsistent() ? allocate_large(heap, kUnitSize, size, zeroed) : nullptr;
   if (zeroed && heap == nullptr) clear(block, own_heap(), size_class, size);
   return noted(block, size_class, size);
 }
@@ -116,7 +114,7 @@ void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
 static bool review_own(Span* slab) {
   Heap* heap = own_heap_if_any();
   LockGuard guard(heap->lock, heap->token.load());
-  if (torn()) return false;
+  if (inconsistent()) return false;
   heap->marks.add(1);
   // A helper may have seen the slab empty, and released it, before this thread got the lock.
   if (owner_of(slab) == heap) review(heap, slab, {heap->token.load(), true});
@@ -130,7 +128,7 @@ void free_reached_mark(Span* slab) {
 // Arms again what a helper has left, by the owner, who still holds a block of it.
 static void take_up(Heap* heap, Span* slab) {
   LockGuard guard(heap->lock, heap->token.load());
-  if (!torn()) review(heap, slab, {heap->token.load(), true});
+  if (!inconsistent()) review(heap, slab, {heap->token.load(), true});
 }
 
 static bool free_small(Span* slab, Block* block) {
@@ -144,7 +142,7 @@ static bool free_small(Span* slab, Block* block) {
     shared::free(owner, slab, block);
     return true;
   }
-  return owner != &abandoned::g_given_up && free_remote(heap, slab, block);
+  return owner != &abandoned::g_leaked && free_remote(heap, slab, block);
 }
 
 static bool free_large(Span* span) {

@@ -53,9 +53,8 @@ bool collect(Heap* heap, ThreadToken token) {
   } else {
     drain(heap, {token, false});
     release_empty(heap, token);
-    for (Span* slab : heap->current) {
+    for (Span* slab : heap->current)
       if (slab != nullptr) slab::clear_uncarved(slab);
-    }
   }
   heap->lock.release();
   return true;
@@ -200,16 +199,15 @@ uint64_t decay_ms() { return g_decay_ms.load(std::memory_order_relaxed); }
 
 RH_COLD static void note_much_free() {
   if (decay_ms() == 0 || g_arena.dirty_bytes() >= kMostWarm) return_now(Arena::kAll);
-  if (torn() || !much_is_free()) return;
+  if (inconsistent() || !much_is_free()) return;
   bool helped = g_helper_runs.load(std::memory_order_relaxed) != 0;
   if (helped && platform::kThreadsAreTerminated) look_for_helper();
   if (helped) return;
   if (decay_ms() == 0) return decay_here();
-  if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed)) {
+  if (platform::now_ms() >= g_retry_at.load(std::memory_order_relaxed))
     start_helper();
-  } else {
+  else
     keep_little_young();
-  }
 }
 
 void note_free() {
@@ -228,7 +226,7 @@ static void collect_everything() {
 }
 
 bool reclaim() {
-  if (torn()) return false;
+  if (inconsistent()) return false;
   size_t before = g_arena.figures().in_use;
   collect_everything();
   // What is purged becomes one with the purged memory beside it, which may be as long as is wanted.
@@ -266,7 +264,7 @@ static bool may_return_here() { return is_left_to_waits() && !g_arena.lock().hel
 void let_waits_return() { g_waits_return.store(true, std::memory_order_relaxed); }
 
 bool returns_before_waiting() {
-  if (!much_is_free() || torn() || !may_return_here()) return false;
+  if (!much_is_free() || inconsistent() || !may_return_here()) return false;
   decay_here();
   return much_is_free();
 }

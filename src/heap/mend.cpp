@@ -10,7 +10,7 @@ namespace {
 // Others may free its blocks meanwhile, and its owner may, without the lock: what they still do to the slabs is of no
 // account.
 void give_up(Heap* heap) {
-  abandoned::give_up_slabs([heap](const Heap* owner) { return owner == heap; });
+  abandoned::leak_slabs([heap](const Heap* owner) { return owner == heap; });
   for (size_t index = 0; index < size_class::kCount; ++index) {
     heap->current[index] = nullptr;
     heap->available[index] = {};

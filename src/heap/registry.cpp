@@ -118,9 +118,7 @@ Heap* find_ownerless() {
     }
     // The loader resets thread-local storage once while a program starts: this thread has forgotten its heap. Later a
     // token proves nothing: it may be that of a dead thread, whose heap another is just taking over.
-    if (g_loading.load(std::memory_order_relaxed) && heap->token.load() == platform::thread_token()) {
-      return heap;
-    }
+    if (g_loading.load(std::memory_order_relaxed) && heap->token.load() == platform::thread_token()) return heap;
   }
   return nullptr;
 }
@@ -227,7 +225,7 @@ void release_unused() {
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) post_all(heap);
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) empty(heap);
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) heap->ownership.drop();
-  if (torn()) return;
+  if (inconsistent()) return;
   if (g_arena.figures().in_use != 0) {
     g_arena.purge(0);
     return;

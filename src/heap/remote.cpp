@@ -103,7 +103,7 @@ bool post(Heap* heap, Outgoing& out) {
   heap->remote_frees.add(sent.count);
   heap->remote_batches.add(1);
   Heap* owner = owner_of(sent.slab);
-  if (owner == &abandoned::g_given_up) return false;
+  if (owner == &abandoned::g_leaked) return false;
   size_t waiting = send(owner, sent);
   return (waiting >= kHelpFromBytes && help(owner, heap)) || retained::is_much();
 }
@@ -140,9 +140,8 @@ bool free_remote(Heap* heap, Span* slab, Block* block) {
 }
 
 void post_all(Heap* heap) {
-  for (Outgoing& out : heap->outgoing) {
+  for (Outgoing& out : heap->outgoing)
     if (out.first != nullptr) post(heap, out);
-  }
 }
 
 void drain(Heap* heap, Caller caller) {

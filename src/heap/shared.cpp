@@ -13,9 +13,7 @@ namespace {
 // The first live block in the slab or large block `span` behind `block`, which may be null.
 void* first_live(Span* span, const void* block) {
   uintptr_t start = g_realm.address(span);
-  if (span->kind.load() == SpanKind::large) {
-    return block == nullptr ? reinterpret_cast<void*>(start) : nullptr;
-  }
+  if (span->kind.load() == SpanKind::large) return block == nullptr ? reinterpret_cast<void*>(start) : nullptr;
   size_t size = slab::properties(span).size;
   size_t first = block == nullptr ? 0 : (address_of(block) - start) / size + 1;
   for (size_t index = first, end = span->carved.load(); index < end; ++index) {
@@ -62,7 +60,7 @@ Heap* find(uintptr_t handle) {
 void destroy(Heap* heap) {
   {
     LockGuard guard(heap->lock);
-    if (torn()) return;
+    if (inconsistent()) return;
     for (size_t index = 0; index < size_class::kCount; ++index) {
       // Until it leaves the list of heaps others may look into it.
       heap->bins[index] = nullptr;
@@ -81,7 +79,7 @@ void destroy(Heap* heap) {
 }
 
 void give_back_empty(Heap* heap, ThreadToken token) {
-  if (torn()) return;
+  if (inconsistent()) return;
   empty_bins(heap);
   release_empty(heap, token);
 }
@@ -94,7 +92,7 @@ void trim(Heap* heap) {
 
 void* next_block(Heap* heap, const void* block) {
   LockGuard guard(heap->lock);
-  if (torn()) return nullptr;
+  if (inconsistent()) return nullptr;
   Span* span = block == nullptr ? g_realm.first() : slab::head(g_realm.span_of(block));
   for (Realm::Run run = g_realm.run_from(span); !run.empty(); run = g_realm.run_from(run.end)) {
     for (span = run.first; span < run.end; ++span, block = nullptr) {
@@ -108,7 +106,7 @@ void* next_block(Heap* heap, const void* block) {
 Block* take(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
   ThreadToken token = platform::thread_token();
   LockGuard guard(heap->lock, token);
-  if (torn()) return nullptr;
+  if (inconsistent()) return nullptr;
   Block* block = pop(heap, size_class);
   if (block == nullptr) {
     heap->token.store(token);
@@ -120,7 +118,7 @@ Block* take(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
 
 void list_large(Heap* heap, Span* span) {
   LockGuard guard(heap->lock);
-  if (torn()) return;
+  if (inconsistent()) return;
   span->owner.store(heap);
   heap->large.push_back(span);
 }
@@ -128,7 +126,7 @@ void list_large(Heap* heap, Span* span) {
 void unlist_large(Span* span) {
   Heap* heap = span->owner.load();
   LockGuard guard(heap->lock);
-  if (!torn()) heap->large.remove(span);
+  if (!inconsistent()) heap->large.remove(span);
   span->owner.store(nullptr);
 }
 
@@ -137,7 +135,7 @@ void free(Heap* heap, Span* slab, Block* block) {
   // Here every free comes by, so that the notes of such a heap are complete.
   slab::note_free(slab, block);
   count_freed(heap, slab::properties(slab).size);
-  if (!torn() && slab::free_local(slab, block)) review(heap, slab, {platform::thread_token(), true});
+  if (!inconsistent() && slab::free_local(slab, block)) review(heap, slab, {platform::thread_token(), true});
 }
 
 Heap* heap_of(const Span* span) {

@@ -123,11 +123,10 @@ void review(Heap* heap, Span* slab, Caller caller) {
     slab->state = SlabState::available;
     heap->available[slab->size_class.load()].push_back(slab);
   }
-  if (caller.is_owner) {
+  if (caller.is_owner)
     slab::arm(slab, outstanding);
-  } else {
+  else
     slab::leave(slab);
-  }
 }
 
 void release_empty(Heap* heap, ThreadToken token) {

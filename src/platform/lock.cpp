@@ -2,7 +2,7 @@
 
 namespace rh {
 
-constinit std::atomic<bool> g_torn{false};
+constinit std::atomic<bool> g_inconsistent{false};
 constinit std::atomic<std::atomic<uint32_t>*> g_fork_breaks{nullptr};
 constinit std::atomic<void (*)(Lock& taken_over)> g_put_in_order{nullptr};
 
@@ -18,13 +18,12 @@ void Lock::acquire_slow(ThreadToken token) {
     if (platform::others_are_gone()) return take_over(token);
     bool ask = holder != 0 && attempt % kAskAfter == kAskAfter - 1;
     if (ask && platform::thread_is_gone(holder) && take_from(holder, token)) return;
-    if (holder != kForkToken) {
+    if (holder != kForkToken)
       fork_since = 0;
-    } else if (fork_since == 0) {
+    else if (fork_since == 0)
       fork_since = platform::now_ms();
-    } else if (platform::now_ms() - fork_since >= kForkPatienceMs && break_fork(token)) {
+    else if (platform::now_ms() - fork_since >= kForkPatienceMs && break_fork(token))
       return;
-    }
   }
 }
 
@@ -53,16 +52,15 @@ bool Lock::take_from(ThreadToken gone, ThreadToken token) {
   if (!holder_.compare_exchange_strong(expected, token, std::memory_order_acquire)) return false;
   if constexpr (kDebugChecks) lock_order::note_passed_on(rank(), gone, token);
   auto put_in_order = g_put_in_order.load(std::memory_order_acquire);
-  if (put_in_order != nullptr) {
+  if (put_in_order != nullptr)
     put_in_order(*this);
-  } else {
-    g_torn.store(true, std::memory_order_relaxed);
-  }
+  else
+    g_inconsistent.store(true, std::memory_order_relaxed);
   return true;
 }
 
 void Lock::take_over(ThreadToken token) {
-  g_torn.store(true, std::memory_order_relaxed);
+  g_inconsistent.store(true, std::memory_order_relaxed);
   if constexpr (kDebugChecks) lock_order::note_passed_on(rank(), holder(), token);
   holder_.store(token, std::memory_order_relaxed);
 }

@@ -75,11 +75,8 @@ void note_passed_on(LockRank rank, ThreadToken from, ThreadToken to) {
 
 void forget_others(ThreadToken token) {
   for (auto& bucket : g_held) {
-    for (std::atomic<uint64_t>& place : bucket) {
-      if (holder_of(place.load(std::memory_order_relaxed)) != token) {
-        place.store(0, std::memory_order_relaxed);
-      }
-    }
+    for (std::atomic<uint64_t>& place : bucket)
+      if (holder_of(place.load(std::memory_order_relaxed)) != token) place.store(0, std::memory_order_relaxed);
   }
 }
 

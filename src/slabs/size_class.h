@@ -39,9 +39,7 @@ constexpr Units slab_units_of(size_t index) {
   size_t size = size_of(index);
   size_t enough = size <= 8 * 1024 ? 8 : 4;
   Units units{1};
-  while (units.bytes() / size < enough || units.bytes() % size > units.bytes() / 32) {
-    units += Units{1};
-  }
+  while (units.bytes() / size < enough || units.bytes() % size > units.bytes() / 32) units += Units{1};
   return units;
 }
 
@@ -78,9 +76,8 @@ inline constexpr auto kProperties = [] {
 // The longest slab.
 inline constexpr Units kMostUnits = [] {
   Units most{};
-  for (size_t index = 0; index < kCount; ++index) {
+  for (size_t index = 0; index < kCount; ++index)
     if (slab_units_of(index) > most) most = slab_units_of(index);
-  }
   return most;
 }();
 
@@ -119,9 +116,8 @@ inline constexpr unsigned kPositionBits = 16;  // of an offset in multiples of k
 
 inline constexpr auto kReciprocals = [] {
   Table<uint64_t, kCount> table{};
-  for (size_t index = 0; index < kCount; ++index) {
+  for (size_t index = 0; index < kCount; ++index)
     table.entries[index] = UINT32_MAX / (size_of(index) / kBlockAlign) + uint64_t{1};
-  }
   return table;
 }();
 

@@ -24,9 +24,7 @@ void start(Span* span, SizeClass size_class, Heap* owner) {
 }
 
 void finish(Span* slab) {
-  for (uint32_t unit = 0; unit < slab->units; ++unit) {
-    slab[unit].kind.store(SpanKind::none);
-  }
+  for (uint32_t unit = 0; unit < slab->units; ++unit) slab[unit].kind.store(SpanKind::none);
   slab->owner.store(nullptr);
 }
 
@@ -178,9 +176,8 @@ void check_lists(Span* slab) {
 unsigned count_taken(const Span* slab, const Block* first) {
   unsigned count = 0;
   unsigned most = outstanding(slab);
-  for (const Block* block = first; block != nullptr; block = block->next) {
+  for (const Block* block = first; block != nullptr; block = block->next)
     if (RH_UNLIKELY(++count > most)) fail_broken(slab, kTwice);
-  }
   return count;
 }
 
@@ -195,9 +192,8 @@ void give_back(Span* slab, Block* first, Block* last, unsigned count) {
 void give_back_bin(Span* slab, Block* first) {
   unsigned count = 1;
   Block* last = first;
-  for (; last->next != nullptr; last = last->next, ++count) {
+  for (; last->next != nullptr; last = last->next, ++count)
     if (last == &g_end) fail_broken(slab, kTwice);
-  }
   give_back(slab, first, last, count);
 }
 

@@ -28,13 +28,13 @@ def test_idle_the_share_is_of_what_the_blocks_added():
 
 
 def test_fast_path_start_up_cancels_out():
-    path = fast_path.Shortest("mixed", "", 100, (10, 30), (10, 30))
+    path = fast_path.FastPath("mixed", "", 100, (10, 30), (10, 30))
     assert fast_path.per_pair(lambda _, program: 5_000_000 + 70 * 100 * int(program[-1]), allocators.system(),
                               path) == 70.0
 
 
 def test_fast_path_both_ways_of_counting_agree():
-    path = fast_path.Shortest("pairs", "", 1, (10, 210), (10, 210))
+    path = fast_path.FastPath("pairs", "", 1, (10, 210), (10, 210))
     by_callgrind, by_steps = (fast_path.per_pair(count, allocators.system(), path)
                               for count in (fast_path.by_callgrind, fast_path.by_steps))
     assert by_callgrind == pytest.approx(by_steps, rel=0.01)
@@ -70,7 +70,7 @@ def test_synthetic_one_that_failed_everywhere_has_no_mean():
 
 def test_an_unknown_workload_is_refused():
     with pytest.raises(LabError, match="unknown workload larsen; known: larson"):
-        synthetic.select("larsen")
+        synthetic.select("larsen", synthetic.WORKLOADS, "workload")
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_unknown_names_are_refused(named):
     with pytest.raises(LabError, match="no library /nowhere/x.so"):
         subjects.choose(["new=/nowhere/x.so"], reheap=False)
     with pytest.raises(LabError, match="unknown peer snmaloc"):
-        peers.select("snmaloc")
+        peers.select("snmaloc", peers.RECIPES, "peer")
 
 
 def test_a_library_by_its_path(named):

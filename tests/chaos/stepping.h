@@ -43,11 +43,10 @@ inline void keep_trap_open(const ucontext_t& context) {
   const auto set = static_cast<std::uintptr_t>(registers[kSet]);
   const auto stack = static_cast<std::uintptr_t>(registers[kStack]);
   // A constant set cannot be changed; the stepping then ends here.
-  if (set - stack + 65536 < 2 * 65536) {
+  if (set - stack + 65536 < 2 * 65536)
     *reinterpret_cast<std::uint64_t*>(set) &= ~(std::uint64_t{1} << (SIGTRAP - 1));
-  } else if (set != 0) {
+  else if (set != 0)
     state.left = 0;
-  }
 }
 
 inline void on_trap(int, siginfo_t*, void* raw) {

@@ -71,9 +71,8 @@ std::string identity(const std::string& task) {
   std::string found;
   char line[1024];
   while (std::fgets(line, sizeof line, status)) {
-    for (const char* name : {"Uid:", "Gid:", "Groups:"}) {
+    for (const char* name : {"Uid:", "Gid:", "Groups:"})
       if (std::strncmp(line, name, std::strlen(name)) == 0) found += line;
-    }
   }
   std::fclose(status);
   return found;
@@ -82,9 +81,8 @@ std::string identity(const std::string& task) {
 std::vector<std::string> tasks() {
   std::vector<std::string> found;
   DIR* folder = opendir("/proc/self/task");
-  while (const dirent* entry = folder ? readdir(folder) : nullptr) {
+  while (const dirent* entry = folder ? readdir(folder) : nullptr)
     if (entry->d_name[0] != '.') found.push_back(entry->d_name);
-  }
   if (folder != nullptr) closedir(folder);
   return found;
 }

@@ -30,9 +30,7 @@ TEST(Errno, RefusedRequestsSetEnomem) {
       errno = kUntouched;
       void* block = opaque(request.make(opaque(size)));
       EXPECT_EQ(block, nullptr) << request.call << " of " << size;
-      if (runtime_is_strict()) {
-        EXPECT_EQ(errno, ENOMEM) << request.call << " of " << size;
-      }
+      if (runtime_is_strict()) EXPECT_EQ(errno, ENOMEM) << request.call << " of " << size;
     }
   }
 }

@@ -45,9 +45,8 @@ TEST(Foreign, Free) {
 
 TEST(Foreign, FreeOfAlignedBlocks) {
   for (std::size_t alignment = 16; alignment <= MiB; alignment *= 4) {
-    for (const std::size_t size : sizes) {
+    for (const std::size_t size : sizes)
       for (const AlignedMaker& maker : foreign_aligned_makers()) maker.drop(maker.make(alignment, size));
-    }
   }
 }
 
@@ -77,9 +76,7 @@ TEST(Foreign, ReallocToZeroAndToTooMuch) {
     fill(block, 1000, 4);
     errno = 0;
     EXPECT_EQ(realloc(opaque(block), opaque(SIZE_MAX / 2)), nullptr);
-    if (c_library_is_strict()) {
-      EXPECT_EQ(errno, ENOMEM);
-    }
+    if (c_library_is_strict()) EXPECT_EQ(errno, ENOMEM);
     EXPECT_TRUE(intact(block, 1000, 4));
     EXPECT_EQ(realloc(opaque(block), opaque<std::size_t>(0)), nullptr);
   }
@@ -104,9 +101,8 @@ TEST(Foreign, ByThreadsThatMadeNone) {
   std::vector<std::thread> threads;
   for (std::size_t part = 0; part < 4; ++part) {
     threads.emplace_back([&, part] {
-      for (std::size_t at = part; at < blocks.size(); at += 4) {
+      for (std::size_t at = part; at < blocks.size(); at += 4)
         at % 8 < 4 ? free(blocks[at]) : free(realloc(blocks[at], 500));
-      }
     });
   }
   for (std::thread& thread : threads) thread.join();

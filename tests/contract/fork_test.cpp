@@ -52,16 +52,14 @@ void churn(std::uint64_t seed) {
     // Leaves the children a share of the machine, without affecting the moments that matter.
     if (round % 256 == 0) nap(0.0005);
     Held& held = own[random.below(own.size())];
-    if (held.block) {
+    if (held.block)
       held.drop();
-    } else {
+    else
       held.take(random.size(random.one_in(200) ? 512 * KiB : 8 * KiB), random.next());
-    }
     if (random.one_in(4)) exchange.step(random);
   }
-  for (Held& held : own) {
+  for (Held& held : own)
     if (held.block) held.drop();
-  }
 }
 
 // What a child does: allocates all sizes, and frees the blocks of threads that are gone.
@@ -75,9 +73,8 @@ int use_heap_in_child() {
     if (held.block) held.drop();
     held.take(random.size(30 * KiB), random.next());
   }
-  for (Held& held : exchange.held) {
+  for (Held& held : exchange.held)
     if (held.block) held.drop();
-  }
   for (Held& held : own) held.drop();
   return 0;
 }
@@ -147,9 +144,8 @@ int threads_in_child() {
         held.take(random.size(20 * KiB), random.next());
         if (random.one_in(8)) exchange.step(random);
       }
-      for (Held& held : own) {
+      for (Held& held : own)
         if (held.block) held.drop();
-      }
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -306,9 +302,8 @@ void work_while_interrupted() {
     held.take(random.size(random.one_in(50) ? MiB : 2 * KiB), random.next());
     if (is_child) --left_in_child;
   }
-  for (Held& held : own) {
+  for (Held& held : own)
     if (held.block) held.drop();
-  }
 }
 
 SCENARIO(fork_in_signal_handler) {

@@ -37,9 +37,8 @@ SCENARIO(api_owns_within_huge) {
   constexpr std::size_t kHuge = sizeof(void*) == 8 ? std::size_t{200} << 30 : std::size_t{200} << 20;
   auto* block = static_cast<char*>(RH(rh_malloc)(kHuge));
   if (block == nullptr) return 0;  // the system does not grant that much
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < 20000; ++round)
     NEED(RH(rh_owns)(block + kHuge / 20000 * static_cast<std::size_t>(round)));
-  }
   RH(rh_free)(block);
   NEED(!RH(rh_owns)(block + kHuge / 2));
   return 0;

@@ -13,9 +13,8 @@ void drop(void* block) { free(block); }
 
 // Every key's value is a block, freed as the thread ends.
 void* use_all_keys(void*) {
-  for (int at = 0; at < PTHREAD_KEYS_MAX; ++at) {
+  for (int at = 0; at < PTHREAD_KEYS_MAX; ++at)
     if (pthread_setspecific(keys[at], malloc(40)) != 0) std::exit(4);
-  }
   return nullptr;
 }
 

@@ -165,9 +165,8 @@ SCENARIO(exhaust_in_four_threads) {
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, 256 * KiB);
   pthread_t ids[4];
-  for (std::uintptr_t at = 0; at < 4; ++at) {
+  for (std::uintptr_t at = 0; at < 4; ++at)
     NEED(pthread_create(&ids[at], &attributes, exhaust_in_thread, reinterpret_cast<void*>(at + 1)) == 0);
-  }
   for (pthread_t id : ids) pthread_join(id, nullptr);
   NEED(finished.load() == 4);
   Chain chain;

@@ -83,9 +83,8 @@ std::uintptr_t end_of_mappings(const void* block) {
 void settle_behind(const void* block) {
   void* place = reinterpret_cast<void*>(end_of_mappings(block));
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-  for (std::uint64_t size = std::uint64_t{4} << 40; size >= MiB; size /= 2) {
+  for (std::uint64_t size = std::uint64_t{4} << 40; size >= MiB; size /= 2)
     if (mmap(place, static_cast<std::size_t>(size), PROT_NONE, kFlags, -1, 0) != MAP_FAILED) return;
-  }
 }
 
 // Another mapping takes the addresses that the heap would have grown into, again and again.

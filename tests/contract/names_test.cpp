@@ -64,9 +64,7 @@ TEST(Names, CfreeIsServedByTheLibraryWhereItCanBeCalled) {
   void* cfree = dlsym(RTLD_DEFAULT, "cfree");
   if (!cfree) GTEST_SKIP() << "this C library has no cfree";
   reinterpret_cast<void (*)(void*)>(cfree)(malloc(100));
-  if (on_reheap()) {
-    EXPECT_EQ(server_of(cfree), expected_server());
-  }
+  if (on_reheap()) EXPECT_EQ(server_of(cfree), expected_server());
 }
 
 TEST(Names, SizedFrees) {
@@ -228,9 +226,7 @@ TEST(Names, BlocksOfTheCLibrary) {
   for (void* block : blocks) {
     ASSERT_NE(block, nullptr);
     EXPECT_GE(malloc_usable_size(block), 1u);
-    if (auto* owns = CONTRACT_FIND(rh_owns)) {
-      EXPECT_TRUE(owns(block));
-    }
+    if (auto* owns = CONTRACT_FIND(rh_owns)) EXPECT_TRUE(owns(block));
   }
   for (void* block : blocks) free(realloc(block, 40000));
 }

@@ -154,9 +154,7 @@ TEST(New, FailureThrowsOrGivesNull) {
           thrown = true;
         }
         EXPECT_EQ(thrown, form.throws) << form.form << ' ' << size << " at " << alignment;
-        if (!form.throws) {
-          EXPECT_EQ(block, nullptr) << form.form;
-        }
+        if (!form.throws) EXPECT_EQ(block, nullptr) << form.form;
       }
     }
   }

@@ -271,14 +271,11 @@ void check_stats(const json& stats) {
   }
   EXPECT_GT(last, 0u);
   EXPECT_GE(stats["large"]["bytes"].get<std::size_t>(), stats["large"]["blocks"].get<std::size_t>());
-  for (const char* call : {"reserve", "release", "commit", "purge", "move", "thread", "wait", "wake"}) {
+  for (const char* call : {"reserve", "release", "commit", "purge", "move", "thread", "wait", "wake"})
     ASSERT_TRUE(stats["os_calls"].contains(call)) << call;
-  }
   EXPECT_GT(stats["os_calls"]["reserve"], 0u);
   EXPECT_GE(stats["remote"]["frees"], stats["remote"]["batches"]);
-  for (const char* path : {"refill", "slab"}) {
-    ASSERT_TRUE(stats["slow_paths"].contains(path)) << path;
-  }
+  for (const char* path : {"refill", "slab"}) ASSERT_TRUE(stats["slow_paths"].contains(path)) << path;
   EXPECT_GT(stats["slow_paths"]["refill"], 0u);
 }
 
@@ -337,9 +334,8 @@ TEST(Report, SaysWhoServesMalloc) {
   EXPECT_EQ(report["version"], "0.1.0");
   EXPECT_EQ(report["options"]["decay_ms"], 1234);
   EXPECT_NE(report["build"].get<std::string>().find(narrow ? "32-bit" : "64-bit"), std::string::npos);
-  for (const char* name : {"malloc_served_by", "library"}) {
+  for (const char* name : {"malloc_served_by", "library"})
     EXPECT_EQ(real_path(report[name].get<std::string>()), expected_server()) << name;
-  }
   EXPECT_GT(report["realm"]["reserved"], 0u);
 }
 

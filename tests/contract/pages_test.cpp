@@ -48,9 +48,8 @@ void use_and_free() {
   std::memset(block, 5, kSize);
   const pid_t child = fork();
   if (child == 0) {
-    for (std::size_t at = 0; at < kSize; ++at) {
+    for (std::size_t at = 0; at < kSize; ++at)
       if (block[at] != 5) _exit(3);
-    }
     _exit(0);
   }
   int status = 0;

@@ -124,13 +124,12 @@ std::string written_when_cancelled(Write write_it) {
   for (bool ended = false;;) {
     int more = 0;
     ended = ended || pthread_tryjoin_np(thread, nullptr) == 0;
-    if (ioctl(ends[0], FIONREAD, &more) == 0 && more > 0) {
+    if (ioctl(ends[0], FIONREAD, &more) == 0 && more > 0)
       text.append(piece, static_cast<std::size_t>(read(ends[0], piece, sizeof piece)));
-    } else if (ended) {
+    else if (ended)
       break;
-    } else {
+    else
       nap(0.001);
-    }
   }
   close(ends[0]);
   close(ends[1]);

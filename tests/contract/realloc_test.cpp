@@ -104,9 +104,8 @@ void touch(char* block, std::size_t size) {
 }
 
 bool touched(const char* block, std::size_t size) {
-  for (std::size_t at = 0; at < size; at += 4096) {
+  for (std::size_t at = 0; at < size; at += 4096)
     if (block[at] != static_cast<char>(at / 4096 % 127 + 1)) return false;
-  }
   return true;
 }
 

@@ -37,13 +37,11 @@ void* leave_some(void* left) {
   std::vector<Held> own;
   Random random(kept->size() + 5);
   for (int at = 0; at < 50; ++at) own.push_back(Held(random.size(2 * KiB), random.next()));
-  for (std::size_t at = 0; at < own.size(); ++at) {
-    if (at % 5 == 0) {
+  for (std::size_t at = 0; at < own.size(); ++at)
+    if (at % 5 == 0)
       kept->push_back(own[at]);
-    } else {
+    else
       own[at].drop();
-    }
-  }
   return nullptr;
 }
 
@@ -77,9 +75,8 @@ SCENARIO(reuse_of_the_dead) {
     for (int at = 0; at < 100; ++at) {
       pthread_join(launch(
                        [](void* into) -> void* {
-                         for (std::size_t block = 0; block < 40; ++block) {
+                         for (std::size_t block = 0; block < 40; ++block)
                            static_cast<std::vector<Held>*>(into)->push_back(Held(4000, block));
-                         }
                          return nullptr;
                        },
                        &left),

@@ -4,9 +4,8 @@
 #include "small.h"
 
 static int was_freed(const char* block) {
-  for (int at = 510; at < 540; ++at) {
+  for (int at = 510; at < 540; ++at)
     if (blocks[at] == block) return 1;
-  }
   return 0;
 }
 

@@ -34,11 +34,10 @@ class Player {
     while (input_.more()) {
       fake::advance(input_.below(8));
       size_t which = input_.below(threads_.size());
-      if (input_.below(64) == 0) {
+      if (input_.below(64) == 0)
         replace(which);
-      } else {
+      else
         (*threads_[which])([this] { act(); });
-      }
       registry::check_books();
     }
     end();
@@ -83,9 +82,8 @@ class Player {
 
   void several() {
     size_t size = some_size();
-    for (size_t count = size > 40000 ? 1 : 1 + input_.below(40); count != 0; --count) {
+    for (size_t count = size > 40000 ? 1 : 1 + input_.below(40); count != 0; --count)
       enter(rh_malloc(size), size, nullptr);
-    }
   }
 
   void zeroed() {

@@ -307,7 +307,7 @@ def test_a_limit_ends_the_trace_and_not_the_program(lab):
 def test_a_full_disk_ends_the_trace_and_not_the_program(lab):
     program = lab.program(MANY)
     done = subprocess.run(["sh", "-c", f"ulimit -f 400; exec {program} 200000"], capture_output=True, text=True,
-                          env=record.environment(lab.trace, None, True, None))
+                          env=record.environment(lab.trace, True, None) | {"LD_PRELOAD": record.preload(None)})
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert done.stderr.count("no room left on the disk") == 1
 

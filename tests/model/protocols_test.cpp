@@ -132,9 +132,8 @@ const Program kAdoption = {
         MODEL_NEED(blocks[number] != nullptr);
         fill(blocks[number], size, number + 100);
       }
-      for (const Slot& slot : slots) {
+      for (const Slot& slot : slots)
         if (slot.block != nullptr) check(slot);
-      }
       for (unsigned number = 0; number < 16; number += 2) {
         size_t size = number % 8 == 0 ? kLarge : kSmall;
         if (!intact(blocks[number], size, number + 100)) fail("a child's block was changed");
@@ -142,9 +141,8 @@ const Program kAdoption = {
       }
     });
   }
-  for (const Slot& slot : slots) {
+  for (const Slot& slot : slots)
     if (slot.block != nullptr) deallocate(slot.block);
-  }
   idle::trim();
   _exit(0);
 }
@@ -325,9 +323,8 @@ Lock first(LockRank::heap), second(LockRank::heap);
 
 // Debug builds let nobody wait in such orders, only try.
 void try_for_ever(Lock& lock) {
-  while (!lock.try_acquire()) {
+  while (!lock.try_acquire())
     while (!lock.held_by(0)) platform::back_off(0);
-  }
 }
 
 void take_both(Lock& one, Lock& other) {

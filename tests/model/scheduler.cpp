@@ -77,9 +77,8 @@ void go_on_with(size_t next) {
 
 unsigned char ready() {
   unsigned options = 0;
-  for (size_t number = 0; number < fiber_count; ++number) {
+  for (size_t number = 0; number < fiber_count; ++number)
     if (!fibers[number].ended && !fibers[number].waits) options |= 1u << number;
-  }
   return static_cast<unsigned char>(options);
 }
 
@@ -176,9 +175,8 @@ bool run_in_child(const Program& program, const Choices& choices) {
   int status = 0;
   waitpid(child, &status, 0);
   if (status == 0) return true;
-  if (report->failure[0] == 0) {
+  if (report->failure[0] == 0)
     std::snprintf(report->failure, sizeof(report->failure), "ended with status %#x", static_cast<unsigned>(status));
-  }
   return false;
 }
 

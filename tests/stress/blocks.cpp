@@ -43,9 +43,8 @@ void check_size(const Block& block) {
 // As far as `size`, which is less than the block's where it has shrunk.
 void check_contents(const Block& block, const unsigned char* bytes, std::size_t size, const char* what) {
   if (contract::intact(bytes, size, block.seed)) return;
-  for (std::size_t part = 1; part <= size; ++part) {
+  for (std::size_t part = 1; part <= size; ++part)
     if (!contract::intact(bytes, part, block.seed)) fail(what, block, part - 1);
-  }
 }
 
 void settle(const Block& block, std::size_t zero_from) {

@@ -101,9 +101,8 @@ long number(const char* text, const char* what, long least, long most) {
 void run(long threads, long duration, long seed) {
   const std::unique_ptr<Shared> shared(new Shared{g_heaps, pick_size});
   std::vector<std::thread> places;
-  for (long at = 0; at < threads; ++at) {
+  for (long at = 0; at < threads; ++at)
     places.emplace_back(lives, std::ref(*shared), mix(static_cast<std::uint64_t>(seed * 4096 + at)));
-  }
   std::this_thread::sleep_for(std::chrono::seconds(duration));
   shared->stop = true;
   for (std::thread& place : places) place.join();

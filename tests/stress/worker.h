@@ -44,9 +44,8 @@ struct Shared {
   }
 
   void drain() {
-    for (Slot& slot : slots) {
+    for (Slot& slot : slots)
       if (slot.block.handle) drop(slot.block);
-    }
   }
 };
 

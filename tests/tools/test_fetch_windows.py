@@ -83,7 +83,7 @@ class Fetch(unittest.TestCase):
 
     def test_without_a_client(self):
         with self.assertRaisesRegex(fetch_windows.NoClient, "no-such-client is not installed"):
-            self.thing(bring=lambda folder: fetch_windows.quietly(["no-such-client"], folder))
+            self.thing(bring=lambda folder: fetch_windows.run_quiet(["no-such-client"], folder))
 
     def test_unknown(self):
         with self.assertRaisesRegex(fetch_windows.Failure, "nothing is known of 'nothing'"):

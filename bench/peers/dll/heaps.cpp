@@ -1,44 +1,29 @@
 // Every heap keeps its original: calls with flags that need it, blocks made before us, and heaps that are not plain
 // stay there. The process heap's blocks are the peer's own; other plain heaps are the peer's first-class heaps, if it
 // has any.
-#include "heaps.h"
-
 #include <windows.h>
 
 #include <atomic>
 
 #include "peer.h"
-#include "redirect/heap/layer.h"
-#include "redirect/patcher/image.h"
-#include "redirect/patcher/patch.h"
+#include "redirect/heap/functions.h"
 
-namespace rh::peers {
+namespace rh::heaps {
 
 namespace {
-
-using redirect::CodeMemory;
-using redirect::Image;
-using redirect::Patch;
 
 constexpr ULONG kTaken = HEAP_NO_SERIALIZE | HEAP_GENERATE_EXCEPTIONS | HEAP_ZERO_MEMORY | HEAP_REALLOC_IN_PLACE_ONLY;
 constexpr ULONG kPlain = HEAP_NO_SERIALIZE | HEAP_GROWABLE | HEAP_GENERATE_EXCEPTIONS;
 constexpr SIZE_T kNoSize = ~SIZE_T{0};
 
-// What the functions did before, in the order of kFunctions.
-struct {
-  void*(NTAPI* allocate)(HANDLE, ULONG, SIZE_T);
-  void*(NTAPI* reallocate)(HANDLE, ULONG, void*, SIZE_T);
-  BOOLEAN(NTAPI* free)(HANDLE, ULONG, void*);
-  SIZE_T(NTAPI* size)(HANDLE, ULONG, const void*);
-  HANDLE(NTAPI* create)(ULONG, void*, SIZE_T, SIZE_T, void*, void*);
-  HANDLE(NTAPI* destroy)(HANDLE);
-  BOOLEAN(NTAPI* validate)(HANDLE, ULONG, const void*);
-  BOOLEAN(NTAPI* get_user_info)(HANDLE, ULONG, void*, void**, ULONG*);
-  BOOLEAN(NTAPI* set_user_value)(HANDLE, ULONG, void*, void*);
-  BOOLEAN(NTAPI* set_user_flags)(HANDLE, ULONG, void*, ULONG, ULONG);
-} g_original;
-
+Originals g_originals;
 HANDLE g_process_heap;
+
+template <Role kRole, typename Result, typename... Arguments>
+Result original(Arguments... arguments) {
+  using Function = Result NTAPI(Arguments...);
+  return reinterpret_cast<Function*>(const_cast<void*>(g_originals[kRole]))(arguments...);
+}
 
 // ---- private heaps: few, looked up by handle ----------------------------------------------------
 
@@ -89,14 +74,14 @@ void* failed(ULONG flags) {
 }
 
 void* NTAPI allocate(HANDLE handle, ULONG flags, SIZE_T size) {
-  if ((flags & ~kTaken) != 0 || !thread_is_whole()) return g_original.allocate(handle, flags, size);
+  if ((flags & ~kTaken) != 0 || !thread_is_whole()) return original<Role::allocate, void*>(handle, flags, size);
   const bool zero = (flags & HEAP_ZERO_MEMORY) != 0;
   void* block = nullptr;
   if (handle == g_process_heap) {
     block = zero ? peer_zalloc(size) : peer_malloc(size);
   } else {
     void* heap = heap_of(handle);
-    if (heap == nullptr) return g_original.allocate(handle, flags, size);
+    if (heap == nullptr) return original<Role::allocate, void*>(handle, flags, size);
     block = zero ? peer_heap_zalloc(heap, size) : peer_heap_malloc(heap, size);
   }
   return block != nullptr ? block : failed(flags);
@@ -104,7 +89,7 @@ void* NTAPI allocate(HANDLE handle, ULONG flags, SIZE_T size) {
 
 BOOLEAN NTAPI release(HANDLE handle, ULONG flags, void* block) {
   if (block == nullptr || peer_free(block) != 0) return TRUE;
-  return g_original.free(handle, flags, block);
+  return original<Role::free, BOOLEAN>(handle, flags, block);
 }
 
 void* resize(HANDLE handle, void* block, SIZE_T size) {
@@ -114,7 +99,7 @@ void* resize(HANDLE handle, void* block, SIZE_T size) {
 }
 
 void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
-  if (block == nullptr || !peer_owns(block)) return g_original.reallocate(handle, flags, block, size);
+  if (block == nullptr || !peer_owns(block)) return original<Role::reallocate, void*>(handle, flags, block, size);
   const size_t before = peer_size(block);
   const bool stays = (flags & HEAP_REALLOC_IN_PLACE_ONLY) != 0;
   void* resized = stays ? (peer_fits(block, size) ? block : nullptr) : resize(handle, block, size);
@@ -126,11 +111,11 @@ void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
 
 SIZE_T NTAPI size_of(HANDLE handle, ULONG flags, const void* block) {
   if (block == nullptr) return kNoSize;
-  return peer_owns(block) ? peer_size(block) : g_original.size(handle, flags, block);
+  return peer_owns(block) ? peer_size(block) : original<Role::size, SIZE_T>(handle, flags, block);
 }
 
 HANDLE NTAPI create(ULONG flags, void* base, SIZE_T reserve, SIZE_T commit, void* lock, void* parameters) {
-  HANDLE handle = g_original.create(flags, base, reserve, commit, lock, parameters);
+  HANDLE handle = original<Role::create, HANDLE>(flags, base, reserve, commit, lock, parameters);
   const bool grows = (flags & HEAP_GROWABLE) != 0 || reserve == 0;
   const bool plain = (flags & ~kPlain) == 0 && grows && base == nullptr && lock == nullptr && parameters == nullptr;
   if (handle == nullptr || !plain) return handle;
@@ -142,82 +127,62 @@ HANDLE NTAPI destroy(HANDLE handle) {
   Entry* entry = entry_of(handle);
   void* heap = entry != nullptr ? entry->heap.exchange(nullptr) : nullptr;
   if (heap != nullptr) peer_heap_destroy(heap);
-  return g_original.destroy(handle);
+  return original<Role::destroy, HANDLE>(handle);
 }
 
 BOOLEAN NTAPI validate(HANDLE handle, ULONG flags, const void* block) {
   if (block != nullptr && peer_owns(block)) return TRUE;
-  return g_original.validate(handle, flags, block);
+  return original<Role::validate, BOOLEAN>(handle, flags, block);
 }
 
 BOOLEAN NTAPI get_user_info(HANDLE handle, ULONG flags, void* block, void** value, ULONG* own) {
-  if (!peer_owns(block)) return g_original.get_user_info(handle, flags, block, value, own);
+  if (!peer_owns(block)) return original<Role::get_user_info, BOOLEAN>(handle, flags, block, value, own);
   if (value != nullptr) *value = nullptr;
   if (own != nullptr) *own = 0;
   return TRUE;
 }
 
 BOOLEAN NTAPI set_user_value(HANDLE handle, ULONG flags, void* block, void* value) {
-  return peer_owns(block) ? FALSE : g_original.set_user_value(handle, flags, block, value);
+  return peer_owns(block) ? FALSE : original<Role::set_user_value, BOOLEAN>(handle, flags, block, value);
 }
 
 BOOLEAN NTAPI set_user_flags(HANDLE handle, ULONG flags, void* block, ULONG clear, ULONG set) {
-  return peer_owns(block) ? FALSE : g_original.set_user_flags(handle, flags, block, clear, set);
+  return peer_owns(block) ? FALSE : original<Role::set_user_flags, BOOLEAN>(handle, flags, block, clear, set);
 }
 
-struct Function {
-  const char* name;
-  const void* replacement;
-  void* original;  // where it goes
-  bool optional;
-};
-
 template <typename Code>
-const void* code(Code* function) {
+const void* address_of(Code* function) {
   return reinterpret_cast<const void*>(function);
 }
 
-const Function kFunctions[] = {
-    {"RtlAllocateHeap", code(allocate), &g_original.allocate, false},
-    {"RtlReAllocateHeap", code(reallocate), &g_original.reallocate, false},
-    {"RtlFreeHeap", code(release), &g_original.free, false},
-    {"RtlSizeHeap", code(size_of), &g_original.size, false},
-    {"RtlCreateHeap", code(create), &g_original.create, false},
-    {"RtlDestroyHeap", code(destroy), &g_original.destroy, false},
-    {"RtlValidateHeap", code(validate), &g_original.validate, false},
-    {"RtlGetUserInfoHeap", code(get_user_info), &g_original.get_user_info, true},
-    {"RtlSetUserValueHeap", code(set_user_value), &g_original.set_user_value, true},
-    {"RtlSetUserFlagsHeap", code(set_user_flags), &g_original.set_user_flags, true},
-};
-constexpr size_t kFunctionCount = sizeof kFunctions / sizeof *kFunctions;
-
-Patch g_patches[kFunctionCount];
-CodeMemory g_memory;
-bool g_replaced;
-
 }  // namespace
 
-const char* replace_heaps() {
-  g_process_heap = GetProcessHeap();
-  const Image ntdll(GetModuleHandleW(L"ntdll.dll"));
-  if (!ntdll.valid() || !g_memory.open_near(ntdll.whole())) return "there is no room near ntdll";
-  size_t count = 0;
-  for (const Function& function : kFunctions) {
-    uint8_t* entry = ntdll.function(function.name);
-    if (entry == nullptr && function.optional) continue;
-    if (entry == nullptr) return function.name;
-    entry = redirect::follow_jumps(entry, ntdll.whole());
-    Patch& patch = g_patches[count++];
-    if (const char* problem = prepare(ntdll.extent(entry), function.replacement, g_memory, &patch)) return problem;
-    *static_cast<const void**>(function.original) = patch.original;
-  }
-  if (!g_memory.seal()) return "the process forbids new code";
-  const char* problem = commit(g_patches, count);
-  g_replaced = problem == nullptr;
-  return problem;
+const void* replacement(Role role) {
+  // In the order of the roles. Walking, compacting and locking stay the original's.
+  const void* const all[] = {address_of(allocate),
+                             address_of(reallocate),
+                             address_of(release),
+                             address_of(size_of),
+                             address_of(create),
+                             address_of(destroy),
+                             address_of(validate),
+                             nullptr,
+                             nullptr,
+                             nullptr,
+                             nullptr,
+                             address_of(get_user_info),
+                             address_of(set_user_value),
+                             address_of(set_user_flags),
+                             nullptr,
+                             nullptr};
+  static_assert(sizeof(all) / sizeof(all[0]) == kRoles);
+  return all[static_cast<size_t>(role)];
 }
 
-}  // namespace rh::peers
+const char* begin(const Originals& originals) {
+  g_originals = originals;
+  g_process_heap = GetProcessHeap();
+  return nullptr;
+}
 
-// What the finder of C runtimes asks of the layer below.
-bool rh::heaps::is_replaced() { return rh::peers::g_replaced; }
+}  // namespace rh::heaps

@@ -4,15 +4,17 @@
 #include <windows.h>
 
 #include "base/text.h"
-#include "heaps.h"
 #include "peer.h"
 #include "redirect/crt/modules.h"
 #include "redirect/crt/redirect.h"
+#include "redirect/heap/layer.h"
 #include "redirect/process/children.h"
 
 namespace rh::peers {
 
 namespace {
+
+constexpr char kLeft[] = "it could not be replaced";
 
 void say(Text& text) {
   text << '\n';
@@ -38,7 +40,7 @@ void came(const redirect::Module& module) {
   if (!redirect::is_new_runtime(module)) return;
   char name[32] = {};
   for (size_t i = 0; i + 1 < sizeof name && i < module.length; ++i) name[i] = static_cast<char>(module.name[i]);
-  say_replaced(name, redirect::replace(module) ? nullptr : "it could not be replaced");
+  say_replaced(name, redirect::replace(module) ? nullptr : kLeft);
 }
 
 bool wants(const char* layer) {
@@ -56,7 +58,7 @@ void attach(HINSTANCE self) {
   inject::Settings settings;
   const bool launched = inject::receive(settings);
   peer_start();
-  if (wants("heap")) say_replaced("ntdll.dll", replace_heaps());
+  if (wants("heap")) say_replaced("ntdll.dll", heaps::replace() ? nullptr : kLeft);
   if (wants("crt")) replace_runtimes();
   if (launched) inject::follow_children(self, settings);
   inject::arrive();

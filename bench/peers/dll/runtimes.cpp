@@ -11,13 +11,6 @@ namespace rh::redirect {
 
 namespace {
 
-struct Slot {
-  crt::Host host;
-  Originals originals;
-};
-
-constinit Slot g_slots[kSlots] = {};
-
 template <unsigned kSlot>
 struct Functions {
   template <typename Function>
@@ -123,13 +116,8 @@ struct Functions {
 
 const void* replacement(unsigned slot, Role role) { return replacement_of<Functions>(slot, role); }
 
-void set_host(unsigned slot, const Image& runtime, const Originals& originals, bool) {
-  g_slots[slot].originals = originals;
-  g_slots[slot].host = {};
+void set_host(unsigned slot, const Image& runtime, bool) {
   g_slots[slot].host.errno_address = reinterpret_cast<int* (*)()>(runtime.function("_errno"));
 }
-
-void clear_host(unsigned slot) { g_slots[slot] = {}; }
-const crt::Host& host_of(unsigned slot) { return g_slots[slot].host; }
 
 }  // namespace rh::redirect

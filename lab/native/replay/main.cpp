@@ -67,6 +67,30 @@ bool recorded_pace(const char* name) {
   fail(kExitUsage, "--pace is full or recorded, not '%s'", name);
 }
 
+[[noreturn]] void end_with(const char* text, std::FILE* to, int status) {
+  std::fputs(text, to);
+  std::exit(status);
+}
+
+void take(Options& options, int letter, const char* value) {
+  if (letter == 'o')
+    options.out = value;
+  else if (letter == 'p')
+    options.settings.recorded_pace = recorded_pace(value);
+  else if (letter == 't')
+    options.settings.touch = touch_named(value);
+  else if (letter == 'n')
+    options.copies = number("threads", value, 1, 1024);
+  else if (letter == 's')
+    options.sample_ms = number("sample-ms", value, 1, 60'000);
+  else if (letter == 'h')
+    end_with(kUsage, stdout, 0);
+  else if (letter == 'V')
+    end_with("reheap-replay " REHEAP_LAB_VERSION "\n", stdout, 0);
+  else
+    end_with(kUsage, stderr, kExitUsage);
+}
+
 Options parse(int count, char** arguments) {
   static const option known[] = {
       {"out", required_argument, nullptr, 'o'},       {"pace", required_argument, nullptr, 'p'},
@@ -74,38 +98,8 @@ Options parse(int count, char** arguments) {
       {"sample-ms", required_argument, nullptr, 's'}, {"help", no_argument, nullptr, 'h'},
       {"version", no_argument, nullptr, 'V'},         {nullptr, 0, nullptr, 0}};
   Options options;
-  for (int c; (c = getopt_long(count, arguments, "o:", known, nullptr)) != -1;) {
-    switch (c) {
-    case 'o':
-      options.out = optarg;
-      break;
-    case 'p':
-      options.settings.recorded_pace = recorded_pace(optarg);
-      break;
-    case 't':
-      options.settings.touch = touch_named(optarg);
-      break;
-    case 'n':
-      options.copies = number("threads", optarg, 1, 1024);
-      break;
-    case 's':
-      options.sample_ms = number("sample-ms", optarg, 1, 60'000);
-      break;
-    case 'h':
-      std::fputs(kUsage, stdout);
-      std::exit(0);
-    case 'V':
-      std::puts("reheap-replay " REHEAP_LAB_VERSION);
-      std::exit(0);
-    default:
-      std::fputs(kUsage, stderr);
-      std::exit(kExitUsage);
-    }
-  }
-  if (optind + 1 != count || !options.out) {
-    std::fputs(kUsage, stderr);
-    std::exit(kExitUsage);
-  }
+  for (int letter; (letter = getopt_long(count, arguments, "o:", known, nullptr)) != -1;) take(options, letter, optarg);
+  if (optind + 1 != count || !options.out) end_with(kUsage, stderr, kExitUsage);
   options.file = arguments[optind];
   return options;
 }

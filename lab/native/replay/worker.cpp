@@ -27,14 +27,13 @@ class Worker {
   void run() {
     Operation operation{};
     enter(static_cast<std::uint32_t>(load_.threads[thread_].first_epoch));
-    while (next(operation)) {
+    while (next(operation))
       if (operation.kind == Kind::kEpoch)
         enter(epoch_ + static_cast<std::uint32_t>(operation.amount));
       else if (operation.kind == Kind::kAt)
         pace(operation.amount);
       else
         perform(operation);
-    }
     flush();
     ledger_.operations += count_;
     ledger_.handoff_waits += handoff_waits_;

@@ -41,12 +41,23 @@ class Object {
   void figure(const char* key, Figure value) {
     if (value) raw(key, std::to_string(*value));
   }
-  void raw(const char* key, const std::string& value) {
-    inside_ += (inside_.empty() ? "" : ",") + quoted(key) + ":" + value;
+  template <typename All, typename Describe>
+  void list(const char* key, const All& all, Describe describe) {
+    std::string list;
+    for (const auto& one : all) {
+      Object object;
+      describe(object, one);
+      list += (list.empty() ? "" : ",") + object.json();
+    }
+    raw(key, "[" + list + "]");
   }
   std::string json() const { return "{" + inside_ + "}"; }
 
  private:
+  void raw(const char* key, const std::string& value) {
+    inside_ += (inside_.empty() ? "" : ",") + quoted(key) + ":" + value;
+  }
+
   std::string inside_;
 };
 
@@ -106,14 +117,10 @@ void Lines::calls(const std::vector<std::pair<std::string, std::int64_t>>& count
 
 void Lines::modules(const std::vector<SeenModule>& seen) {
   Object line("modules");
-  std::string list;
-  for (const SeenModule& one : seen) {
-    Object module;
+  line.list("modules", seen, [](Object& module, const SeenModule& one) {
     module.text("path", one.path);
     module.flag("wines", one.wines);
-    list += (list.empty() ? "" : ",") + module.json();
-  }
-  line.raw("modules", "[" + list + "]");
+  });
   put(line.json());
 }
 
@@ -122,14 +129,10 @@ void Lines::profile(const Profile& profile) {
   line.text("source", profile.source);
   line.figure("hz", profile.hz);
   line.figure("lost", profile.lost);
-  std::string list;
-  for (const auto& [name, samples] : profile.modules) {
-    Object module;
-    module.text("module", name);
-    module.figure("samples", samples);
-    list += (list.empty() ? "" : ",") + module.json();
-  }
-  line.raw("modules", "[" + list + "]");
+  line.list("modules", profile.modules, [](Object& module, const auto& one) {
+    module.text("module", one.first);
+    module.figure("samples", one.second);
+  });
   put(line.json());
 }
 

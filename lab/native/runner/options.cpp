@@ -37,45 +37,6 @@ const char kHelp[] = "Runs one command, follows its children, and writes what th
 
 namespace {
 
-enum Option : int {
-  kOut = 1,
-  kEnv,
-  kUnset,
-  kCwd,
-  kStdin,
-  kStdout,
-  kStderr,
-  kTimeout,
-  kSampleMs,
-  kProfile,
-  kProfileByStops,
-  kCountCalls,
-  kWatch,
-  kModules,
-  kHelpWanted,
-  kVersionWanted,
-};
-
-const option kNames[] = {
-    {"out", required_argument, nullptr, kOut},
-    {"env", required_argument, nullptr, kEnv},
-    {"unset", required_argument, nullptr, kUnset},
-    {"cwd", required_argument, nullptr, kCwd},
-    {"stdin", required_argument, nullptr, kStdin},
-    {"stdout", required_argument, nullptr, kStdout},
-    {"stderr", required_argument, nullptr, kStderr},
-    {"timeout", required_argument, nullptr, kTimeout},
-    {"sample-ms", required_argument, nullptr, kSampleMs},
-    {"profile", required_argument, nullptr, kProfile},
-    {"profile-by-stops", no_argument, nullptr, kProfileByStops},
-    {"count-calls", no_argument, nullptr, kCountCalls},
-    {"watch", required_argument, nullptr, kWatch},
-    {"modules", no_argument, nullptr, kModules},
-    {"help", no_argument, nullptr, kHelpWanted},
-    {"version", no_argument, nullptr, kVersionWanted},
-    {nullptr, 0, nullptr, 0},
-};
-
 [[noreturn]] void reject(const std::string& what) { throw Failure(kUsage, what + "\nSee reheap-runner --help."); }
 
 int whole_number(const char* name, std::string_view text, int least, int most) {
@@ -102,59 +63,40 @@ std::string assignment(const char* text) {
   return text;
 }
 
-void take(Options& options, int option, const char* value) {
-  switch (option) {
-  case kOut:
-    options.out = value;
-    break;
-  case kEnv:
-    options.set.push_back(assignment(value));
-    break;
-  case kUnset:
-    options.unset.push_back(value);
-    break;
-  case kCwd:
-    options.directory = value;
-    break;
-  case kStdin:
-    options.input = value;
-    break;
-  case kStdout:
-    options.output = value;
-    break;
-  case kStderr:
-    options.errors = value;
-    break;
-  case kTimeout:
-    options.timeout = seconds(value);
-    break;
-  case kSampleMs:
-    options.sample_ms = whole_number("--sample-ms", value, 0, 60'000);
-    break;
-  case kProfile:
-    options.profile_hz = whole_number("--profile", value, 1, 10'000);
-    break;
-  case kProfileByStops:
-    options.profile_by_stops = true;
-    break;
-  case kCountCalls:
-    options.count_calls = true;
-    break;
-  case kWatch:
-    options.watch = value;
-    break;
-  case kModules:
-    options.modules = true;
-    break;
-  case kHelpWanted:
-    options.help = true;
-    break;
-  case kVersionWanted:
-    options.version = true;
-    break;
-  default:
-    reject("wrong options");  // getopt has said which
-  }
+struct Known {
+  const char* name;
+  int argument;
+  void (*take)(Options& options, const char* value);
+};
+
+const Known kOptions[] = {
+    {"out", required_argument, [](Options& options, const char* value) { options.out = value; }},
+    {"env", required_argument, [](Options& options, const char* value) { options.set.push_back(assignment(value)); }},
+    {"unset", required_argument, [](Options& options, const char* value) { options.unset.push_back(value); }},
+    {"cwd", required_argument, [](Options& options, const char* value) { options.directory = value; }},
+    {"stdin", required_argument, [](Options& options, const char* value) { options.input = value; }},
+    {"stdout", required_argument, [](Options& options, const char* value) { options.output = value; }},
+    {"stderr", required_argument, [](Options& options, const char* value) { options.errors = value; }},
+    {"timeout", required_argument, [](Options& options, const char* value) { options.timeout = seconds(value); }},
+    {"sample-ms", required_argument,
+     [](Options& options, const char* value) { options.sample_ms = whole_number("--sample-ms", value, 0, 60'000); }},
+    {"profile", required_argument,
+     [](Options& options, const char* value) { options.profile_hz = whole_number("--profile", value, 1, 10'000); }},
+    {"profile-by-stops", no_argument, [](Options& options, const char*) { options.profile_by_stops = true; }},
+    {"count-calls", no_argument, [](Options& options, const char*) { options.count_calls = true; }},
+    {"watch", required_argument, [](Options& options, const char* value) { options.watch = value; }},
+    {"modules", no_argument, [](Options& options, const char*) { options.modules = true; }},
+    {"help", no_argument, [](Options& options, const char*) { options.help = true; }},
+    {"version", no_argument, [](Options& options, const char*) { options.version = true; }},
+};
+
+// The same for getopt, which gives an option's place in the table.
+std::vector<option> names() {
+  std::vector<option> all;
+  for (const Known& known : kOptions)
+    all.push_back({known.name, known.argument, nullptr, static_cast<int>(&known - kOptions)});
+  all.push_back({});
+  return all;
 }
 
 }  // namespace
@@ -162,7 +104,11 @@ void take(Options& options, int option, const char* value) {
 Options parse(int count, char** words) {
   Options options;
   // '+': what stands after the first word that is no option belongs to the command.
-  for (int option; (option = getopt_long(count, words, "+", kNames, nullptr)) != -1;) take(options, option, optarg);
+  const std::vector<option> known = names();
+  for (int place; (place = getopt_long(count, words, "+", known.data(), nullptr)) != -1;) {
+    if (place == '?') reject("wrong options");  // getopt has said which
+    kOptions[place].take(options, optarg);
+  }
   if (options.help || options.version) return options;
   if (options.out.empty()) reject("--out FILE is missing");
   if (optind >= count) reject("there is no command: give it after --");

@@ -85,16 +85,16 @@ class Epochs {
 class Slots {
  public:
   uint32_t take(uint32_t thread, uint32_t epoch) {
-    turn(epoch);
+    advance(epoch);
     for (uint32_t back = 0; back < 2 && back <= epoch; ++back)
       if (auto* own = of(thread, epoch - back); own && !own->empty()) return pop(*own);
-    if (!everybodys_.empty()) return pop(everybodys_);
+    if (!shared_.empty()) return pop(shared_);
     generation_.push_back(0);
     return static_cast<uint32_t>(generation_.size() - 1);
   }
 
   void give(uint32_t slot, uint32_t thread, uint32_t epoch) {
-    turn(epoch);
+    advance(epoch);
     freed_[epoch % 2][thread].push_back(slot);
   }
 
@@ -116,10 +116,10 @@ class Slots {
     return slot;
   }
 
-  void turn(uint32_t epoch) {
+  void advance(uint32_t epoch) {
     for (uint32_t steps = std::min(epoch - now_, 2u); steps != 0; --steps) {
       Freed& old = freed_[(epoch - steps + 1) % 2];
-      for (auto& [thread, slots] : old) everybodys_.insert(everybodys_.end(), slots.begin(), slots.end());
+      for (auto& [thread, slots] : old) shared_.insert(shared_.end(), slots.begin(), slots.end());
       old.clear();
     }
     now_ = epoch;
@@ -127,7 +127,7 @@ class Slots {
 
   uint32_t now_ = 0;
   Freed freed_[2];  // in this epoch and the one before, by epoch % 2
-  std::vector<uint32_t> everybodys_;
+  std::vector<uint32_t> shared_;
   std::vector<uint32_t> generation_;
 };
 
@@ -137,14 +137,13 @@ class Compiler {
       : merge_(files, damage_), writer_(out), peak_(peak), epochs_(peak.bytes) {}
 
   void run() {
-    for (Step step; merge_.next(step);) {
+    for (Step step; merge_.next(step);)
       if (step.what == Step::What::kAcquired)
         acquired(step);
       else if (step.what == Step::What::kReleased)
         released(step);
       else if (step.what == Step::What::kThreadEnd)
         ended(step.thread);
-    }
     finish();
   }
 

@@ -63,50 +63,39 @@ class Encoder {
 
   uint8_t* end() const { return at_; }
 
-  void allocated(Kind kind, uint64_t time, uint64_t address, uint64_t size) {
-    put_head(kind, time);
-    put_address(address);
-    put(size);
+  // Inlined, where the kind is known: of the rest nothing is left then.
+  [[gnu::always_inline]] void put(const Event& event) {
+    const uint64_t before = base_.time;
+    put_head(event.kind, event.time);
+    switch (event.kind) {
+    case Kind::kMalloc:
+    case Kind::kCalloc:
+      put_address(event.address);
+      return put(event.size);
+    case Kind::kAligned:
+      put_address(event.address);
+      put(event.size);
+      return put(static_cast<uint64_t>(std::countr_zero(event.alignment)));
+    case Kind::kFree:
+      return put_address(event.address);
+    case Kind::kFreeMeasured:
+      put_address(event.address);
+      return put(event.resident_kib);
+    case Kind::kRealloc:
+      // A signal's handler may have written events since `begin`.
+      put(base_.time - (event.begin < before ? before : event.begin > base_.time ? base_.time : event.begin));
+      put_address(event.old_address);
+      put_address(event.address);
+      return put(event.size);
+    case Kind::kFailed:
+      put(static_cast<uint64_t>(event.asked));
+      return put(event.size);
+    case Kind::kThreadStart:
+      return put(event.thread);
+    case Kind::kThreadEnd:
+      return;
+    }
   }
-
-  void allocated_aligned(uint64_t time, uint64_t address, uint64_t size, uint64_t alignment) {
-    allocated(Kind::kAligned, time, address, size);
-    put(static_cast<uint64_t>(std::countr_zero(alignment)));
-  }
-
-  void freed(uint64_t time, uint64_t address) {
-    put_head(Kind::kFree, time);
-    put_address(address);
-  }
-
-  void freed_measured(uint64_t time, uint64_t address, uint64_t resident_kib) {
-    put_head(Kind::kFreeMeasured, time);
-    put_address(address);
-    put(resident_kib);
-  }
-
-  void reallocated(uint64_t begin, uint64_t time, uint64_t old_address, uint64_t address, uint64_t size) {
-    uint64_t before = base_.time;
-    put_head(Kind::kRealloc, time);
-    // A signal's handler may have written events since `begin`.
-    put(base_.time - (begin < before ? before : begin > base_.time ? base_.time : begin));
-    put_address(old_address);
-    put_address(address);
-    put(size);
-  }
-
-  void failed(Kind asked, uint64_t time, uint64_t size) {
-    put_head(Kind::kFailed, time);
-    put(static_cast<uint64_t>(asked));
-    put(size);
-  }
-
-  void thread_started(uint64_t time, uint32_t thread) {
-    put_head(Kind::kThreadStart, time);
-    put(thread);
-  }
-
-  void thread_ended(uint64_t time) { put_head(Kind::kThreadEnd, time); }
 
  private:
   void put(uint64_t value) { at_ = put_number(at_, value); }

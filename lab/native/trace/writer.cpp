@@ -46,48 +46,15 @@ void Writer::seal(Stream& stream) {
   ++header_.progress.chunks;
 }
 
-uint8_t* Writer::encode(const Event& event, uint8_t* at, Base& base) {
-  Encoder encoder(at, base);
-  switch (event.kind) {
-  case Kind::kMalloc:
-  case Kind::kCalloc:
-    encoder.allocated(event.kind, event.time, event.address, event.size);
-    break;
-  case Kind::kAligned:
-    encoder.allocated_aligned(event.time, event.address, event.size, event.alignment);
-    break;
-  case Kind::kFree:
-    encoder.freed(event.time, event.address);
-    break;
-  case Kind::kFreeMeasured:
-    encoder.freed_measured(event.time, event.address, event.resident_kib);
-    break;
-  case Kind::kRealloc:
-    encoder.reallocated(event.begin, event.time, event.old_address, event.address, event.size);
-    break;
-  case Kind::kFailed:
-    encoder.failed(event.asked, event.time, event.size);
-    break;
-  case Kind::kThreadStart:
-    encoder.thread_started(event.time, event.thread);
-    break;
-  case Kind::kThreadEnd:
-    encoder.thread_ended(event.time);
-    break;
-  }
-  return encoder.end();
-}
-
 void Writer::add(const Event& event) {
   if (event.thread >= streams_.size()) streams_.resize(event.thread + 1);
   Stream& stream = streams_[event.thread];
-  if (stream.buffer && stream.end + kMostEventBytes > stream.buffer.get() + kChunkBytes) {
-    seal(stream);
-    begin_chunk(stream, event.thread, event.begin);
-  } else if (!stream.buffer) {
-    begin_chunk(stream, event.thread, event.begin);
-  }
-  stream.end = encode(event, stream.end, stream.base);
+  const bool full = stream.buffer && stream.end + kMostEventBytes > stream.buffer.get() + kChunkBytes;
+  if (full) seal(stream);
+  if (full || !stream.buffer) begin_chunk(stream, event.thread, event.begin);
+  Encoder encoder(stream.end, stream.base);
+  encoder.put(event);
+  stream.end = encoder.end();
   ++stream.header.events;
   ++events_;
 }

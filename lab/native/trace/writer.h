@@ -40,7 +40,6 @@ class Writer {
 
   void begin_chunk(Stream& stream, uint32_t thread, uint64_t time);
   void seal(Stream& stream);
-  static uint8_t* encode(const Event& event, uint8_t* at, Base& base);
 
   ByteFile out_;
   std::string path_;

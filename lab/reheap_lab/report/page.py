@@ -104,7 +104,7 @@ def _pictures(comparison: Comparison, looks: dict[str, Look]) -> dict:
         "orders": of(plots.in_order, ("wall_s",)) or of(plots.in_order, ("cpu_s",)),
         "memory": [line for line in (over, memory, live, commit) if line],
         "cores": cores,
-        "shares": plots.shares(comparison, looks),
+        "shares": plots.shares(comparison),
     }
 
 
@@ -172,7 +172,7 @@ def _kinds(comparison: Comparison) -> list[tuple[str, list[str], list]]:
 
 
 def _calls(comparison: Comparison) -> dict:
-    counted = {s.name: e.calls for s in comparison.subjects if (e := comparison.extras.get(s.name)) and e.calls}
+    counted = comparison.calls()
     names = sorted({name for calls in counted.values() for name in calls},
                    key=lambda name: -max(calls.get(name, 0) for calls in counted.values()))
     return {"names": names, "rows": [(s, [calls.get(name) for name in names]) for s, calls in counted.items()]}

@@ -193,9 +193,9 @@ def _order_lane(axes: Axes, runs: list[Run], places: list[int], changes: list[fl
                           color=role("ink"))
 
 
-def shares(comparison: Comparison, looks: dict[str, Look]) -> Picture | None:
+def shares(comparison: Comparison) -> Picture | None:
     """Where the time goes: the share of samples in each kind of module."""
-    found = {s: e.profile.shares for s in looks if (e := comparison.extras.get(s)) and e.profile and e.profile.shares}
+    found = {subject: shares for subject, shares in comparison.shares().items() if shares}
     if not found:
         return None
     made, axes = lanes(WIDE, list(found), lane=34)

@@ -18,9 +18,8 @@ bool PieceNotes::make(uintptr_t start, uintptr_t end) {
     platform::release(notes, bytes);
     return false;
   }
-  for (uintptr_t at = start; at != end; at += kPieceAlign) {
+  for (uintptr_t at = start; at != end; at += kPieceAlign)
     pieces_[at / kPieceAlign].store(reinterpret_cast<uint8_t*>(notes + ((at - start) >> kNoteShift)));
-  }
   bytes_ += bytes;
   return true;
 }

@@ -23,9 +23,8 @@ bool Realm::open_anywhere() {
   constexpr uint64_t kWhole = uint64_t{64} << 30;
   if (platform::places_freely() && open_sparse()) return true;
   uint64_t size = wanted_.size != 0 && wanted_.size < kWhole ? wanted_.size : kWhole;
-  for (; size >= 16 * kMiB; size /= 2) {
+  for (; size >= 16 * kMiB; size /= 2)
     if (open_whole(size)) return true;
-  }
   return false;
 }
 

@@ -20,11 +20,10 @@ inline long answer(long result) {
 // An argument as the kernel takes it.
 template <typename Argument>
 long as_word(Argument argument) {
-  if constexpr (std::is_pointer_v<Argument>) {
+  if constexpr (std::is_pointer_v<Argument>)
     return reinterpret_cast<long>(argument);
-  } else {
+  else
     return static_cast<long>(argument);
-  }
 }
 
 // The next function, or the kernel where that is not to be found.
@@ -34,11 +33,10 @@ auto next_or_kernel(NextFunction<Function>& next, long number, Arguments... argu
   if (function != nullptr) return function(arguments...);
   using Result = decltype(function(arguments...));
   long result = answer(platform::system_call(number, as_word(arguments)...));
-  if constexpr (std::is_pointer_v<Result>) {
+  if constexpr (std::is_pointer_v<Result>)
     return reinterpret_cast<Result>(result);
-  } else {
+  else
     return static_cast<Result>(result);
-  }
 }
 
 }  // namespace rh

@@ -68,9 +68,8 @@ static bool changes_rights(long number) {
   constexpr long kNumbers[] = {SYS_setuid,   SYS_setreuid,  SYS_setresuid,        SYS_setfsuid,  SYS_setgid,
                                SYS_setregid, SYS_setresgid, SYS_setfsgid,         SYS_setgroups, SYS_capset,
                                SYS_unshare,  SYS_setns,     kLandlockRestrictSelf};
-  for (long one : kNumbers) {
+  for (long one : kNumbers)
     if (one == number) return true;
-  }
   return false;
 }
 

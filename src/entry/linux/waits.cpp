@@ -157,15 +157,13 @@ struct Sets {
 
   Sets(int count, fd_set* read, fd_set* write, fd_set* except)
       : given{read, write, except}, bytes((static_cast<size_t>(count) + 63) / 64 * 8) {
-    for (int at = 0; at < 3; ++at) {
+    for (int at = 0; at < 3; ++at)
       if (given[at] != nullptr) __builtin_memcpy(&asked[at], given[at], bytes);
-    }
   }
 
   void ask() {
-    for (int at = 0; at < 3; ++at) {
+    for (int at = 0; at < 3; ++at)
       if (given[at] != nullptr) __builtin_memcpy(given[at], &asked[at], bytes);
-    }
   }
 };
 
@@ -229,9 +227,7 @@ RH_WAIT int pselect(int count, fd_set* read, fd_set* write, fd_set* except, cons
   timespec time = timeout != nullptr ? *timeout : timespec{};
   timespec* limit = timeout != nullptr ? &time : nullptr;
   fd_set* const sets[] = {read, write, except};
-  if (selects_in_two_parts(count, limit)) {
-    return answer(select_in_two_parts(count, sets, limit, of_kernel(set)));
-  }
+  if (selects_in_two_parts(count, limit)) return answer(select_in_two_parts(count, sets, limit, of_kernel(set)));
   return next_or(
       g_pselect, [&] { return answer(kernel_select(count, sets, limit, of_kernel(set))); }, count, read, write, except,
       timeout, set);
@@ -240,9 +236,7 @@ RH_WAIT int pselect(int count, fd_set* read, fd_set* write, fd_set* except, cons
 RH_WAIT int epoll_pwait(int epoll, epoll_event* events, int most, int timeout, const sigset_t* set) {
   timespec time = from_ms(timeout < 0 ? 0 : static_cast<uint64_t>(timeout));
   timespec* limit = timeout < 0 ? nullptr : &time;
-  if (has_two_parts(limit)) {
-    return epoll_in_two_parts(epoll, events, most, limit, of_kernel(set));
-  }
+  if (has_two_parts(limit)) return epoll_in_two_parts(epoll, events, most, limit, of_kernel(set));
   return next_or(
       g_epoll_pwait, [=] { return answer(kernel_epoll(epoll, events, most, timeout, of_kernel(set))); }, epoll, events,
       most, timeout, set);

@@ -51,9 +51,7 @@ void wait_for_askers(const Place& place) {
 void forget(const Copy* other) {
   for (Place& place : g_others) {
     const Copy* expected = other;
-    if (place.copy.compare_exchange_strong(expected, nullptr, std::memory_order_seq_cst)) {
-      wait_for_askers(place);
-    }
+    if (place.copy.compare_exchange_strong(expected, nullptr, std::memory_order_seq_cst)) wait_for_askers(place);
   }
 }
 
@@ -118,9 +116,8 @@ void announce() {
 }
 
 void withdraw() {
-  for (Place& place : g_others) {
+  for (Place& place : g_others)
     if (const Copy* other = place.copy.load(std::memory_order_acquire)) other->forget(&kSelf);
-  }
 }
 
 bool made(const void* pointer) {

@@ -115,11 +115,10 @@ void* calloc(const Host& host, size_t count, size_t size) {
 }
 
 void free_cold(const Host& host, void* block) {
-  if (is_ours(block)) {
+  if (is_ours(block))
     free_ours(block);
-  } else {
+  else
     free_elsewhere(block, host.free);
-  }
 }
 
 void free(const Host& host, void* block) { free_inlined(host, block); }
@@ -132,9 +131,8 @@ void* realloc(const Host& host, void* block, size_t size) {
   }
   if (size > kMost) return out_of_memory(host);
   if (is_ours(block)) return reallocate_own(host, block, size);
-  if (size_t present = 0; copies::bytes_from(block, &present)) {
+  if (size_t present = 0; copies::bytes_from(block, &present))
     return move(host, block, present, malloc(host, size), size);
-  }
   return host.realloc != nullptr ? host.realloc(block, size) : invalid(host);
 }
 
@@ -142,9 +140,7 @@ void* recalloc(const Host& host, void* block, size_t count, size_t size) {
   size_t bytes = 0;
   if (!product(host, count, size, &bytes)) return nullptr;
   if (block == nullptr) return calloc(host, count, size);
-  if (!is_ours(block) && !copies::made(block) && host.recalloc != nullptr) {
-    return host.recalloc(block, count, size);
-  }
+  if (!is_ours(block) && !copies::made(block) && host.recalloc != nullptr) return host.recalloc(block, count, size);
   size_t present = msize(host, block);
   void* resized = realloc(host, block, bytes);
   clear_from(resized, present, bytes);
@@ -158,9 +154,7 @@ void* expand(const Host& host, void* block, size_t size) {
     void* resized = resize_in_place(find_block(block), size, Fit::loose);
     return resized != nullptr ? resized : out_of_memory(host);
   }
-  if (size_t present = 0; copies::bytes_from(block, &present)) {
-    return size <= present ? block : out_of_memory(host);
-  }
+  if (size_t present = 0; copies::bytes_from(block, &present)) return size <= present ? block : out_of_memory(host);
   return host.expand != nullptr ? host.expand(block, size) : invalid(host);
 }
 
@@ -202,11 +196,10 @@ void* aligned_offset_malloc(const Host& host, size_t size, size_t alignment, siz
 void aligned_free(const Host& host, void* block) { aligned_free_inlined(host, block); }
 
 void aligned_free_cold(const Host& host, void* block) {
-  if (is_ours(block)) {
+  if (is_ours(block))
     free_ours(block_start(block, "_aligned_free"));
-  } else {
+  else
     free_elsewhere(block, host.aligned_free);
-  }
 }
 
 void* aligned_realloc(const Host& host, void* block, size_t size, size_t alignment) {
@@ -222,9 +215,7 @@ void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t 
   bool ours = is_ours(block);
   size_t present = 0;
   if (!ours && !copies::bytes_from(block, &present)) {
-    if (offset == 0 && host.aligned_realloc != nullptr) {
-      return host.aligned_realloc(block, size, alignment);
-    }
+    if (offset == 0 && host.aligned_realloc != nullptr) return host.aligned_realloc(block, size, alignment);
     return host.aligned_offset_realloc != nullptr ? host.aligned_offset_realloc(block, size, alignment, offset)
                                                   : invalid(host);
   }
@@ -245,9 +236,8 @@ void* aligned_offset_recalloc(const Host& host, void* block, size_t count, size_
                               size_t offset) {
   size_t bytes = 0;
   if (!product(host, count, size, &bytes)) return nullptr;
-  if (block != nullptr && !is_ours(block) && !copies::made(block) && host.aligned_offset_recalloc != nullptr) {
+  if (block != nullptr && !is_ours(block) && !copies::made(block) && host.aligned_offset_recalloc != nullptr)
     return host.aligned_offset_recalloc(block, count, size, alignment, offset);
-  }
   size_t present = block == nullptr ? 0 : aligned_msize(host, block, alignment, offset);
   void* resized = aligned_offset_realloc(host, block, bytes, alignment, offset);
   clear_from(resized, present, bytes);

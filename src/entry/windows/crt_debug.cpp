@@ -52,9 +52,7 @@ long _CrtSetBreakAlloc(long number) {
 }
 int _CrtSetDbgFlag(int bits) {
   const int old = _crtDbgFlag;
-  if (bits != -1) {
-    _crtDbgFlag = bits;
-  }
+  if (bits != -1) _crtDbgFlag = bits;
   return old;
 }
 void* _CrtGetAllocHook() { return g_hook; }
@@ -77,9 +75,7 @@ int _CrtIsValidHeapPointer(const void* pointer) { return pointer != nullptr; }
 int _CrtIsMemoryBlock(const void*, unsigned, long*, char**, int*) { return 0; }
 int _CrtReportBlockType(const void*) { return -1; }
 void _CrtMemCheckpoint(void* state) {  // _CrtMemState: a pointer and twelve sizes
-  for (size_t i = 0; i < 13; ++i) {
-    static_cast<size_t*>(state)[i] = 0;
-  }
+  for (size_t i = 0; i < 13; ++i) static_cast<size_t*>(state)[i] = 0;
 }
 int _CrtMemDifference(void* state, const void*, const void*) {
   _CrtMemCheckpoint(state);

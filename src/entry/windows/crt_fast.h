@@ -28,16 +28,12 @@ RH_INLINE void free_noted(Span* slab, void* block) {
 
 RH_INLINE void free_inlined(const Host& host, void* block) {
   Span* slab = own_span(block);
-  if (RH_LIKELY(slab != nullptr && !slab::is_noted_free(slab, block))) {
-    return free_noted(slab, block);
-  }
+  if (RH_LIKELY(slab != nullptr && !slab::is_noted_free(slab, block))) return free_noted(slab, block);
   if (block != nullptr) free_cold(host, block);
 }
 
 RH_INLINE void* aligned_malloc_inlined(const Host& host, size_t size, size_t alignment) {
-  if (RH_LIKELY(alignment <= kBlockAlign && is_power_of_two(alignment))) {
-    return malloc_inlined(host, size);
-  }
+  if (RH_LIKELY(alignment <= kBlockAlign && is_power_of_two(alignment))) return malloc_inlined(host, size);
   return aligned_malloc_cold(host, size, alignment);
 }
 

@@ -65,25 +65,20 @@ void free_foreign(void* block) {
 }
 
 void* realloc_foreign(void* block, size_t size) {
-  if (auto function = made_by<void* (*)(void*, size_t)>(block, "realloc")) {
-    return function(block, size);
-  }
+  if (auto function = made_by<void* (*)(void*, size_t)>(block, "realloc")) return function(block, size);
   if (!in_process_heap(block)) fail_invalid("realloc", block);
   return HeapReAlloc(GetProcessHeap(), 0, block, size);
 }
 
 void* recalloc_foreign(void* block, size_t count, size_t size) {
-  if (auto function = made_by<void* (*)(void*, size_t, size_t)>(block, "_recalloc")) {
+  if (auto function = made_by<void* (*)(void*, size_t, size_t)>(block, "_recalloc"))
     return function(block, count, size);
-  }
   if (!in_process_heap(block)) fail_invalid("_recalloc", block);
   return HeapReAlloc(GetProcessHeap(), HEAP_ZERO_MEMORY, block, count * size);
 }
 
 void* expand_foreign(void* block, size_t size) {
-  if (auto function = made_by<void* (*)(void*, size_t)>(block, "_expand")) {
-    return function(block, size);
-  }
+  if (auto function = made_by<void* (*)(void*, size_t)>(block, "_expand")) return function(block, size);
   if (!in_process_heap(block)) fail_invalid("_expand", block);
   return HeapReAlloc(GetProcessHeap(), HEAP_REALLOC_IN_PLACE_ONLY, block, size);
 }

@@ -14,9 +14,7 @@ Path library_of(const void* address) {
   if (!GetModuleHandleExW(kFlags, static_cast<LPCWSTR>(address), &module)) return path;
   DWORD length = GetModuleFileNameW(module, wide, Path::kMost);
   if (length == 0 || length >= Path::kMost) return path;
-  if (WideCharToMultiByte(CP_UTF8, 0, wide, -1, path.text, Path::kMost, nullptr, nullptr) == 0) {
-    path.text[0] = 0;
-  }
+  if (WideCharToMultiByte(CP_UTF8, 0, wide, -1, path.text, Path::kMost, nullptr, nullptr) == 0) path.text[0] = 0;
   return path;
 }
 

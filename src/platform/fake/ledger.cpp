@@ -10,11 +10,10 @@ size_t Ranges::first_behind(uintptr_t address) const {
   size_t low = 0, high = count_;
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (ranges_[middle].end > address) {
+    if (ranges_[middle].end > address)
       high = middle;
-    } else {
+    else
       low = middle + 1;
-    }
   }
   return low;
 }
@@ -76,9 +75,7 @@ void Ranges::remove(Range range) {
 
 bool Ranges::remove_exact(Range range) {
   size_t index = first_behind(range.start);
-  if (index == count_ || ranges_[index].start != range.start || ranges_[index].end != range.end) {
-    return false;
-  }
+  if (index == count_ || ranges_[index].start != range.start || ranges_[index].end != range.end) return false;
   close_slots(index, 1);
   bytes_ -= range.size();
   return true;

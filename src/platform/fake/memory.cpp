@@ -41,9 +41,7 @@ void open_space(const char* without, uintptr_t start, size_t size) {
 void open_default_space() {
   if (g_default.size() != 0) return;
   g_default = {kPlace, kPlace + kSpace};
-  if (!system::take(&g_default)) {
-    broken("the system has no room for the default space", kPlace, kSpace);
-  }
+  if (!system::take(&g_default)) broken("the system has no room for the default space", kPlace, kSpace);
   g_spaces.add(g_default);
   if (!kChosenPlace) return;
   open_space("the system has no room for the table", kTable, kSpace / kUnitSize * 64);
@@ -144,9 +142,7 @@ Reserve reserve_at(uintptr_t address, size_t size) {
   Range range = checked_range("reserve_at of what is not whole pages", address, size);
   Guard guard(g_memory_mutex);
   open_default_space();
-  if (fails(Call::reserve) || !limits_allow(g_reserved, size, g_reserved_most)) {
-    return Reserve::refused;
-  }
+  if (fails(Call::reserve) || !limits_allow(g_reserved, size, g_reserved_most)) return Reserve::refused;
   if (!g_spaces.covers(range) || g_reserved.overlaps(range)) return Reserve::occupied;
   g_reserved.add(range);
   return Reserve::done;
@@ -197,9 +193,7 @@ void check_committed(const char* what, uintptr_t address, size_t size) {
 
 // Changes the content: after a failed purge it is undefined.
 void spoil(uintptr_t address, size_t size) {
-  for (uintptr_t page = address; page < address + size; page += kPageSize) {
-    __builtin_memset(pointer_to(page), 0xdb, 64);
-  }
+  for (uintptr_t page = address; page < address + size; page += kPageSize) __builtin_memset(pointer_to(page), 0xdb, 64);
 }
 
 // Mapping by mapping, as kernels do: false at the first that is locked.

@@ -53,11 +53,10 @@ void* ending(uint32_t thread, uintptr_t rounds) {
 void count_rounds(void* held) {
   uint32_t thread = static_cast<uint32_t>(address_of(held) / (kRounds + 1));
   uintptr_t rounds = address_of(held) % (kRounds + 1);
-  if (rounds > 1) {
+  if (rounds > 1)
     pthread_setspecific(ending_key(), ending(thread, rounds - 1));
-  } else {
+  else
     end_thread(thread);
-  }
 }
 
 constinit pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
@@ -109,9 +108,8 @@ void* run_helper(void*) {
 void launch_helper() {
   pthread_t thread;
   set_helper(Helper::runs);
-  if (pthread_create(&thread, nullptr, run_helper, nullptr) != 0) {
+  if (pthread_create(&thread, nullptr, run_helper, nullptr) != 0)
     broken("the system has no thread for the helper", 0, 0);
-  }
   pthread_detach(thread);
   until_helper_rests();
 }
@@ -198,11 +196,10 @@ bool thread_is_gone(ThreadToken token) { return token != 0 && token == g_termina
 void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms) {
   count_os_call(OsCall::wait);
   if (word.load() != expected) return;
-  if (t_is_helper) {
+  if (t_is_helper)
     helper_waits(timeout_ms);
-  } else {
+  else
     sched_yield();
-  }
 }
 
 void wake(const std::atomic<uint32_t>&) { count_os_call(OsCall::wake); }
@@ -251,9 +248,7 @@ bool Ownership::try_acquire() {
 }
 
 void Ownership::release() {
-  if (owner_of(storage_).load() != played()) {
-    broken("a thread gives up what it does not own", address_of(storage_), 0);
-  }
+  if (owner_of(storage_).load() != played()) broken("a thread gives up what it does not own", address_of(storage_), 0);
   owner_of(storage_).store(0);
   schedule_point();
 }

@@ -15,9 +15,8 @@ namespace rh::platform {
 
 uint64_t random_seed() {
   uint64_t seed = 0;
-  if (const void* bytes = reinterpret_cast<const void*>(getauxval(AT_RANDOM)); bytes != nullptr) {
+  if (const void* bytes = reinterpret_cast<const void*>(getauxval(AT_RANDOM)); bytes != nullptr)
     __builtin_memcpy(&seed, bytes, sizeof(seed));
-  }
   return mix(seed ^ process_id());
 }
 
@@ -77,9 +76,8 @@ const char* early_environment(const char* name) {
 const char* environment(const char* name) {
   if (getauxval(AT_SECURE) != 0) return nullptr;
   if (environ == nullptr) return early_environment(name);
-  for (char** entry = environ; *entry != nullptr; ++entry) {
+  for (char** entry = environ; *entry != nullptr; ++entry)
     if (const char* value = value_of(*entry, name)) return value;
-  }
   return nullptr;
 }
 

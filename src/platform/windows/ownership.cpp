@@ -57,9 +57,7 @@ bool Ownership::try_acquire() {
   uint32_t owner = own.owner.load(std::memory_order_relaxed);
   if (owner == token || (owner != 0 && !worth_asking(own))) return false;
   // Without a mutex (the process is out of handles) what is owned once stays owned.
-  if (own.mutex == nullptr) {
-    return own.owner.compare_exchange_strong(owner = 0, token, std::memory_order_acquire);
-  }
+  if (own.mutex == nullptr) return own.owner.compare_exchange_strong(owner = 0, token, std::memory_order_acquire);
   KeepLastError keep;
   DWORD result = WaitForSingleObject(own.mutex, 0);
   if (result != WAIT_OBJECT_0 && result != WAIT_ABANDONED) return false;

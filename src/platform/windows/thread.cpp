@@ -16,13 +16,12 @@ bool is_single_threaded() { return false; }
 void back_off(unsigned attempt) {
   constexpr unsigned kSpins = 64;
   constexpr unsigned kYields = 32;
-  if (attempt < kSpins) {
+  if (attempt < kSpins)
     YieldProcessor();
-  } else if (attempt < kSpins + kYields) {
+  else if (attempt < kSpins + kYields)
     SwitchToThread();
-  } else {
+  else
     Sleep(1);
-  }
 }
 
 bool others_are_gone() { return RtlDllShutdownInProgress() != FALSE; }
@@ -114,11 +113,10 @@ void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout
   count_os_call(OsCall::wait);
   if (word.load(std::memory_order_acquire) != expected) return;
   HANDLE event = wake_event();
-  if (event != nullptr) {
+  if (event != nullptr)
     WaitForSingleObject(event, static_cast<DWORD>(timeout_ms));
-  } else {
+  else
     Sleep(static_cast<DWORD>(timeout_ms));
-  }
   if (g_helper.load(std::memory_order_acquire) == kStopping) park();
   if (is_last_thread()) ExitThread(take_latest_exit_code());
 }
@@ -162,18 +160,15 @@ void stop_helper() {
     if (HANDLE event = wake_event(); event != nullptr) SetEvent(event);
     // One started a moment ago may itself wait for the loader lock, before its first instruction.
     constexpr unsigned kAttempts = 300;
-    for (unsigned attempt = 0; attempt < kAttempts && g_helper.load(std::memory_order_acquire) != kParked; ++attempt) {
+    for (unsigned attempt = 0; attempt < kAttempts && g_helper.load(std::memory_order_acquire) != kParked; ++attempt)
       back_off(attempt);
-    }
     TerminateThread(g_helper_thread, 0);
   }
   WaitForSingleObject(g_helper_thread, 100);
   CloseHandle(g_helper_thread);
   g_helper_thread = nullptr;
   take_latest_exit_code();  // nobody exits with it now
-  if (HANDLE event = g_wake.exchange(nullptr, std::memory_order_acq_rel); event != nullptr) {
-    CloseHandle(event);
-  }
+  if (HANDLE event = g_wake.exchange(nullptr, std::memory_order_acq_rel); event != nullptr) CloseHandle(event);
   g_helper.store(kNone, std::memory_order_relaxed);
 }
 

@@ -19,11 +19,10 @@ std::atomic<bool> stop{false};
 void fork_here() {
   const pid_t child = fork();
   NEED(child >= 0, "fork");
-  if (child == 0) {
+  if (child == 0)
     in_child = true;
-  } else {
+  else
     NEED(ended_well(child));
-  }
 }
 
 // Threads that share a heap would be handed the same block twice, which shows here.
@@ -42,9 +41,8 @@ void churn(std::uint64_t seed) {
     if (held) held.drop();
     held.take(random.size(random.one_in(30) ? 200 * KiB : 8 * KiB), random.next());
   }
-  for (Held& held : own) {
+  for (Held& held : own)
     if (held) held.drop();
-  }
 }
 
 class Load {

@@ -56,9 +56,8 @@ void fork_once(Body in_child) {
 }
 
 void drop_what_others_made() {
-  for (Held& held : exchange.held) {
+  for (Held& held : exchange.held)
     if (held) held.drop();
-  }
 }
 
 // ---- threads that come and go ------------------------------------------------------------------
@@ -176,9 +175,8 @@ bool allocate_while_interrupted(int wanted) {
     held.take(some_size(random), random.next());
     if (is_child) --left_in_child;
   }
-  for (Held& held : own) {
+  for (Held& held : own)
     if (held) held.drop();
-  }
   return is_child;
 }
 
@@ -190,9 +188,8 @@ void churn(std::uint64_t seed) {
     if (held) held.drop();
     held.take(some_size(random), random.next());
   }
-  for (Held& held : own) {
+  for (Held& held : own)
     if (held) held.drop();
-  }
 }
 
 void interrupt(pthread_t whom, int wanted) {

@@ -52,17 +52,15 @@ void grow_over_the_limit(int resource) {
   setrlimit(static_cast<__rlimit_resource>(resource), &tight);
   for (Held& held : growing) held.resize(16 * MiB);
   Held small[20];
-  for (std::size_t at = 0; at < 20; ++at) {
+  for (std::size_t at = 0; at < 20; ++at)
     if (void* made = malloc(MiB)) small[at].hold(made, MiB, at);
-  }
   setrlimit(static_cast<__rlimit_resource>(resource), &before);
   Held after[12];
   for (std::size_t at = 0; at < 12; ++at) after[at].take(16 * MiB, at);
   for (Held& held : growing) held.drop();
   for (Held& held : after) held.drop();
-  for (Held& held : small) {
+  for (Held& held : small)
     if (held) held.drop();
-  }
 }
 
 SCENARIO(realloc_with_address_space_below_use) {
@@ -82,9 +80,8 @@ bool lies_in_one_mapping(std::uintptr_t start, std::size_t size) {
   static char text[1 << 20];
   const int file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", 0));
   std::size_t length = 0;
-  for (ssize_t got = 0; (got = read(file, text + length, sizeof text - 1 - length)) > 0;) {
+  for (ssize_t got = 0; (got = read(file, text + length, sizeof text - 1 - length)) > 0;)
     length += static_cast<std::size_t>(got);
-  }
   close(file);
   text[length] = 0;
   for (const char* line = text; line && *line; line = std::strchr(line, '\n'), line += line ? 1 : 0) {

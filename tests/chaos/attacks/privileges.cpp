@@ -34,12 +34,10 @@ void need_powerless(const char* task) {
     unsigned real = 0;
     unsigned effective = 0;
     unsigned long long capabilities = 0;
-    if (std::sscanf(line, "Uid: %u %u", &real, &effective) == 2) {
+    if (std::sscanf(line, "Uid: %u %u", &real, &effective) == 2)
       NEED(effective == kNobody, "thread %s runs as user %u", task, effective);
-    }
-    if (std::sscanf(line, "CapEff: %llx", &capabilities) == 1) {
+    if (std::sscanf(line, "CapEff: %llx", &capabilities) == 1)
       NEED(capabilities == 0, "thread %s may do %llx", task, capabilities);
-    }
   }
   std::fclose(file);
 }
@@ -47,9 +45,8 @@ void need_powerless(const char* task) {
 void need_all_powerless() {
   DIR* tasks = opendir("/proc/self/task");
   NEED(tasks, "/proc/self/task");
-  while (const dirent* task = readdir(tasks)) {
+  while (const dirent* task = readdir(tasks))
     if (task->d_name[0] != '.') need_powerless(task->d_name);
-  }
   closedir(tasks);
 }
 
@@ -192,11 +189,10 @@ SCENARIO(dlclose_right_after_freeing) {
     NEED(plugin, "%s", dlerror());
     auto* use = reinterpret_cast<void (*)()>(dlsym(plugin, "chaos_use_and_free"));
     NEED(use, "%s", dlerror());
-    if (round % 2) {
+    if (round % 2)
       std::thread(use).join();
-    } else {
+    else
       use();
-    }
     dlclose(plugin);
     nap(round % 3 * 0.03);
   }

@@ -26,9 +26,8 @@ void* disturb(void* seed) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread{};
-  if (pthread_create(&thread, nullptr, disturb, reinterpret_cast<void*>(std::strtoull(seed, nullptr, 10))) == 0) {
+  if (pthread_create(&thread, nullptr, disturb, reinterpret_cast<void*>(std::strtoull(seed, nullptr, 10))) == 0)
     pthread_detach(thread);
-  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

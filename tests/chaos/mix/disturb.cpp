@@ -151,11 +151,10 @@ void exec_something() {
 }
 
 void wait_for(pid_t child) {
-  if (child > 0) {
+  if (child > 0)
     NEED(ended_well(child));
-  } else {
+  else
     NEED(errno == ENOMEM || errno == EAGAIN, "fork: errno %d", errno);
-  }
 }
 
 void fork_again(Random& random, int depth);
@@ -352,11 +351,10 @@ void aligned_and_zeroed(Random& random) {
 void free_a_lot(Random& random) { free_much((10 + random.below(60)) * MiB, 16 * KiB << random.below(8)); }
 
 void ask_and_trim(Random& random) {
-  if (random.one_in(2)) {
+  if (random.one_in(2))
     malloc_trim(0);
-  } else {
+  else
     static_cast<void>(mallinfo2());
-  }
 }
 
 template <class Function>
@@ -378,9 +376,8 @@ void use_a_heap_of_its_own(Random& random) {
     if (void* made = need_memory(take(heap, size), size)) one.hold(made, size, random.next());
   }
   for (std::size_t at = 0; at < 20; ++at) held[at].drop();
-  for (std::size_t at = 20; at < 40; ++at) {
+  for (std::size_t at = 20; at < 40; ++at)
     if (held[at]) held[at].check();
-  }
   destroy(heap);
 }
 
@@ -420,9 +417,8 @@ const std::size_t kDisturbanceCount = sizeof kDisturbances / sizeof kDisturbance
 namespace {
 
 bool is_one_of(const Disturbance& disturbance, std::initializer_list<void (*)(Random&)> functions) {
-  for (auto* function : functions) {
+  for (auto* function : functions)
     if (disturbance.run == function) return true;
-  }
   return false;
 }
 
@@ -461,9 +457,8 @@ void Mix::print() const {
 char** environment_at_first() {
   static std::vector<char*> variables = [] {
     std::vector<char*> found;
-    for (char** variable = environ; *variable; ++variable) {
+    for (char** variable = environ; *variable; ++variable)
       if (std::strncmp(*variable, "CHAOS_DISTURB=", 14) != 0) found.push_back(strdup(*variable));
-    }
     found.push_back(nullptr);
     return found;
   }();

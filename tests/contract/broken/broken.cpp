@@ -177,9 +177,8 @@ bool of_another_thread(const std::uint64_t* header) { return header[1] != this_t
 EXPORTED void* malloc(std::size_t size) {
   if (refused()) return result(nullptr, size);
   const Locked locked;
-  if (broken("block-twice") && last_block && ++requests % 300 == 0 && malloc_usable_size(last_block) >= size) {
+  if (broken("block-twice") && last_block && ++requests % 300 == 0 && malloc_usable_size(last_block) >= size)
     return last_block;
-  }
   if (broken("zero-gives-null") && size == 0) return nullptr;
   if (broken("zero-gives-same") && size == 0) return empty_block;
   if (broken("huge-malloc-served") && size > kHugeBegin) return plain(16);
@@ -230,9 +229,8 @@ EXPORTED void* calloc(std::size_t count, std::size_t size) {
     return block ? std::memset(block, 0, product - 8) : result(nullptr, size);
   }
   void* block = next_calloc(count, size);
-  if (block && broken("calloc-touches")) {
+  if (block && broken("calloc-touches"))
     for (std::size_t at = 0; at < product; at += 4096) static_cast<volatile char*>(block)[at] = 0;
-  }
   return result(block, size);
 }
 
@@ -336,9 +334,8 @@ EXPORTED std::size_t malloc_usable_size(void* block) noexcept {
   if (block == empty_block) return 0;
   if (!block && broken("usable-of-null")) return 16;
   if (block && has_headers() && header_of(block)) return next_malloc_usable_size(header_of(block)) - 16;
-  if (block && broken("malloc-at-8") && reinterpret_cast<std::uintptr_t>(block) % 16 == 8) {
+  if (block && broken("malloc-at-8") && reinterpret_cast<std::uintptr_t>(block) % 16 == 8)
     return next_malloc_usable_size(static_cast<char*>(block) - 8) - 8;
-  }
   const std::size_t usable = next_malloc_usable_size(block);
   if (block && broken("usable-short")) return usable / 2;
   if (block && broken("usable-long")) return usable + 16;

@@ -77,9 +77,8 @@ inline std::vector<std::size_t> interesting_sizes(std::size_t most, std::size_t 
   for (std::size_t base = 128; base <= most; base *= 2) {
     for (std::size_t step = 0; step < 8; ++step) {
       const std::size_t size = base + base / 8 * step;
-      for (const std::size_t neighbour : {size - 1, size, size + 1}) {
+      for (const std::size_t neighbour : {size - 1, size, size + 1})
         if (neighbour > dense && neighbour <= most) sizes.push_back(neighbour);
-      }
     }
   }
   return sizes;

@@ -32,9 +32,8 @@ double patience(double deadline);
 // Calls `done` until it returns true; false when it has not within `deadline` seconds.
 template <class Condition>
 bool eventually(double deadline, Condition done, double between = 0.01) {
-  for (const double end = seconds() + deadline; !done(); nap(between)) {
+  for (const double end = seconds() + deadline; !done(); nap(between))
     if (seconds() > end) return false;
-  }
   return true;
 }
 

@@ -26,9 +26,8 @@ Scenario::Scenario(const char* scenario_name, Body scenario_body)
 }
 
 int run_scenario_here(const char* name) {
-  for (const Scenario* scenario = first_scenario; scenario; scenario = scenario->next) {
+  for (const Scenario* scenario = first_scenario; scenario; scenario = scenario->next)
     if (std::strcmp(scenario->name, name) == 0) return scenario->body();
-  }
   std::fprintf(stderr, "no scenario is called %s\n", name);
   return 124;
 }

@@ -20,9 +20,8 @@ namespace {
 SCENARIO(no_address_space) {
   std::vector<void*> taken;
   taken.reserve(100000);
-  for (std::size_t size = 256 * MiB; size >= 64 * KiB; size /= 2) {
+  for (std::size_t size = 256 * MiB; size >= 64 * KiB; size /= 2)
     while (void* part = VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS)) taken.push_back(part);
-  }
   Blocks blocks;
   do errno = 0;
   while (blocks.keep(malloc(100 * KiB)));
@@ -75,9 +74,8 @@ int use_where_blocks_were(std::size_t survivors) {
   take_the_rest();
   blocks.free_all_but(survivors);
   NEED(view(300 * MiB), "at once");
-  for (int made = 0; made < 100; ++made) {
+  for (int made = 0; made < 100; ++made)
     NEED(CreateThread(nullptr, 0, sleep_on, nullptr, 0, nullptr), "after %d", made);
-  }
   return 0;
 }
 

@@ -109,10 +109,9 @@ const Copy* copy_in(HMODULE module) {
   const auto* dos = reinterpret_cast<const IMAGE_DOS_HEADER*>(base);
   const auto* headers = reinterpret_cast<const IMAGE_NT_HEADERS*>(base + dos->e_lfanew);
   const IMAGE_SECTION_HEADER* section = IMAGE_FIRST_SECTION(headers);
-  for (int at = 0; at < headers->FileHeader.NumberOfSections; ++at, ++section) {
+  for (int at = 0; at < headers->FileHeader.NumberOfSections; ++at, ++section)
     if (std::memcmp(section->Name, ".reheap", 8) == 0)
       return reinterpret_cast<const Copy*>(base + section->VirtualAddress);
-  }
   return nullptr;
 }
 

@@ -17,9 +17,7 @@ class HandlesTest : public testing::Test {
 };
 
 TEST_F(HandlesTest, FindsWhatWasAddedAndNothingElse) {
-  for (size_t i = 1; i <= 100; ++i) {
-    ASSERT_TRUE(handles_->add(handle(i), heap(i), static_cast<uint32_t>(i)));
-  }
+  for (size_t i = 1; i <= 100; ++i) ASSERT_TRUE(handles_->add(handle(i), heap(i), static_cast<uint32_t>(i)));
   for (size_t i = 1; i <= 100; ++i) {
     Served* served = handles_->find(handle(i));
     ASSERT_NE(served, nullptr);
@@ -45,9 +43,8 @@ TEST_F(HandlesTest, WhatIsRemovedIsGoneAndGivenOnce) {
 TEST_F(HandlesTest, RefusesWhatFindsNoPlaceAndKeepsTheRest) {
   constexpr size_t kMost = Handles::kSets * Handles::kPlaces;
   std::vector<size_t> added;
-  for (size_t i = 1; i <= 4 * kMost; ++i) {
+  for (size_t i = 1; i <= 4 * kMost; ++i)
     if (handles_->add(handle(i), heap(i), 0)) added.push_back(i);
-  }
   EXPECT_EQ(added.size(), kMost);
   for (size_t i : added) ASSERT_EQ(handles_->find(handle(i))->heap, heap(i));
   for (size_t i : added) ASSERT_EQ(handles_->remove(handle(i)), heap(i));

@@ -13,11 +13,9 @@ static void make_all(void) {
 }
 
 static void free_all(void) {
-  for (int i = 0; i < BLOCKS; ++i) {
-    if (!HeapFree(GetProcessHeap(), 0, kept[2 * i]) || !HeapFree(heap, 0, kept[2 * i + 1])) {
+  for (int i = 0; i < BLOCKS; ++i)
+    if (!HeapFree(GetProcessHeap(), 0, kept[2 * i]) || !HeapFree(heap, 0, kept[2 * i + 1]))
       TerminateProcess(GetCurrentProcess(), 4);
-    }
-  }
 }
 
 BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, void* process_ends) {

@@ -170,9 +170,8 @@ TEST_F(HeapsTest, APrivateHeapGoesWhole) {
   for (int round = 0; round < 50; ++round) {
     HANDLE heap = HeapCreate(round % 2 != 0 ? HEAP_NO_SERIALIZE : 0, 0, 0);
     std::vector<void*> blocks;
-    for (SIZE_T size : {1, 100, 5000, 200000}) {
+    for (SIZE_T size : {1, 100, 5000, 200000})
       for (int i = 0; i < 20; ++i) blocks.push_back(make(heap, size));
-    }
     EXPECT_TRUE(HeapFree(heap, 0, blocks[3]));
     EXPECT_TRUE(HeapDestroy(heap));
     // What others of the process, like the helper thread, got meanwhile may begin where one of them began.
@@ -393,12 +392,11 @@ TEST_F(HeapsTest, CompactingHarmsNothing) {
   HANDLE heap = HeapCreate(0, 0, 0);
   std::vector<char*> blocks;
   for (int i = 0; i < 2000; ++i) blocks.push_back(static_cast<char*>(make(heap, 300)));
-  for (int i = 0; i < 2000; i += 1) {
+  for (int i = 0; i < 2000; i += 1)
     if (i % 100 != 0)
       HeapFree(heap, 0, blocks[i]);
     else
       memset(blocks[i], 5, 300);
-  }
   HeapCompact(heap, 0);
   HeapCompact(process_, 0);
   for (int i = 0; i < 2000; i += 100) {
@@ -465,9 +463,8 @@ DWORD run_to_its_end(std::string command) {
   STARTUPINFOA start = {};
   start.cb = sizeof(start);
   PROCESS_INFORMATION process;
-  if (!CreateProcessA(nullptr, command.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &start, &process)) {
+  if (!CreateProcessA(nullptr, command.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &start, &process))
     return GetLastError();
-  }
   constexpr DWORD kPatience = 30000;
   bool ended = WaitForSingleObject(process.hProcess, kPatience) == WAIT_OBJECT_0;
   if (!ended) TerminateProcess(process.hProcess, 99);
@@ -480,9 +477,8 @@ DWORD run_to_its_end(std::string command) {
 }
 
 TEST(End, AProcessEndsWhileItsThreadsAllocate) {
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 20; ++round)
     ASSERT_EQ(run_to_its_end("\"" HEAPS_ENDS "\" \"" REHEAP_DLL "\" \"" HEAPS_LATE "\""), 0u) << "round " << round;
-  }
 }
 
 }  // namespace

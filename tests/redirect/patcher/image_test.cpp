@@ -20,9 +20,8 @@ struct Exports {
     const auto* table = reinterpret_cast<const IMAGE_EXPORT_DIRECTORY*>(
         base + headers->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_EXPORT].VirtualAddress);
     const auto* addresses = reinterpret_cast<const uint32_t*>(base + table->AddressOfNames);
-    for (DWORD i = 0; i < table->NumberOfNames; ++i) {
+    for (DWORD i = 0; i < table->NumberOfNames; ++i)
       names.push_back(reinterpret_cast<const char*>(base + addresses[i]));
-    }
   }
   std::vector<std::string> names;
 };

@@ -450,11 +450,10 @@ TEST(patcher, replaces_a_function_that_threads_are_running) {
   auto run = [&] {
     while (!done) {
       int result = code.call();
-      if (result == 1 || result == 2) {
+      if (result == 1 || result == 2)
         ++seen[result];
-      } else {
+      else
         ++wrong;
-      }
     }
   };
   std::thread threads[] = {std::thread(run), std::thread(run), std::thread(run)};
@@ -571,9 +570,8 @@ DWORD WINAPI go_on_in_another(void*) {
 
 TEST(patcher, ends_while_threads_make_threads) {
   constexpr unsigned kChains = 2;
-  for (g_chains = 0; g_chains < kChains; ++g_chains) {
+  for (g_chains = 0; g_chains < kChains; ++g_chains)
     CloseHandle(CreateThread(nullptr, 0, go_on_in_another, nullptr, 0, nullptr));
-  }
   for (int round = 0; round < 3; ++round) {
     Code code(returning(1));
     Replaced replaced(code);

@@ -27,9 +27,8 @@ TEST(Arena, ReturnsAddressSpace) {
     spans.push_back(g_arena.allocate(Units::holding(50 * kMiB)));
     size_t most = fake::reserved_bytes();
     Span* kept = spans[20];
-    for (Span* span : spans) {
+    for (Span* span : spans)
       if (span != kept) g_arena.free(span);
-    }
     g_arena.purge(0);
     g_arena.return_address_space();
     EXPECT_LE(fake::reserved_bytes(), before + (most - before) / 3);
@@ -681,7 +680,7 @@ TEST(Arena, ALockLeftBehindIsTakenOverAtTheEnd) {
   fake::set_others_are_gone(true);
   Span* fresh = arena.allocate({4}, {8});
   ASSERT_NE(fresh, nullptr);
-  EXPECT_TRUE(torn());
+  EXPECT_TRUE(inconsistent());
   EXPECT_EQ(address(fresh) % Units{8}.bytes(), 0u);
   pages::mark(address(fresh), bytes(fresh), 3);
   // What the lock guards cannot be trusted: nothing is freed any more.
@@ -723,9 +722,8 @@ TEST(Arena, EveryCallFailingInTurn) {
       size_t before = fake::calls(kind);
       fake::fail_nth(kind, nth);
       std::vector<Span*> spans;
-      for (size_t units : {1u, 100u, 3000u, 7u}) {
+      for (size_t units : {1u, 100u, 3000u, 7u})
         if (Span* span = arena.allocate({units}, {4})) spans.push_back(span);
-      }
       for (Span* span : spans) arena.free(span);
       arena.purge(0);
       bool reached = fake::calls(kind) - before >= nth;

@@ -86,9 +86,7 @@ TEST(Realm, GrowsByPieces) {
     ASSERT_EQ(realm.committed(), committed);
     ASSERT_GE(realm.reserved(), committed);
   }
-  if (!k64Bit || platform::places_freely()) {
-    EXPECT_LT(realm.reserved(), 3 * committed + 64 * kMiB);
-  }
+  if (!k64Bit || platform::places_freely()) EXPECT_LT(realm.reserved(), 3 * committed + 64 * kMiB);
   EXPECT_LT(fake::calls(fake::Call::reserve), 50u);
 }
 

@@ -68,9 +68,7 @@ class Blocks {
 };
 
 void expect_zero(void* block, size_t size) {
-  if (block != nullptr) {
-    EXPECT_TRUE(all_zero(block, size));
-  }
+  if (block != nullptr) EXPECT_TRUE(all_zero(block, size));
 }
 
 void use_one_thread() {

@@ -52,9 +52,8 @@ TEST(Heap, EveryUnitOfALongBlockIsKnown) {
       ASSERT_FALSE(owns(behind) && block_start(behind, "test") == block) << length;
     };
     all_known(units);
-    for (size_t length : {units + 200, units / 2 + 3, units + 70}) {
+    for (size_t length : {units + 200, units / 2 + 3, units + 70})
       if (resize_in_place(find_block(block), length * kUnitSize, Fit::loose) != nullptr) all_known(length);
-    }
     deallocate(block);
     ASSERT_FALSE(owns(block));
     ASSERT_FALSE(owns(block + 64 * kUnitSize) && block_start(block + 64 * kUnitSize, "test") == block);
@@ -66,9 +65,8 @@ TEST(Heap, EveryUnitOfALongBlockIsKnown) {
 TEST(Heap, AllComesBack) {
   std::vector<void*> blocks;
   for (int round = 0; round < 3; ++round) {
-    for (size_t size = 1; size < 100000; size += 1 + size / 16) {
+    for (size_t size = 1; size < 100000; size += 1 + size / 16)
       for (int count = 0; count < 20; ++count) blocks.push_back(allocate(size));
-    }
     for (size_t index = 0; index < blocks.size(); ++index) deallocate(blocks[index * 7919 % blocks.size()]);
     blocks.clear();
   }
@@ -201,9 +199,8 @@ TEST(Heap, ReleaseEmptyGivesBackWhatIsEmptyAndNothingElse) {
   std::vector<void*> blocks;
   for (int count = 0; count < 3000; ++count) blocks.push_back(allocate(100));
   fill(blocks[1500], 100, 9);
-  for (size_t index = 0; index < blocks.size(); ++index) {
+  for (size_t index = 0; index < blocks.size(); ++index)
     if (index != 1500) deallocate(blocks[index]);
-  }
   Heap* heap = own_heap();
   {
     LockGuard guard(heap->lock);
@@ -454,9 +451,8 @@ TEST_F(ExactSizes, OfFirstClassHeapsToo) {
 TEST(Heap, BlockStartIsFoundFromWithin) {
   for (size_t size : {1, 16, 48, 112, 1000, 5000, 20000, 32768, 40000, 1000000}) {
     char* block = static_cast<char*>(allocate(size));
-    for (size_t offset : {size_t{0}, size / 2, size - 1}) {
+    for (size_t offset : {size_t{0}, size / 2, size - 1})
       ASSERT_EQ(block_start(block + offset, "test"), block) << size << ", " << offset;
-    }
   }
 }
 

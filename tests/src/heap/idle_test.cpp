@@ -82,9 +82,8 @@ TEST_P(Sleepers, HoldLittleOfTheClassesTheyUsed) {
   Actor sleepers[kThreads];
   for (Actor& sleeper : sleepers) {
     sleeper([] {
-      for (size_t size = kLeast; size <= kMaxSmall; size += size / 9) {
+      for (size_t size = kLeast; size <= kMaxSmall; size += size / 9)
         for (int use = 0; use < GetParam(); ++use) deallocate(allocate(size));
-      }
     });
   }
   step_for(10000);
@@ -190,9 +189,8 @@ TEST(Idle, MemoryInUseIsLeftAlone) {
   std::vector<void*> blocks = used_blocks(100000, 4 * kMiB);
   free_all(blocks);
   step_for(1000);
-  for (void* block : kept) {
+  for (void* block : kept)
     for (size_t index = 0; index < 1000; ++index) ASSERT_EQ(static_cast<char*>(block)[index], 1);
-  }
   EXPECT_GE(figures().in_use, kMiB);
 }
 

@@ -42,7 +42,7 @@ class Mend : public testing::Test {
     });
     for (size_t at = 3; at < kept_.size(); at += 4) deallocate(kept_[at]);
     for (void* block : fresh) deallocate(block);
-    EXPECT_FALSE(torn());
+    EXPECT_FALSE(inconsistent());
   }
 
  private:
@@ -84,14 +84,11 @@ TEST_F(Mend, TheRegistrysLock) {
 TEST_F(Mend, TheLockOfASharedHeap) {
   Heap* heap = shared::create();
   std::vector<void*> blocks;
-  for (size_t size : {16, 1000, 100000}) {
+  for (size_t size : {16, 1000, 100000})
     for (int count = 0; count < 50; ++count) blocks.push_back(allocate_in(heap, kBlockAlign, size, false));
-  }
   heap->lock.acquire(kTerminated);
   std::set<void*> live(blocks.begin(), blocks.end());
-  for (int count = 0; count < 500; ++count) {
-    ASSERT_TRUE(live.insert(allocate_in(heap, kBlockAlign, 1000, true)).second);
-  }
+  for (int count = 0; count < 500; ++count) ASSERT_TRUE(live.insert(allocate_in(heap, kBlockAlign, 1000, true)).second);
   for (void* block : blocks) deallocate(block);
   shared::trim(heap);
   destroy_heap(heap);

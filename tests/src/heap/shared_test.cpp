@@ -36,9 +36,8 @@ TEST(Shared, ServesAllSizesAndKnowsItsBlocks) {
 TEST(Shared, DestroyingGivesAllBack) {
   for (int round = 0; round < 3; ++round) {
     Heap* heap = shared::create();
-    for (size_t size = 1; size < kMiB; size += 1 + size / 4) {
+    for (size_t size = 1; size < kMiB; size += 1 + size / 4)
       for (int count = 0; count < 20; ++count) take(heap, size);
-    }
     EXPECT_GT(figures().in_use, 20 * kMiB / 2);
     destroy_heap(heap);
     EXPECT_EQ(figures().in_use, 0u);
@@ -67,13 +66,11 @@ TEST(Shared, BlocksAreFreedOneByOneFromAnyThread) {
     for (int count = 0; count < 5000; ++count) blocks.push_back(take(heap, 100));
     for (int count = 0; count < 20; ++count) blocks.push_back(take(heap, 100000));
     Actor other;
-    for (size_t index = 0; index < blocks.size(); ++index) {
-      if (index % 2) {
+    for (size_t index = 0; index < blocks.size(); ++index)
+      if (index % 2)
         deallocate(blocks[index]);
-      } else {
+      else
         other([&] { deallocate(blocks[index]); });
-      }
-    }
     other.end();
     // Bins and a few empty slabs are kept.
     EXPECT_LE(figures().arena.in_use, 16 * kUnitSize);
@@ -153,9 +150,8 @@ TEST(Shared, MemoryFreeInThreadsHeapsIsCollectedWhenShort) {
 // Allocates blocks of all sizes and frees them again.
 void use_and_free(Heap* heap) {
   std::vector<void*> blocks;
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < 30; ++round)
     for (size_t size = 16; size <= kMaxSmall; size += size / 5) blocks.push_back(take(heap, size));
-  }
   for (void* block : blocks) deallocate(block);
 }
 
@@ -276,9 +272,8 @@ TEST(Shared, AWalkGivesTheLiveBlocksInTheOrderOfTheirAddresses) {
 TEST(Shared, TrimmedOfEverythingItHoldsNothing) {
   Heap* heap = shared::create();
   std::vector<void*> blocks;
-  for (size_t size = 1; size < kMaxSmall; size += 300) {
+  for (size_t size = 1; size < kMaxSmall; size += 300)
     for (int count = 0; count < 30; ++count) blocks.push_back(take(heap, size));
-  }
   for (void* block : blocks) deallocate(block);
   EXPECT_GT(figures().arena.in_use, 0u);
   shared::trim(heap);

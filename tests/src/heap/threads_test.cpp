@@ -294,9 +294,8 @@ TEST(Orphans, TheirSlabsAreUsedBeforeNewOnes) {
   size_t before = figures().arena.in_use;
   b([] { blocks_of(64, 9000); });
   EXPECT_LE(figures().arena.in_use, before + 64 * kUnitSize);
-  for (size_t index = 1; index < blocks.size(); index += 2) {
+  for (size_t index = 1; index < blocks.size(); index += 2)
     ASSERT_TRUE(intact(blocks[index], 64, static_cast<unsigned>(index)));
-  }
 }
 
 TEST(Orphans, WhatIsFreedLaterComesBack) {
@@ -334,9 +333,8 @@ TEST(Orphans, AreAskedOnlyWhileTheyMayHaveSomething) {
 
 size_t in_bins(const Heap* heap) {
   size_t count = 0;
-  for (const Block* block : heap->bins) {
+  for (const Block* block : heap->bins)
     for (; block != nullptr; block = block->next) ++count;
-  }
   return count;
 }
 
@@ -395,9 +393,8 @@ TEST(Orphans, AForkedChildInheritsWhatVanishedThreadsHeld) {
     EXPECT_LE(figures().in_use, 64u + lost);
     Actor& heir = first.heap() == a.heap() ? first : second;
     bool found = heir([&] {
-      for (int count = 0; count < 3000; ++count) {
+      for (int count = 0; count < 3000; ++count)
         if (allocate(64) == blocks[7]) return true;
-      }
       return false;
     });
     EXPECT_TRUE(found);

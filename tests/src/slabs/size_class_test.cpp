@@ -15,9 +15,7 @@ size_t searched(size_t size) {
 TEST(SizeClass, EverySizeHasItsSmallestClass) {
   for (size_t size = 1; size <= kMaxSmall; ++size) {
     ASSERT_EQ(computed(size), searched(size)) << size;
-    if (size <= kTableMax) {
-      ASSERT_EQ(tabled(size), searched(size)) << size;
-    }
+    if (size <= kTableMax) ASSERT_EQ(tabled(size), searched(size)) << size;
   }
   EXPECT_EQ(tabled(0), 0u);
 }
@@ -27,9 +25,7 @@ TEST(SizeClass, SizesGrowAndRoundingCostsAnEighthAtMost) {
     size_t step = size_of(index) - size_of(index - 1);
     ASSERT_GT(step, 0u);
     ASSERT_EQ(size_of(index) % kBlockAlign, 0u);
-    if (size_of(index) > kLinearMax) {
-      ASSERT_LE(step * 8, size_of(index)) << size_of(index);
-    }
+    if (size_of(index) > kLinearMax) ASSERT_LE(step * 8, size_of(index)) << size_of(index);
   }
   EXPECT_EQ(size_of(0), kBlockAlign);
   EXPECT_EQ(size_of(kCount - 1), kMaxSmall);

@@ -94,9 +94,8 @@ TEST(Slab, FreshMemoryIsZeroButForTheLinks) {
   Taken taken = take(slab);
   EXPECT_TRUE(taken.zero);
   static const char zeros[128] = {};
-  for (Block* block = taken.blocks; block != nullptr; block = block->next) {
+  for (Block* block = taken.blocks; block != nullptr; block = block->next)
     ASSERT_EQ(std::memcmp(block + 1, zeros, 128 - sizeof(Block)), 0);
-  }
   // Used memory is not zero, whoever freed it.
   std::vector<Block*> blocks;
   for (Block* block = taken.blocks; block != nullptr; block = block->next) blocks.push_back(block);
@@ -269,9 +268,7 @@ TEST(Slab, WhatIsCarvedIsFreeUntilItIsNotedOtherwise) {
       g_realm.sizes().note(block, properties(slab).size, size == 16);
       EXPECT_TRUE(alive(block));
       EXPECT_FALSE(alive(reinterpret_cast<char*>(block) + 8));
-      if (size > 16) {
-        EXPECT_FALSE(alive(reinterpret_cast<char*>(block) + 16));
-      }
+      if (size > 16) EXPECT_FALSE(alive(reinterpret_cast<char*>(block) + 16));
       note_free(slab, block);
       EXPECT_FALSE(alive(block));
     }

@@ -14,7 +14,7 @@ inline uintptr_t address(const Span* span) { return g_realm.address(span); }
 inline size_t bytes(const Span* span) { return Units{span->units}.bytes(); }
 
 struct Free {
-  size_t dirty = 0, clean = 0, bare = 0;  // units
+  size_t dirty = 0, clean = 0, decommitted = 0;  // units
 };
 
 // The free memory according to the descriptor table. Fails where the descriptors of a free span disagree.
@@ -34,8 +34,8 @@ inline Free walk_free() {
     FUZZ_EXPECT(span->zero == (kind != SpanKind::free_dirty));
     (kind == SpanKind::free_dirty   ? found.dirty
      : kind == SpanKind::free_clean ? found.clean
-                                    : found.bare) += span->units;
-    FUZZ_EXPECT(fake::is_committed(address(span), bytes(span)) == (kind != SpanKind::free_bare));
+                                    : found.decommitted) += span->units;
+    FUZZ_EXPECT(fake::is_committed(address(span), bytes(span)) == (kind != SpanKind::free_decommitted));
     if (kind == SpanKind::free_clean) FUZZ_EXPECT(pages::are_zero(address(span), bytes(span)));
     for (uint32_t unit = 1; unit + 1 < span->units; ++unit) FUZZ_EXPECT(span[unit].kind.load() == SpanKind::none);
     if (span->units > 1) {
@@ -53,8 +53,8 @@ inline void expect_conserved(const Arena& arena) {
   Arena::Figures figures = arena.figures();
   FUZZ_EXPECT(Units{found.dirty}.bytes() == figures.dirty);
   FUZZ_EXPECT(arena.dirty_bytes() == figures.dirty);
-  FUZZ_EXPECT(figures.in_use + Units{found.dirty + found.clean + found.bare}.bytes() == g_realm.committed());
-  FUZZ_EXPECT(figures.committed == g_realm.committed() - Units{found.bare}.bytes());
+  FUZZ_EXPECT(figures.in_use + Units{found.dirty + found.clean + found.decommitted}.bytes() == g_realm.committed());
+  FUZZ_EXPECT(figures.committed == g_realm.committed() - Units{found.decommitted}.bytes());
   FUZZ_EXPECT(figures.committed_peak >= figures.committed);
   FUZZ_EXPECT(figures.in_use_peak >= figures.in_use);
 }

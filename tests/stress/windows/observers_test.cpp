@@ -29,10 +29,9 @@ DWORD find_stress() {
   for (const PROCESSENTRY32W& process : entries) {
     if (_wcsicmp(process.szExeFile, L"stress.exe") != 0) continue;
     if (process.th32ParentProcessID == self) return process.th32ProcessID;
-    for (const PROCESSENTRY32W& parent : entries) {
+    for (const PROCESSENTRY32W& parent : entries)
       if (parent.th32ProcessID == process.th32ParentProcessID && parent.th32ParentProcessID == self)
         return process.th32ProcessID;
-    }
   }
   return 0;
 }

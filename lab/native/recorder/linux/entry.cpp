@@ -17,23 +17,19 @@ using trace::Kind;
 
 namespace {
 
-inline void* told(Kind kind, void* block, size_t size) {
+[[gnu::always_inline]] inline void* told(Kind kind, void* block, size_t size, size_t alignment = 0) {
   if (block) [[likely]]
-    allocated(kind, block, size);
+    allocated(kind, block, size, alignment);
   else
     failed(kind, size);
   return block;
 }
 
-size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
-
 void* told_aligned(void* block, size_t size, size_t alignment) {
-  if (block)
-    allocated_aligned(block, size, std::bit_ceil(alignment));
-  else
-    failed(Kind::kAligned, size);
-  return block;
+  return told(Kind::kAligned, block, size, std::bit_ceil(alignment));
 }
+
+size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 __attribute__((noinline)) void free_large(void* block, uint64_t time) {
   size_t size = g_next.usable_size ? g_next.usable_size(block) : 0;

@@ -170,34 +170,12 @@ bool make_room(Stream& stream, uint64_t earliest) {
 
 // ---- events -----------------------------------------------------------------------------------
 
-void write(trace::Encoder& to, const Event& event) {
-  switch (event.kind) {
-  case Kind::kMalloc:
-  case Kind::kCalloc:
-    return to.allocated(event.kind, event.time, event.address, event.size);
-  case Kind::kAligned:
-    return to.allocated_aligned(event.time, event.address, event.size, event.alignment);
-  case Kind::kFree:
-    return to.freed(event.time, event.address);
-  case Kind::kFreeMeasured:
-    return to.freed_measured(event.time, event.address, event.resident_kib);
-  case Kind::kRealloc:
-    return to.reallocated(event.begin, event.time, event.old_address, event.address, event.size);
-  case Kind::kFailed:
-    return to.failed(event.asked, event.time, event.size);
-  case Kind::kThreadStart:
-    return to.thread_started(event.time, event.thread);
-  case Kind::kThreadEnd:
-    return to.thread_ended(event.time);
-  }
-}
-
 uint64_t beginning(const Event& event) { return event.kind == Kind::kRealloc ? event.begin : event.time; }
 
 // Writes to a stream that is this thread's. Quiet.
 void put_event(Stream& stream, const Event& event) {
   if (stream.cursor >= stream.limit && !make_room(stream, beginning(event))) return count_lost();
-  put(stream, [&](trace::Encoder& to) { write(to, event); });
+  put(stream, event);
 }
 
 // ---- streams of threads -----------------------------------------------------------------------
@@ -231,7 +209,7 @@ void end_thread(Stream& stream) {
 }
 
 // The first event of a thread, or one after it has ended.
-void put_as_stranger(const Event& event) {
+void put_with_new_stream(const Event& event) {
   ThreadSlot& slot = thread_slot();
   Stream* stream = take_stream();
   if (!stream) return count_lost();
@@ -247,12 +225,12 @@ void put_as_stranger(const Event& event) {
   system::watch_thread();
 }
 
-bool in_use(const Stream& stream) { return &stream != &g_no_stream && stream.chunk; }
+bool is_in_use(const Stream& stream) { return &stream != &g_no_stream && stream.chunk; }
 
 }  // namespace
 
 // A thread that is in the middle of an event is told so by `room` without `limit`.
-void record_slowly(const Event& event) {
+void record_slowly(Event event) {
   Stream& stream = *current_stream();
   if (stream.room && !stream.limit) {
     if (stream.pending_count == kMostPending) return count_lost();
@@ -263,13 +241,12 @@ void record_slowly(const Event& event) {
   system::Quiet quiet;
   uint64_t generation = g_process_generation;
   if (!begun()) return;
-  Event first = event;
   // A process's very first event was timed before its clock was chosen and its trace begun.
-  if (generation != g_process_generation) first.time = first.begin = ticks_now();
-  if (thread_slot().generation == g_process_generation && in_use(*current_stream()))
-    put_event(*current_stream(), first);
+  if (generation != g_process_generation) event.time = event.begin = ticks_now();
+  if (thread_slot().generation == g_process_generation && is_in_use(*current_stream()))
+    put_event(*current_stream(), event);
   else
-    put_as_stranger(first);
+    put_with_new_stream(event);
 }
 
 void record_pending(Stream& stream) {
@@ -287,7 +264,7 @@ void process_started() {
 void thread_ended() {
   system::Quiet quiet;
   ThreadSlot& slot = thread_slot();
-  if (!g_table || slot.generation != g_process_generation || !in_use(*slot.stream)) return;
+  if (!g_table || slot.generation != g_process_generation || !is_in_use(*slot.stream)) return;
   Stream* stream = slot.stream;
   slot.stream = &g_no_stream;
   slot.ended = true;
@@ -297,7 +274,7 @@ void thread_ended() {
 void process_ended() {
   system::Quiet quiet;
   if (!g_table || !g_table->begun || !g_header) return;
-  if (thread_slot().generation == g_process_generation && in_use(*current_stream()) && !sealed(*current_stream()))
+  if (thread_slot().generation == g_process_generation && is_in_use(*current_stream()) && !sealed(*current_stream()))
     seal_chunk(*current_stream());
   Lock lock;
   for (Stream* stream = g_table->idle; stream; stream = stream->next_idle)

@@ -35,21 +35,20 @@ struct Stream {
 // Room kept at a chunk's end. Several events: a handler may fill up what its thread had just found to be enough.
 inline constexpr size_t kSlack = 4 * trace::kMostEventBytes;
 
-void record_slowly(const trace::Event& event);
+void record_slowly(trace::Event event);
 void record_pending(Stream& stream);
 
 inline uint8_t* payload(trace::ChunkHeader* chunk) { return reinterpret_cast<uint8_t*>(chunk + 1); }
 
 inline void signal_fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-// Writes one event where there is room for it. What `write` needs of the stream is read behind the first fence, because
-// a handler may have moved it on until then.
-template <class Write>
-inline void put(Stream& stream, Write write) {
+// Writes an event where there is room for it. What it needs of the stream is read behind the first fence, because a
+// handler may have moved it on until then.
+[[gnu::always_inline]] inline void put(Stream& stream, const trace::Event& event) {
   stream.limit = nullptr;
   signal_fence();
   trace::Encoder encoder(stream.cursor, stream.base);
-  write(encoder);
+  encoder.put(event);
   stream.cursor = encoder.end();
   ++stream.events;
   signal_fence();
@@ -61,13 +60,12 @@ inline void put(Stream& stream, Write write) {
     record_pending(stream);
 }
 
-template <class Write, class Describe>
-inline void record(Write write, Describe describe) {
+[[gnu::always_inline]] inline void record(const trace::Event& event) {
   Stream& stream = *current_stream();
   if (stream.cursor < stream.limit) [[likely]]
-    put(stream, write);
+    put(stream, event);
   else
-    record_slowly(describe());
+    record_slowly(event);
 }
 
 // ---- what a program did -----------------------------------------------------------------------
@@ -88,62 +86,39 @@ inline void note_size(uint64_t address, uint64_t size) {
 }
 
 // After an allocating call returned a block.
-inline void allocated(trace::Kind kind, const void* block, uint64_t size) {
+[[gnu::always_inline]] inline void allocated(trace::Kind kind, const void* block, uint64_t size,
+                                             uint64_t alignment = 0) {
   auto address = reinterpret_cast<uintptr_t>(block);
   note_size(address, size);
-  uint64_t time = ticks_now();
-  record([&](trace::Encoder& to) { to.allocated(kind, time, address, size); },
-         [&] { return trace::Event{.kind = kind, .time = time, .address = address, .size = size}; });
-}
-
-inline void allocated_aligned(const void* block, uint64_t size, uint64_t alignment) {
-  auto address = reinterpret_cast<uintptr_t>(block);
-  note_size(address, size);
-  uint64_t time = ticks_now();
-  record([&](trace::Encoder& to) { to.allocated_aligned(time, address, size, alignment); },
-         [&] {
-           return trace::Event{
-               .kind = trace::Kind::kAligned, .time = time, .address = address, .size = size, .alignment = alignment};
-         });
+  record({.kind = kind, .time = ticks_now(), .address = address, .size = size, .alignment = alignment});
 }
 
 // Before a block is given back; `time` is from before the call.
-inline void freed(const void* block, uint64_t time) {
-  auto address = reinterpret_cast<uintptr_t>(block);
-  record([&](trace::Encoder& to) { to.freed(time, address); },
-         [&] { return trace::Event{.kind = trace::Kind::kFree, .time = time, .address = address}; });
+[[gnu::always_inline]] inline void freed(const void* block, uint64_t time) {
+  record({.kind = trace::Kind::kFree, .time = time, .address = reinterpret_cast<uintptr_t>(block)});
 }
 
 inline void freed_measured(const void* block, uint64_t time, uint64_t resident_kib) {
-  auto address = reinterpret_cast<uintptr_t>(block);
-  record([&](trace::Encoder& to) { to.freed_measured(time, address, resident_kib); },
-         [&] {
-           return trace::Event{
-               .kind = trace::Kind::kFreeMeasured, .time = time, .address = address, .resident_kib = resident_kib};
-         });
+  record({.kind = trace::Kind::kFreeMeasured,
+          .time = time,
+          .address = reinterpret_cast<uintptr_t>(block),
+          .resident_kib = resident_kib});
 }
 
 // After a realloc that began at `begin` and returned a block.
 inline void reallocated(uint64_t begin, const void* old_block, const void* block, uint64_t size) {
-  auto old_address = reinterpret_cast<uintptr_t>(old_block);
   auto address = reinterpret_cast<uintptr_t>(block);
   note_size(address, size);
-  uint64_t time = ticks_now();
-  record([&](trace::Encoder& to) { to.reallocated(begin, time, old_address, address, size); },
-         [&] {
-           return trace::Event{.kind = trace::Kind::kRealloc,
-                               .time = time,
-                               .begin = begin,
-                               .address = address,
-                               .old_address = old_address,
-                               .size = size};
-         });
+  record({.kind = trace::Kind::kRealloc,
+          .time = ticks_now(),
+          .begin = begin,
+          .address = address,
+          .old_address = reinterpret_cast<uintptr_t>(old_block),
+          .size = size});
 }
 
 inline void failed(trace::Kind asked, uint64_t size) {
-  uint64_t time = ticks_now();
-  record([&](trace::Encoder& to) { to.failed(asked, time, size); },
-         [&] { return trace::Event{.kind = trace::Kind::kFailed, .asked = asked, .time = time, .size = size}; });
+  record({.kind = trace::Kind::kFailed, .asked = asked, .time = ticks_now(), .size = size});
 }
 
 }  // namespace recorder

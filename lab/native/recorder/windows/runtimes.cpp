@@ -20,13 +20,6 @@ namespace {
 using recorder::ticks_now;
 using trace::Kind;
 
-struct Slot {
-  crt::Host host;
-  Originals originals;
-};
-
-constinit Slot g_slots[kSlots] = {};
-
 // A call under way in this thread.
 class Call {
  public:
@@ -45,18 +38,11 @@ class Call {
 
 bool is_inside() { return recorder::thread_slot().inside; }
 
-void tell(Kind kind, const void* block, size_t size) {
+void tell(Kind kind, const void* block, size_t size, size_t alignment = 0) {
   if (block != nullptr)
-    recorder::allocated(kind, block, size);
+    recorder::allocated(kind, block, size, alignment);
   else
     recorder::failed(kind, size);
-}
-
-void tell_aligned(const void* block, size_t size, size_t alignment) {
-  if (block != nullptr)
-    recorder::allocated_aligned(block, size, alignment);
-  else
-    recorder::failed(Kind::kAligned, size);
 }
 
 // Of realloc and its relatives.
@@ -96,7 +82,7 @@ struct Functions {
   static void* allocate_aligned(Role role, size_t size, size_t alignment, Arguments... arguments) {
     Call call;
     void* block = original<void*>(role, arguments...);
-    if (call.is_outermost()) tell_aligned(block, size, alignment);
+    if (call.is_outermost()) tell(Kind::kAligned, block, size, alignment);
     return block;
   }
 
@@ -172,9 +158,6 @@ struct Functions {
 
 const void* replacement(unsigned slot, Role role) { return replacement_of<Functions>(slot, role); }
 
-void set_host(unsigned slot, const Image&, const Originals& originals, bool) { g_slots[slot].originals = originals; }
-
-void clear_host(unsigned slot) { g_slots[slot] = {}; }
-const crt::Host& host_of(unsigned slot) { return g_slots[slot].host; }
+void set_host(unsigned, const Image&, bool) {}
 
 }  // namespace rh::redirect

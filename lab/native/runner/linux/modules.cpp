@@ -84,4 +84,10 @@ void Modules::count(pid_t process, std::uint64_t address, std::int64_t samples) 
   samples_[path ? *path : kUnknown] += samples;
 }
 
+Profile Modules::profile(const char* source, int hz, std::int64_t lost) const {
+  Profile profile{source, hz, lost, samples_};
+  std::erase_if(profile.modules, [](const auto& module) { return module.second == 0; });
+  return profile;
+}
+
 }  // namespace runner

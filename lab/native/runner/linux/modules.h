@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 
+#include "runner/lines.h"
+
 namespace runner {
 
 class Modules {
@@ -21,7 +23,8 @@ class Modules {
   void count(pid_t process, std::uint64_t address, std::int64_t samples = 1);
   void count_kernel() { samples_["[kernel]"]++; }
 
-  const std::map<std::string, std::int64_t>& samples() const { return samples_; }
+  // What was counted, but for modules without a sample.
+  Profile profile(const char* source, int hz, std::int64_t lost = 0) const;
 
  private:
   struct Range {

@@ -201,13 +201,7 @@ void Perf::account(const std::vector<char>& record) {
 Profile Perf::finish() {
   drain();
   account_until(std::numeric_limits<std::uint64_t>::max());
-  Profile profile;
-  profile.source = "perf_event";
-  profile.hz = hz_;
-  profile.lost = lost_;
-  for (const auto& [path, samples] : modules_.samples())
-    if (samples > 0) profile.modules[path] = samples;
-  return profile;
+  return modules_.profile("perf_event", hz_, lost_);
 }
 
 }  // namespace runner

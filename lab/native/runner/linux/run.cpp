@@ -85,18 +85,18 @@ class Run {
     const std::int64_t interval = options_.sample_ms * kMillisecond;
     next_look_ = interval > 0 ? started() + interval : kNever;
     deadline_ = options_.timeout ? started() + static_cast<std::int64_t>(*options_.timeout * double(kSecond)) : kNever;
-    next_turn_ = perf_ || stopper_ ? started() : kNever;
+    next_drain_ = perf_ || stopper_ ? started() : kNever;
     while (!ended_ns_) {
       wait_for_news();
       if (ended_ns_) return;
       if (now_ns() >= deadline_) time_out();
       if (now_ns() >= next_look_) look(interval);
-      if (now_ns() >= next_turn_) take_turn();
+      if (now_ns() >= next_drain_) drain_samplers();
     }
   }
 
   void wait_for_news() {
-    const std::int64_t next = std::min({next_look_, next_turn_, deadline_});
+    const std::int64_t next = std::min({next_look_, next_drain_, deadline_});
     const std::int64_t left = std::max<std::int64_t>(0, next - now_ns());
     const timespec limit{left / kSecond, left % kSecond};
     pollfd news{signals_.file(), POLLIN, 0};
@@ -146,10 +146,10 @@ class Run {
     next_look_ = std::max(next_look_ + interval, now_ns() + cost * kSamplerShare);
   }
 
-  void take_turn() {
+  void drain_samplers() {
     if (perf_) perf_->drain();
     if (stopper_) stopper_->tick();
-    next_turn_ = now_ns() + (stopper_ ? stopper_->interval_ns() : kDrainInterval);
+    next_drain_ = now_ns() + (stopper_ ? stopper_->interval_ns() : kDrainInterval);
   }
 
   bool waits_for_late() { return timed_out_ ? tree_.living() > 0 : tree_.waits_for_watched(); }
@@ -198,7 +198,7 @@ class Run {
   std::unique_ptr<Stopper> stopper_;
   std::unique_ptr<CallCounter> counter_;
   Tracer* tracer_ = nullptr;  // one of these two
-  std::int64_t next_look_ = kNever, next_turn_ = kNever, deadline_ = kNever;
+  std::int64_t next_look_ = kNever, next_drain_ = kNever, deadline_ = kNever;
   std::optional<std::int64_t> ended_ns_;
   int status_ = 0;
   bool timed_out_ = false, stopped_ = false;

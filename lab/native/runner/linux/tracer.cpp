@@ -127,13 +127,4 @@ void Stopper::interrupted(pid_t thread) {
   found->second.due = 0;
 }
 
-Profile Stopper::finish() const {
-  Profile profile;
-  profile.source = "suspend";
-  profile.hz = hz_;
-  for (const auto& [path, samples] : modules_.samples())
-    if (samples > 0) profile.modules[path] = samples;
-  return profile;
-}
-
 }  // namespace runner

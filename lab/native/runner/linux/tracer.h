@@ -64,7 +64,7 @@ class Stopper : public Tracer {
 
   std::int64_t interval_ns() const;
   void ended(pid_t thread) override { threads_.erase(thread); }
-  Profile finish() const;
+  Profile finish() const { return modules_.profile("suspend", hz_); }
 
  private:
   struct Thread {

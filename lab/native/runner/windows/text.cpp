@@ -9,12 +9,11 @@ bool is_blank(wchar_t character) { return character == L' ' || character == L'\t
 
 // Past one word and the blanks behind it. Quotes hold a word together; a backslash before one takes its meaning.
 const wchar_t* skip_word(const wchar_t* at) {
-  for (bool quoted = false; *at != 0 && (quoted || !is_blank(*at)); ++at) {
+  for (bool quoted = false; *at != 0 && (quoted || !is_blank(*at)); ++at)
     if (*at == L'\\' && at[1] == L'"')
       ++at;
     else if (*at == L'"')
       quoted = !quoted;
-  }
   while (is_blank(*at)) ++at;
   return at;
 }

@@ -31,9 +31,8 @@ std::string real_path(const std::string& path) {
 
 // The names of a static library are not exported, so the program brings a table of them.
 void* find_name(const char* name) {
-  for (const LinkedName& linked : linked_names()) {
+  for (const LinkedName& linked : linked_names())
     if (std::strcmp(linked.name, name) == 0) return linked.address;
-  }
   const HMODULE library = GetModuleHandleA("reheap.dll");
   return library ? reinterpret_cast<void*>(GetProcAddress(library, name)) : nullptr;
 }

@@ -26,9 +26,8 @@ int threads() {
   THREADENTRY32 entry = {};
   entry.dwSize = sizeof entry;
   int count = 0;
-  for (BOOL more = Thread32First(all, &entry); more; more = Thread32Next(all, &entry)) {
+  for (BOOL more = Thread32First(all, &entry); more; more = Thread32Next(all, &entry))
     count += entry.th32OwnerProcessID == GetCurrentProcessId();
-  }
   CloseHandle(all);
   return count;
 }

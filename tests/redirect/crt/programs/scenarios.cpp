@@ -124,9 +124,8 @@ struct Block {
     memset(bytes, value, size);
   }
   bool is_whole(size_t upto) const {
-    for (size_t i = 0; i < upto; ++i) {
+    for (size_t i = 0; i < upto; ++i)
       if (bytes[i] != value) return false;
-    }
     return true;
   }
 };
@@ -149,13 +148,12 @@ class Churn {
     seed_ = seed_ * 1664525 + 1013904223;
     Block& block = blocks_[(seed_ >> 8) % kBlocks];
     size_t size = 1 + (seed_ >> 16) % ((seed_ & 15) == 0 ? 100000 : 600);
-    if (block.bytes == nullptr) {
+    if (block.bytes == nullptr)
       allocate(block, size);
-    } else if ((seed_ & 64) != 0) {
+    else if ((seed_ & 64) != 0)
       resize(block, size);
-    } else {
+    else
       release(block);
-    }
     ++steps;
   }
 

@@ -167,9 +167,8 @@ bool ends_another() {
 
 int main(int count, char** arguments) {
   if (count == 2) {
-    for (const Way& way : kWays) {
+    for (const Way& way : kWays)
       if (strcmp(arguments[1], way.name) == 0) way.end();
-    }
     Sleep(60'000);
     return kNotSo;
   }

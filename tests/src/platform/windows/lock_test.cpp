@@ -23,7 +23,7 @@ TEST(Lock, LetsOneInAtATime) {
     }
   });
   EXPECT_EQ(sum, uint64_t{kThreads} * kRounds);
-  EXPECT_FALSE(torn());
+  EXPECT_FALSE(inconsistent());
 }
 
 // Its holder sleeps: the waiting threads grow patient, and lose nothing by it.
@@ -45,7 +45,7 @@ TEST(Lock, IsWaitedForWhileItsHolderSleeps) {
   lock.release();
   others.join();
   EXPECT_EQ(been_in, 16u);
-  EXPECT_FALSE(torn());
+  EXPECT_FALSE(inconsistent());
 }
 
 TEST(Lock, KnowsItsHolder) {
@@ -86,7 +86,7 @@ TEST(Lock, LeftByATerminatedThreadIsTakenFromIt) {
   KEEPING_LAST_ERROR(g_terminated_with.acquire());
   EXPECT_TRUE(g_terminated_with.held_by(platform::thread_token()));
   EXPECT_EQ(g_put_in_order_with, &g_terminated_with);
-  EXPECT_FALSE(torn());
+  EXPECT_FALSE(inconsistent());
   g_put_in_order = nullptr;
 }
 
@@ -99,9 +99,9 @@ Lock g_left(LockRank::arena), g_free(LockRank::heap);
 void say_goodbye() {
   if (!platform::others_are_gone()) platform::end_process(kNotAtTheEnd);
   g_free.acquire();
-  if (torn()) platform::end_process(kFree);
+  if (inconsistent()) platform::end_process(kFree);
   g_left.acquire();
-  bool taken_over = torn() && g_left.held_by(platform::thread_token());
+  bool taken_over = inconsistent() && g_left.held_by(platform::thread_token());
   platform::end_process(taken_over ? kTakenOver : kFree);
 }
 

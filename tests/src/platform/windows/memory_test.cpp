@@ -124,9 +124,7 @@ TEST(Memory, BetweenTheSystemsSixtyFourKilobytesNothingIsTaken) {
 TEST(Memory, OutsideTheProcessNothingIsTaken) {
   constexpr uintptr_t kLast = UINTPTR_MAX - UINTPTR_MAX % kReserveGrain;
   // Wine grants a 32-bit program the upper half.
-  if (sizeof(void*) == 8) {
-    EXPECT_NE(KEEPING_LAST_ERROR(reserve_at(kLast, kReserveGrain)), Reserve::done);
-  }
+  if (sizeof(void*) == 8) EXPECT_NE(KEEPING_LAST_ERROR(reserve_at(kLast, kReserveGrain)), Reserve::done);
   EXPECT_NE(KEEPING_LAST_ERROR(reserve_at(kLast / 2 + 1, kLast / 2)), Reserve::done);
 }
 

@@ -27,9 +27,8 @@ static void need(int holds, const char* what) {
 }
 
 static int is_whole(const char* block, char with) {
-  for (int at = 0; at < size; ++at) {
+  for (int at = 0; at < size; ++at)
     if (block[at] != with) return 0;
-  }
   return 1;
 }
 

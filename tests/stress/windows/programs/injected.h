@@ -14,9 +14,8 @@ namespace heap_stress {
 // reheap.dll, whatever it is called beside that of another processor; NULL where it is not loaded.
 inline HMODULE reheap_library() {
   HMODULE library = nullptr;
-  for (const char* name : {"reheap.dll", "reheap32.dll", "reheap64.dll"}) {
+  for (const char* name : {"reheap.dll", "reheap32.dll", "reheap64.dll"})
     if (!library) library = GetModuleHandleA(name);
-  }
   return library;
 }
 

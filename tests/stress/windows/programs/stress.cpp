@@ -77,9 +77,8 @@ class OwnHeap {
 
   bool is_block(const PROCESS_HEAP_ENTRY& entry) const {
     if (!(entry.wFlags & PROCESS_HEAP_ENTRY_BUSY)) return false;
-    for (const Block& block : blocks_) {
+    for (const Block& block : blocks_)
       if (block.handle && block.handle == entry.lpData) return true;
-    }
     return false;
   }
 
@@ -233,9 +232,8 @@ int run(const Settings& settings) {
 
 Break break_of(const std::string& way) {
   constexpr const char* kWays[] = {"nothing", "contents", "zero", "size", "resize", "destroyed"};
-  for (std::size_t at = 0; at < std::size(kWays); ++at) {
+  for (std::size_t at = 0; at < std::size(kWays); ++at)
     if (way == kWays[at]) return static_cast<Break>(at);
-  }
   std::fprintf(stderr, "stress: nothing can be broken by %s\n", way.c_str());
   std::exit(2);
 }

@@ -100,9 +100,8 @@ void check_recalloc_of(const Twins& twins, Change change) {
   void* result = change.offset == 0 ? twins.aligned_recalloc(block, 1, change.to, change.alignment)
                                     : twins.offset_recalloc(block, 1, change.to, change.alignment, change.offset);
   tell_kept(line, result, change);
-  if (result != nullptr && change.to > change.from) {
+  if (result != nullptr && change.to > change.from)
     line.say(all_zero(result, change.from, change.to) ? " zero" : " STALE");
-  }
   tell_aligned(line, twins, result, change.to, change.alignment, change.offset);
   twins.aligned_free(result);
 }

@@ -69,9 +69,8 @@ void check_paths(const Twins& twins) {
     tell_text(twins, "_fullpath", twins.fullpath(nullptr, "c:\\windows\\..\\x", 0), "c:\\x");
     tell_text(twins, "_fullpath(100)", twins.fullpath(nullptr, "c:\\windows\\..\\x", 100), "c:\\x");
   }
-  if (twins.wfullpath != nullptr) {
+  if (twins.wfullpath != nullptr)
     tell_text(twins, "_wfullpath", twins.wfullpath(nullptr, L"c:\\windows\\..\\x", 0), L"c:\\x");
-  }
   if (twins.getcwd != nullptr) {
     tell_text<char>(twins, "_getcwd(0)", twins.getcwd(nullptr, 0), nullptr);
     tell_text<char>(twins, "_getcwd(500)", twins.getcwd(nullptr, 500), nullptr);
@@ -82,9 +81,8 @@ void check_paths(const Twins& twins) {
   }
   constexpr int kDriveC = 3;
   if (twins.getdcwd != nullptr) tell_text<char>(twins, "_getdcwd(500)", twins.getdcwd(kDriveC, nullptr, 500), nullptr);
-  if (twins.wgetdcwd != nullptr) {
+  if (twins.wgetdcwd != nullptr)
     tell_text<wchar_t>(twins, "_wgetdcwd(500)", twins.wgetdcwd(kDriveC, nullptr, 500), nullptr);
-  }
 }
 
 // The name is another in every run, and so is its length.

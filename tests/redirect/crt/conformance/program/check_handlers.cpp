@@ -40,9 +40,8 @@ void check_all(const Twins& twins, int successes) {
     attempt(twins, "_recalloc(null)", successes, [&] { return twins.recalloc(nullptr, 1, kOverHalf); });
     attempt(twins, "_recalloc(overflow)", successes, [&] { return twins.recalloc(block, 2, kOverHalf); });
   }
-  if (twins.aligned_malloc != nullptr) {
+  if (twins.aligned_malloc != nullptr)
     attempt(twins, "_aligned_malloc", successes, [&] { return twins.aligned_malloc(kOverHalf, 64); });
-  }
   twins.free(block);
 }
 

@@ -16,9 +16,8 @@ void check_walk(const Twins& twins) {
   HeapInfo info = {};
   const char* found = "not listed";
   int result;
-  while ((result = twins.heapwalk(&info)) == kHeapOk) {
+  while ((result = twins.heapwalk(&info)) == kHeapOk)
     if (info.entry == block) found = info.use == 1 && info.size == 12345 ? "in use, exact" : "listed";
-  }
   line.say(" block %s, end %d", found, result);
   twins.free(block);
 }

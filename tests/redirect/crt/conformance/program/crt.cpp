@@ -47,9 +47,8 @@ FARPROC find_common(const char* name) {
                           {"??3@YAXPEAX@Z", "??3@YAXPAX@Z"},
                           {"??_V@YAXPEAX@Z", "??_V@YAXPAX@Z"},
                           {"?_set_new_handler@@YAP6AH_K@ZP6AH0@Z@Z", "?_set_new_handler@@YAP6AHI@ZP6AHI@Z@Z"}};
-  for (auto [name64, name32] : kNames) {
+  for (auto [name64, name32] : kNames)
     if (lstrcmpA(name, name64) == 0) return GetProcAddress(crt.module, name32);
-  }
   return nullptr;
 }
 
@@ -58,9 +57,8 @@ void load_new_handling() {
   Twins& plain = crt.plain;
   if (plain.set_new_mode == nullptr) set(plain.set_new_mode, find_common("?_set_new_mode@@YAHH@Z"));
   if (plain.query_new_mode == nullptr) set(plain.query_new_mode, find_common("?_query_new_mode@@YAHXZ"));
-  if (plain.set_new_handler == nullptr) {
+  if (plain.set_new_handler == nullptr)
     set(plain.set_new_handler, find_common("?_set_new_handler@@YAP6AH_K@ZP6AH0@Z@Z"));
-  }
   crt.base.errno_address = plain.errno_address;
   crt.base.set_invalid_parameter_handler = plain.set_invalid_parameter_handler;
   crt.base.set_new_mode = plain.set_new_mode;
@@ -96,9 +94,8 @@ const VS_FIXEDFILEINFO* file_version() {
   HRSRC resource = FindResourceA(crt.module, MAKEINTRESOURCEA(1), MAKEINTRESOURCEA(16));
   if (resource == nullptr) return nullptr;
   const DWORD* words = static_cast<const DWORD*>(LockResource(LoadResource(crt.module, resource)));
-  for (DWORD i = 0; i < SizeofResource(crt.module, resource) / sizeof(DWORD); i++) {
+  for (DWORD i = 0; i < SizeofResource(crt.module, resource) / sizeof(DWORD); i++)
     if (words[i] == 0xFEEF04BD) return reinterpret_cast<const VS_FIXEDFILEINFO*>(words + i);
-  }
   return nullptr;
 }
 
@@ -108,9 +105,8 @@ const VS_FIXEDFILEINFO* file_version() {
 bool made_by_wine() {
   constexpr char kMark[] = "Wine builtin DLL";
   const char* at = reinterpret_cast<const char*>(crt.module) + 0x40;
-  for (size_t i = 0; i < sizeof kMark; i++) {
+  for (size_t i = 0; i < sizeof kMark; i++)
     if (at[i] != kMark[i]) return false;
-  }
   return true;
 }
 
@@ -143,9 +139,8 @@ void print_identity() {
 
 void watch(const Twins& twins) {
   watched = twins.errno_address != nullptr ? &twins : &crt.plain;
-  if (watched->set_invalid_parameter_handler != nullptr) {
+  if (watched->set_invalid_parameter_handler != nullptr)
     watched->set_invalid_parameter_handler(count_invalid_parameter);
-  }
 }
 
 void forget_side_effects() {

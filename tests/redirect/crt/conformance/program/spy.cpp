@@ -68,9 +68,8 @@ void divert_imports(const IMAGE_IMPORT_DESCRIPTOR& from) {
 bool spy_on_crt() {
   DWORD headers = static_cast<DWORD>(at<IMAGE_DOS_HEADER>(0)->e_lfanew);
   const auto& directory = at<IMAGE_NT_HEADERS>(headers)->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_IMPORT];
-  for (auto* from = at<IMAGE_IMPORT_DESCRIPTOR>(directory.VirtualAddress); from->Name != 0; from++) {
+  for (auto* from = at<IMAGE_IMPORT_DESCRIPTOR>(directory.VirtualAddress); from->Name != 0; from++)
     divert_imports(*from);
-  }
   return heap_free != nullptr && heap_realloc != nullptr && heap_size != nullptr;
 }
 

@@ -15,11 +15,10 @@ bool heaps_replaced() {
 }  // namespace
 
 void tell_effects(Line& line, DWORD error, const Raised& raised) {
-  if (raised.code != 0) {
+  if (raised.code != 0)
     line.say(" exception=%08lx%s", raised.code, raised.continuable ? " continuable" : "");
-  } else if (error != kUntouched) {
+  else if (error != kUntouched)
     line.say(" error=%lu", error);
-  }
 }
 
 // Nothing is gathered: the effects of each call are told at once.
@@ -45,9 +44,8 @@ void leave_dirty(const Subject& subject, size_t size) {
     block = subject.alloc(size);
     if (block != nullptr) memset(block, 0xD7, size);
   }
-  for (void* block : blocks) {
+  for (void* block : blocks)
     if (block != nullptr) subject.free(block);
-  }
 }
 
 void tell_block(Line& line, const Subject& subject, const void* block) {

@@ -24,12 +24,10 @@ class Victim {
       if (fresh[i] == nullptr) return false;
       fill(fresh[i], size_of(i % kBlocks), 77 + static_cast<unsigned>(i));
     }
-    for (size_t i = 0; i < 2 * kBlocks; ++i) {
+    for (size_t i = 0; i < 2 * kBlocks; ++i)
       if (!holds(fresh[i], size_of(i % kBlocks), 77 + static_cast<unsigned>(i))) return false;
-    }
-    for (size_t i = 0; i < kBlocks; ++i) {
+    for (size_t i = 0; i < kBlocks; ++i)
       if (!holds(blocks_[i], size_of(i), static_cast<unsigned>(i))) return false;
-    }
     return door_.validate(heap_, 0, nullptr);
   }
 

@@ -36,9 +36,8 @@ DWORD heap_count() { return GetProcessHeaps(0, nullptr); }
 bool is_listed(HANDLE heap) {
   static HANDLE heaps[512];
   DWORD count = GetProcessHeaps(512, heaps);
-  for (DWORD i = 0; i < count && i < 512; ++i) {
+  for (DWORD i = 0; i < count && i < 512; ++i)
     if (heaps[i] == heap) return true;
-  }
   return false;
 }
 
@@ -182,9 +181,8 @@ static void check_many(const Door& door) {
   }
   line.say(" %+d", static_cast<int>(heap_count() - before));
   bool right = true;
-  for (int i = 299; i >= 0; --i) {
+  for (int i = 299; i >= 0; --i)
     right = right && holds(blocks[i], 100, static_cast<unsigned>(i)) && door.destroy(heaps[i]);
-  }
   line.say(right ? " each has its own" : " MIXED UP");
   line.say(" %+d", static_cast<int>(heap_count() - before));
 }

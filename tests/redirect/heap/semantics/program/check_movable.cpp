@@ -103,11 +103,10 @@ void check_fixed_in_place(const Family& family, size_t from, size_t to) {
   DWORD error = GetLastError();
   bool right =
       resized == nullptr ? to > from && error == ERROR_NOT_ENOUGH_MEMORY : resized == block && family.size(block) == to;
-  if (right) {
+  if (right)
     line.say(to > from ? " grown or left" : " shrunk");
-  } else {
+  else
     line.say(" %s error=%lu size=%Iu", resized == nullptr ? "null" : "MOVED", error, family.size(block));
-  }
   if (!holds(block, lesser(from, to), 2)) line.say(" NOT KEPT");
   line.say(family.free(block) == nullptr ? "" : " not freed");
 }
@@ -189,11 +188,10 @@ void check_wrong(const Family& family) {
 
 void check_movable() {
   for (const Family& family : kFamilies) {
-    for (UINT flags : {kFixed, kFixed | kZero, kMovable, kMovable | kZero, kMovable | kDiscardable}) {
+    for (UINT flags : {kFixed, kFixed | kZero, kMovable, kMovable | kZero, kMovable | kDiscardable})
       for (size_t size :
            {size_t{0}, size_t{1}, size_t{16}, size_t{100}, size_t{1000}, size_t{5000}, 100 * kKiB, 2 * kMiB})
         check(family, flags, size);
-    }
     for (size_t from : {size_t{16}, size_t{100}, size_t{5000}, 100 * kKiB}) {
       check_fixed_in_place(family, from, from + 1);
       check_fixed_in_place(family, from, 3 * from);

@@ -85,9 +85,8 @@ void check_multiple() {
     if (HeapSize(heap, 0, blocks[i]) != 100 || !all_zero(blocks[i], 0, 100)) line.say(" WRONG");
     fill(blocks[i], 100, i);
   }
-  for (ULONG i = 0; i < made; ++i) {
+  for (ULONG i = 0; i < made; ++i)
     if (!holds(blocks[i], 100, i)) line.say(" MIXED UP");
-  }
   line.say(" freed %lu", observed(line, [&] { return rtl.MultipleFreeHeap(heap, 0, made, blocks); }));
   line.say(" too large %lu",
            observed(line, [&] { return rtl.MultipleAllocateHeap(heap, 0, kMost / 2, kCount, blocks); }));

@@ -127,9 +127,8 @@ void check_walk() {
                              {"all alike", [](size_t) { return size_t{40}; }},
                              {"mixed", [](size_t i) { return i * i + 1; }},
                              {"large", [](size_t i) { return i < 12 ? (i + 1) * 100000 : 10; }}};
-  for (const List& list : kLists) {
+  for (const List& list : kLists)
     for (DWORD flags : {DWORD{0}, DWORD{HEAP_NO_SERIALIZE}}) check_list(list, flags);
-  }
   check_process_heap();
   {
     Line line("walk a heap that has a maximum");
