@@ -8,7 +8,7 @@ import statistics
 from pathlib import Path
 
 from common import question, tables
-from common.numbers import select
+from common.names import select
 from common.programs import build_program
 from reheap_lab import verdicts
 from reheap_lab.results import Comparison

@@ -9,7 +9,7 @@ figures there.
 from pathlib import Path
 
 from common import question, tables
-from common.numbers import select
+from common.names import select
 from common.paths import ROOT, WORKLOADS
 from common.question import Question
 from common.windows import BUILT, SUBJECTS, Program, Proven, check_built, fetch, given, use_this_tree

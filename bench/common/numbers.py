@@ -1,9 +1,6 @@
-"""Numbers and names as options give them."""
+"""Numbers as options give them."""
 
 import argparse
-from collections.abc import Iterable
-
-from reheap_lab.errors import LabError
 
 
 def positive(text: str) -> int:
@@ -11,12 +8,3 @@ def positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
     return value
-
-
-def select(text: str | None, known: Iterable[str], what: str, default: Iterable[str] | None = None) -> list[str]:
-    """The names by commas; without any, `default` or all that are known."""
-    names = text.split(",") if text else list(known if default is None else default)
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise LabError(f"unknown {what} {', '.join(unknown)}; known: {', '.join(known)}")
-    return names

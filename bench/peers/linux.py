@@ -15,7 +15,7 @@ from pathlib import Path
 
 from common import tables
 from common.errors import ERRORS
-from common.numbers import select
+from common.names import select
 from common.paths import PEERS
 from common.subjects import PEERS_FILE, prove
 from registries import fetch_crate, fetch_debian, need_tool, run_step
