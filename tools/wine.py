@@ -161,7 +161,8 @@ def become(command: list[str], environment: dict[str, str]):
     """In the child: the program, which ends with its parent, and has no file of its parent's but the streams."""
     try:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # which Python ignores
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+            signal.signal(number, signal.SIG_DFL)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         os.execve(command[0], command, environment)
     except OSError as failure:
@@ -232,10 +233,11 @@ def main() -> int:
         command, environment = [prefix.loader, *words], prefix.environment()
         if becomes:
             os.execve(command[0], command, environment)
-    except OSError as failure:
+        seconds = float(timeout) if timeout else None
+    except (OSError, ValueError) as failure:
         print(f"wine.py: {failure}", file=sys.stderr)
         return CANNOT_RUN
-    return run(command, environment, float(timeout) if timeout else None)
+    return run(command, environment, seconds)
 
 
 if __name__ == "__main__":
