@@ -2,9 +2,7 @@
 """Formats the project's C and C++ files with clang-format 19, or with --check names those that differ."""
 
 import argparse
-import concurrent.futures
-import itertools
-import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +10,7 @@ import sys
 import project
 
 SUFFIXES = {".c", ".cc", ".cpp", ".h", ".hpp"}
+DIFFERS = re.compile(r"^(?P<name>.+?):\d+:\d+: error: ", re.MULTILINE)
 
 
 def main() -> int:
@@ -25,18 +24,16 @@ def main() -> int:
     sources = [str(path) for path in project.files() if path.suffix in SUFFIXES]
     if not arguments.check:
         return subprocess.run([tool, "-i", *sources], cwd=project.ROOT).returncode
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        unlike = list(pool.map(lambda name: differs(tool, name), sources))
-    differing = list(itertools.compress(sources, unlike))
+    checked = subprocess.run([tool, "--dry-run", "--Werror", *sources], cwd=project.ROOT, stdin=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True)
+    differing = sorted({said["name"] for said in DIFFERS.finditer(checked.stderr)})
+    if checked.returncode != 0 and not differing:
+        print(checked.stderr, file=sys.stderr)
+        return 1
     for name in differing:
         print(f"fmt: {name} is not formatted; ./dev fmt formats it")
     print(f"fmt: {len(sources)} files looked at, {len(differing)} not formatted")
     return 1 if differing else 0
-
-
-def differs(tool: str, name: str) -> bool:
-    return subprocess.run([tool, "--dry-run", "--Werror", name], cwd=project.ROOT,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0
 
 
 if __name__ == "__main__":
