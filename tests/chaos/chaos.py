@@ -14,7 +14,7 @@ import time
 
 import watch
 
-MIX_SECONDS = 2
+MIX_SECONDS = 1
 PATIENCE = 60  # no run takes a quarter of this on a busy machine
 
 PYTHON = """
@@ -105,6 +105,7 @@ def choose(chance: random.Random, built: Built, folder: str) -> Run:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev chaos", description=__doc__)
     parser.add_argument("--seconds", type=float, default=1800, help="how long (default: half an hour)")
+    parser.add_argument("--runs", type=int, default=sys.maxsize, help="at most so many runs")
     parser.add_argument("--seed", type=int, help="the choices of an earlier run (default: the time)")
     parser.add_argument("--first", type=int, default=1, metavar="N", help="begin with the Nth run of that seed")
     parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
@@ -119,7 +120,7 @@ def main() -> int:
     end = time.monotonic() + arguments.seconds
     number = arguments.first - 1
     with tempfile.TemporaryDirectory() as folder:
-        while time.monotonic() < end:
+        while time.monotonic() < end and number < arguments.first - 1 + arguments.runs:
             number += 1
             run = choose(random.Random(f"{seed} {number}"), built, folder)
             print(f"chaos: {number}: {run.describe()}", flush=True)
