@@ -88,22 +88,22 @@ void lives(Shared& shared, std::uint64_t seed) {
   while (!shared.stop) std::thread([&shared, life = random.next()] { Worker(shared, life).live(); }).join();
 }
 
-long number(const char* text, const char* what, long least, long most) {
+double number(const char* text, const char* what, double least, double most) {
   char* end = nullptr;
-  const long value = std::strtol(text, &end, 10);
+  const double value = std::strtod(text, &end);
   if (end == text || *end != 0 || value < least || value > most) {
-    std::fprintf(stderr, "stress: %s is %s, not a number from %ld to %ld\n", what, text, least, most);
+    std::fprintf(stderr, "stress: %s is %s, not a number from %g to %g\n", what, text, least, most);
     std::exit(2);
   }
   return value;
 }
 
-void run(long threads, long duration, long seed) {
+void run(long threads, double seconds, long seed) {
   const std::unique_ptr<Shared> shared(new Shared{g_heaps, pick_size});
   std::vector<std::thread> places;
   for (long at = 0; at < threads; ++at)
     places.emplace_back(lives, std::ref(*shared), mix(static_cast<std::uint64_t>(seed * 4096 + at)));
-  std::this_thread::sleep_for(std::chrono::seconds(duration));
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   shared->stop = true;
   for (std::thread& place : places) place.join();
   shared->drain();
@@ -119,11 +119,12 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: stress THREADS [SECONDS [SEED]]\n");
     return 2;
   }
-  const long threads = heap_stress::number(argv[1], "THREADS", 1, 1024);
-  const long duration = argc > 2 ? heap_stress::number(argv[2], "SECONDS", 1, 1000000) : 1;
-  const long seed = argc > 3 ? heap_stress::number(argv[3], "SEED", 0, 2000000000) : 1;
-  std::printf("stress %ld %ld %ld\n", threads, duration, seed);
+  using heap_stress::number;
+  const auto threads = static_cast<long>(number(argv[1], "THREADS", 1, 1024));
+  const double seconds = argc > 2 ? number(argv[2], "SECONDS", 0.1, 1e6) : 1;
+  const auto seed = argc > 3 ? static_cast<long>(number(argv[3], "SEED", 0, 2e9)) : 1;
+  std::printf("stress %ld %g %ld\n", threads, seconds, seed);
   std::fflush(stdout);
-  heap_stress::run(threads, duration, seed);
+  heap_stress::run(threads, seconds, seed);
   return 0;
 }

@@ -10,9 +10,13 @@ const Variable g_no_kept_strings(L"OANOCACHE", L"1");
 
 }  // namespace
 
-unsigned number(const wchar_t* variable, unsigned usual) {
+std::wstring setting(const wchar_t* variable, const wchar_t* usual) {
   const wchar_t* const text = _wgetenv(variable);
-  return text ? static_cast<unsigned>(std::wcstoul(text, nullptr, 10)) : usual;
+  return text ? text : usual;
+}
+
+unsigned number(const wchar_t* variable, unsigned usual) {
+  return static_cast<unsigned>(std::stoul(setting(variable, std::to_wstring(usual).c_str())));
 }
 
 std::wstring launched(const std::wstring& options) {

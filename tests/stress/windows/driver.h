@@ -27,7 +27,8 @@ class Variable {
   const wchar_t* const name_;
 };
 
-// The number in a variable of the environment, or what is usual.
+// What a variable of the environment says, or what is usual.
+std::wstring setting(const wchar_t* variable, const wchar_t* usual);
 unsigned number(const wchar_t* variable, unsigned usual);
 
 // Up to and with "--".

@@ -125,7 +125,7 @@ void profile(const std::wstring& line) {
   EXPECT_GT(profiler.positions, 50u);
 }
 
-std::wstring duration() { return std::to_wstring(number(L"HEAP_STRESS_SECONDS", 2)); }
+std::wstring duration() { return setting(L"HEAP_STRESS_SECONDS", L"2"); }
 
 TEST(Profiled, WithBothLayers) { profile(launched() + stress(4, duration(), L"both")); }
 

@@ -5,7 +5,7 @@
 namespace heap_stress {
 namespace {
 
-std::wstring duration() { return std::to_wstring(number(L"HEAP_STRESS_SECONDS", 1)); }
+std::wstring duration() { return setting(L"HEAP_STRESS_SECONDS", L"0.5"); }
 std::wstring late() { return L" late=" + library_path(); }
 
 void run_with(const wchar_t* layers, unsigned threads) {
