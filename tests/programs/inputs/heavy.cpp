@@ -5,7 +5,6 @@
 #include <map>
 #include <random>
 #include <ranges>
-#include <regex>
 #include <string>
 #include <unordered_map>
 #include <variant>
@@ -26,9 +25,8 @@ struct Layer<0> {};
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv, argv + argc);
   nlohmann::ordered_json json = words;
-  std::regex pattern("([a-z]+)[0-9]{2,4}(x|y)?");
-  Layer<60> layers;
-  auto lengths = words | std::views::filter([&](const auto& word) { return std::regex_match(word, pattern); }) |
+  Layer<30> layers;
+  auto lengths = words | std::views::filter([](const auto& word) { return word.starts_with("x"); }) |
                  std::views::transform([](const auto& word) { return word.size(); });
   for (auto length : lengths) json.push_back(length);
   layers.table["x"] = {};
