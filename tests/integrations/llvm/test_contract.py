@@ -30,6 +30,14 @@ def static_crt(debug: bool) -> list[pathlib.Path]:
     return fake_crt.build(pathlib.Path(folder.name), CRT, debug)
 
 
+@functools.cache
+def assembled(name: str, **parts: tuple) -> pathlib.Path:
+    """Most libraries differ from the good one in one object: the others are made once."""
+    folder = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(folder.cleanup)
+    return fake_crt.assemble(pathlib.Path(folder.name), name, **parts)
+
+
 class LibraryTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -44,7 +52,8 @@ class LibraryTest(unittest.TestCase):
                                 "needs": ["VirtualAlloc", "NtClose", "memcpy", "_callnewh"]}}
         objects |= {name: objects.get(name, {}) | change for name, change in more}
         objects["core.obj"] |= changes
-        made = [fake_crt.assemble(self.folder, name, **parts) for name, parts in objects.items()]
+        made = [assembled(name, **{part: tuple(words) for part, words in parts.items()})
+                for name, parts in objects.items()]
         return fake_crt.archive(self.folder / "reheap.lib", made)
 
     def problems(self, library: pathlib.Path) -> list[str]:
