@@ -142,8 +142,8 @@ int end_many(LPTHREAD_START_ROUTINE how, int count, std::size_t most_heaps) {
   return 0;
 }
 
-SCENARIO(threads_return) { return end_many(returns, 1500, 8); }
-SCENARIO(threads_exit) { return end_many(exits, 1000, 8); }
+SCENARIO(threads_return) { return end_many(returns, 500, 8); }
+SCENARIO(threads_exit) { return end_many(exits, 500, 8); }
 
 // These ends are not announced; the heap finds out within a second, and creates new heaps until then. What the system
 // keeps of their stacks does not belong to the heap.

@@ -23,7 +23,7 @@ std::wstring line_for(const std::wstring& way) {
 
 TEST_P(Endings, ComeSoonAndWithTheRightCode) {
   const std::wstring line = line_for(GetParam().way);
-  const unsigned rounds = number(L"HEAP_STRESS_ENDINGS", 3);
+  const unsigned rounds = number(L"HEAP_STRESS_ENDINGS", 2);
   for (unsigned round = 0; round < rounds; ++round) {
     const Ended ended = start(line);
     ASSERT_EQ(ended.code, 7u) << "in round " << round << ": " << ended.output << ended.errors;

@@ -41,4 +41,4 @@ inline int work<0>(int x) {
   return x;
 }
 
-int main(int count, char**) { return work<100>(count); }
+int main(int count, char**) { return work<50>(count); }
