@@ -85,7 +85,8 @@ add_library(reheap_core STATIC
 reheap_public(reheap_core reheap-core)
 target_link_libraries(reheap_core PRIVATE $<BUILD_INTERFACE:reheap_dialect> $<BUILD_INTERFACE:reheap_no_exceptions>)
 target_link_libraries(reheap_core PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
-set_target_properties(reheap_core PROPERTIES EXPORT_NAME core LINKER_LANGUAGE CXX)
+# Each file a part by itself, of which a program takes what it names.
+set_target_properties(reheap_core PROPERTIES EXPORT_NAME core LINKER_LANGUAGE CXX UNITY_BUILD OFF)
 add_library(reheap::core ALIAS reheap_core)
 
 if(REHEAP_TESTS AND REHEAP_FAKE_SOURCES)
@@ -95,7 +96,7 @@ if(REHEAP_TESTS AND REHEAP_FAKE_SOURCES)
   target_link_libraries(reheap_core_fake PRIVATE reheap_dialect reheap_no_exceptions
                                          PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
   target_include_directories(reheap_core_fake PUBLIC ${PROJECT_SOURCE_DIR}/include)
-  set_target_properties(reheap_core_fake PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)  # a fifth of the time
+  set_target_properties(reheap_core_fake PROPERTIES UNITY_BUILD ON)  # a fifth of the time
 endif()
 
 if(REHEAP_SANITIZE)
@@ -116,6 +117,7 @@ endif()
 list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_LIFETIME})
 add_library(reheap_override_objects OBJECT ${REHEAP_SRC}/entry/new.cpp ${REHEAP_OVERRIDE_SOURCES})
 target_link_libraries(reheap_override_objects PRIVATE reheap_dialect reheap_no_exceptions)
+set_target_properties(reheap_override_objects PROPERTIES UNITY_BUILD OFF)  # as with reheap_core
 
 if(NOT WIN32)
   # Beside a file that is built with exceptions.

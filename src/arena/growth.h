@@ -8,8 +8,6 @@
 
 namespace rh {
 
-inline constexpr size_t kMiB = size_t{1} << 20;
-
 // Pieces are a multiple of this: their descriptors can be reserved by themselves.
 inline constexpr size_t kPieceGrain = k64Bit && platform::kReserveGrain > platform::kPageSize
                                           ? kMiB*(platform::kReserveGrain / platform::kPageSize)

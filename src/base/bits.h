@@ -7,6 +7,8 @@
 
 namespace rh {
 
+inline constexpr size_t kMiB = size_t{1} << 20;
+
 // Not std::has_single_bit: it counts bits, which is a function call where the processor may lack the instruction.
 constexpr bool is_power_of_two(size_t value) { return value != 0 && (value & (value - 1)) == 0; }
 

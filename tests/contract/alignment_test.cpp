@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "requests.h"
 #include "support/library.h"
 #include "support/names.h"
 #include "support/pattern.h"
@@ -16,23 +17,19 @@ using namespace contract;
 
 namespace {
 
-bool aligned(const void* block, std::size_t alignment) {
-  return reinterpret_cast<std::uintptr_t>(block) % alignment == 0;
-}
-
-const std::size_t sizes[] = {0,    1,    7,     8,     15,    16,     17,     24,      100,    1000,
-                             4095, 4096, 10000, 32768, 65535, 100000, 262144, 1 << 20, 3000001};
+const std::size_t block_sizes[] = {0,    1,    7,     8,     15,    16,     17,     24,      100,    1000,
+                                   4095, 4096, 10000, 32768, 65535, 100000, 262144, 1 << 20, 3000001};
 
 // A 32-bit program may well have no gap of this size left.
 bool may_be_refused(std::size_t alignment) { return narrow && alignment >= 64 * MiB; }
 
-struct Live {
+struct AlignedBlock {
   void* block;
   std::size_t size;
   const AlignedMaker* maker;
 };
 
-void check_block(const AlignedMaker& maker, std::size_t alignment, std::size_t size, std::vector<Live>& live) {
+void check_block(const AlignedMaker& maker, std::size_t alignment, std::size_t size, std::vector<AlignedBlock>& live) {
   errno = 0;
   void* block = maker.make(opaque(alignment), opaque(size));
   if (!block && may_be_refused(alignment)) {
@@ -50,8 +47,8 @@ TEST(Alignment, EveryPowerOfTwo) {
     // Far-aligned blocks are held one at a time: together they would need more address space than a
     // 32-bit program has.
     const bool far = alignment >= (narrow ? 4 * MiB : 64 * MiB);
-    std::vector<Live> all;
-    for (const std::size_t size : sizes) {
+    std::vector<AlignedBlock> all;
+    for (const std::size_t size : block_sizes) {
       for (const AlignedMaker& maker : aligned_makers()) check_block(maker, alignment, size, all);
       for (; far && !all.empty(); all.pop_back()) all.back().maker->drop(all.back().block);
     }

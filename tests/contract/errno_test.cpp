@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "requests.h"
 #include "support/library.h"
 #include "support/names.h"
 #include "support/pattern.h"
@@ -15,14 +16,6 @@
 using namespace contract;
 
 namespace {
-
-constexpr int kUntouched = 4242;
-constexpr std::size_t kMost = SIZE_MAX;
-
-const std::size_t impossible[] = {kMost,         kMost - 1,        kMost - 15,    kMost - 16,
-                                  kMost - 4095,  kMost - 4096,     kMost - 65536, kMost - MiB,
-                                  kMost / 2 + 1,  // PTRDIFF_MAX + 1
-                                  kMost / 2 + 2, kMost / 2 + 4097, kMost / 4 * 3};
 
 TEST(Errno, RefusedRequestsSetEnomem) {
   for (const Maker& request : makers()) {

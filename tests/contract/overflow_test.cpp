@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "requests.h"
 #include "support/names.h"
 #include "support/pattern.h"
 #include "support/process.h"
@@ -13,7 +14,6 @@ using namespace contract;
 
 namespace {
 
-constexpr std::size_t kMost = SIZE_MAX;
 constexpr std::size_t kHalfBits = std::size_t{1} << (sizeof(std::size_t) * 4);  // its square wraps to 0
 
 const char* const kLenient = "the C library computes blindly";

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "requests.h"
 #include "support/library.h"
 #include "support/pattern.h"
 #include "support/process.h"
@@ -20,17 +21,6 @@
 using namespace contract;
 
 namespace {
-
-constexpr int kUntouched = 4242;
-constexpr std::size_t kMost = SIZE_MAX;
-
-const std::size_t impossible[] = {kMost,         kMost - 15,    kMost - 4096,
-                                  kMost - MiB,   kMost / 2 + 1,  // PTRDIFF_MAX + 1
-                                  kMost / 2 + 2, kMost / 4 * 3};
-
-bool aligned(const void* block, std::size_t alignment) {
-  return reinterpret_cast<std::uintptr_t>(block) % alignment == 0;
-}
 
 TEST(Errno, PosixMemalignReturnsEnomem) {
   for (const std::size_t size : impossible) {

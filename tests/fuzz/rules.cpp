@@ -17,8 +17,6 @@ namespace {
 
 using namespace rh;
 
-constexpr size_t kMiB = size_t{1} << 20;
-
 struct Entry {
   size_t size;
   unsigned seed;

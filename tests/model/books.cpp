@@ -27,11 +27,11 @@ void deliver() {
 }
 
 // The blocks of a list, each of which lies in the slab and nowhere else.
-size_t count_list(const Span* slab, Block* first, std::set<void*>* seen) {
+size_t count_list(const Span* slab, Block* top, std::set<void*>* seen) {
   uintptr_t start = g_realm.address(slab);
   size_t size = slab::properties(slab).size;
   size_t count = 0;
-  for (Block* block = first; block != nullptr && block != &slab::g_end; block = block->next, ++count) {
+  for (Block* block = top; block != nullptr && block != &slab::g_end; block = block->next, ++count) {
     uintptr_t offset = address_of(block) - start;
     MODEL_NEED(offset % size == 0 && offset / size < slab->carved.load());
     if (!seen->insert(block).second) fail("a block is free twice");

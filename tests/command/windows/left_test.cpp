@@ -7,12 +7,12 @@
 namespace launch_test {
 namespace {
 
-Ended run(const std::wstring& options) {
+Ended run_short(const std::wstring& options) {
   return start(launcher() + L" run " + options + L" -- " + program(L"uses_short.exe"));
 }
 
 TEST(Left, IsToldInOneLine) {
-  const Ended ended = run(L"");
+  const Ended ended = run_short(L"");
   EXPECT_EQ(ended.code, 42u);
   EXPECT_TRUE(ended.errors.starts_with("reheap: msvcr70d.dll at ")) << ended.errors;
   EXPECT_NE(ended.errors.find("left, it must be replaced whole"), std::string::npos);
@@ -21,18 +21,18 @@ TEST(Left, IsToldInOneLine) {
 
 TEST(Left, IsNotToldWhenNothingWasWanted) {
   for (const wchar_t* options : {L"--quiet", L"--layers none", L"--layers heap"}) {
-    const Ended ended = run(options);
+    const Ended ended = run_short(options);
     EXPECT_EQ(ended.code, 42u) << ended.errors;
     EXPECT_EQ(ended.errors, "");
   }
 }
 
 TEST(Left, KeepsAProgramFromRunningWhereAllIsRequired) {
-  const Ended ended = run(L"--require");
+  const Ended ended = run_short(L"--require");
   EXPECT_EQ(ended.code, 125u);
   EXPECT_NE(ended.errors.find("msvcr70d.dll"), std::string::npos) << ended.errors;
   EXPECT_NE(ended.errors.find("not run, because of --require"), std::string::npos) << ended.errors;
-  EXPECT_EQ(run(L"--require --layers heap").code, 42u);
+  EXPECT_EQ(run_short(L"--require --layers heap").code, 42u);
 }
 
 // A value that is too long to be taken is told, however long it is.

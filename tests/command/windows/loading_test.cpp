@@ -10,8 +10,6 @@
 namespace launch_test {
 namespace {
 
-std::wstring quoted(const std::wstring& path) { return L"\"" + path + L"\""; }
-
 std::wstring library_path() { return std::filesystem::path(launcher_path()).replace_filename(L"reheap.dll").wstring(); }
 
 std::wstring run_with(const std::wstring& library, const std::wstring& options = L"") {

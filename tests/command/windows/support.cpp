@@ -56,9 +56,9 @@ std::wstring own_folder() {
   return fs::path(path).parent_path().wstring();
 }
 
-std::wstring quoted(const std::wstring& path) { return L"\"" + path + L"\""; }
-
 }  // namespace
+
+std::wstring quoted(const std::wstring& path) { return L"\"" + path + L"\""; }
 
 Ended start(const std::wstring& line, const Start& how) {
   Pipe input, output, errors;

@@ -31,6 +31,7 @@ Ended start(const std::wstring& line, const Start& how = {});
 // reheap.exe of the build, and the programs built for the tests: quoted, ready for a line.
 std::wstring launcher();
 std::wstring program(const std::wstring& name);
+std::wstring quoted(const std::wstring& path);
 // Their paths.
 std::wstring launcher_path();
 std::wstring program_path(const std::wstring& name);

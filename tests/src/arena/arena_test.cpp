@@ -7,14 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/bits.h"
 #include "platform/fake/fake.h"
 #include "support/arena_player.h"
 #include "support/pages.h"
 
 namespace rh {
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
 
 // Where address space is short it is released too: whole pieces of it, wherever they lie.
 TEST(Arena, ReturnsAddressSpace) {

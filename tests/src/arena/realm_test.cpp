@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/bits.h"
 #include "platform/fake/fake.h"
 #include "support/child.h"
 #include "support/pages.h"
@@ -11,7 +12,6 @@
 namespace rh {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 [[maybe_unused]] uintptr_t place(uint64_t address) { return static_cast<uintptr_t>(address); }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/bits.h"
 #include "platform/fake/fake.h"
 #include "reheap/reheap.h"
 #include "support/child.h"
@@ -15,8 +16,6 @@
 
 namespace rh {
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
 
 // Blocks and their contents.
 class Blocks {

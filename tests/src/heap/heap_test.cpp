@@ -1,4 +1,5 @@
 // One thread's heap.
+#include "base/bits.h"
 #include "heap/heap.h"
 #include "heap/large.h"
 
@@ -17,8 +18,6 @@
 
 namespace rh {
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
 
 TEST(Heap, BlocksOfEverySizeHoldTheirContent) {
   std::vector<unsigned char*> blocks;

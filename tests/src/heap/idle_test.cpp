@@ -1,4 +1,5 @@
 // Memory returns to the OS in time.
+#include "base/bits.h"
 #include "heap/idle.h"
 
 #include <gtest/gtest.h>
@@ -12,13 +13,7 @@
 namespace rh {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
-
 size_t dirty() { return g_arena.dirty_bytes(); }
-
-void free_all(const std::vector<void*>& blocks) {
-  for (void* block : blocks) deallocate(block);
-}
 
 std::vector<void*> used_blocks(size_t size, size_t bytes) {
   std::vector<void*> blocks;

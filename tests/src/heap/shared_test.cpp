@@ -1,4 +1,5 @@
 // First-class heaps.
+#include "base/bits.h"
 #include "heap/shared.h"
 
 #include <gtest/gtest.h>
@@ -13,8 +14,6 @@
 
 namespace rh {
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
 
 void* take(Heap* heap, size_t size) { return allocate_in(heap, kBlockAlign, size, false); }
 

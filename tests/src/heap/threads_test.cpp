@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/bits.h"
 #include "heap/idle.h"
 #include "heap/registry.h"
 #include "heap/remote.h"
@@ -14,8 +15,6 @@
 namespace rh {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
-
 std::vector<void*> blocks_of(size_t size, size_t count) {
   std::vector<void*> blocks;
   for (size_t index = 0; index < count; ++index) {
@@ -23,10 +22,6 @@ std::vector<void*> blocks_of(size_t size, size_t count) {
     fill(blocks.back(), size, static_cast<unsigned>(index));
   }
   return blocks;
-}
-
-void free_all(const std::vector<void*>& blocks) {
-  for (void* block : blocks) deallocate(block);
 }
 
 // ---- birth and death ----------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 // Threads simulated by one, and what the heap layer's tests need to know about heaps.
 #pragma once
 
+#include <vector>
+
 #include "heap/heap.h"
 #include "heap/stats.h"
 #include "platform/fake/fake.h"
@@ -54,5 +56,9 @@ inline stats::Figures figures() {
 inline Span* slab_of(const void* block) { return slab::head(g_realm.span_of(block)); }
 
 using contract::all_zero, contract::fill, contract::intact;
+
+inline void free_all(const std::vector<void*>& blocks) {
+  for (void* block : blocks) deallocate(block);
+}
 
 }  // namespace rh
