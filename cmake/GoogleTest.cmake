@@ -12,7 +12,7 @@ if(EXISTS ${REHEAP_GOOGLETEST_SOURCE}/CMakeLists.txt)
     # MinGW's linker each of a file's sections costs time for each of the others: at -O0 three thousand, two seconds.)
     set_target_properties(${library} PROPERTIES
       COMPILE_WARNING_AS_ERROR OFF ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/googletest)
-    target_compile_options(${library} PRIVATE -w -g0 $<$<CXX_COMPILER_ID:GNU>:$<IF:$<PLATFORM_ID:Windows>,-O1,-O0>>)
+    target_compile_options(${library} PRIVATE -w -g0 $<IF:$<PLATFORM_ID:Windows>,-O1,-O0>)
     if(NOT TARGET GTest::${library})
       add_library(GTest::${library} ALIAS ${library})
     endif()
