@@ -79,39 +79,39 @@ class CleanTree(TidyTest):
             self.assertEqual(tidy.check(pathlib.Path(folder)), [])
 
 
-class LayerOrder(TidyTest):
-    def test_upward_include(self):
-        self.caught("src/arena/arena.h", '#include "heap/heap.h"\n', 1, "arena includes src/heap/heap.h")
+class Appended(TidyTest):
+    """One line too many in a file, and what is said of it."""
+    CASES = (
+        # the order of the layers
+        ("src/arena/arena.h", '#include "heap/heap.h"\n', 1, "arena includes src/heap/heap.h"),
+        ("src/base/units.h", '\n#include "../platform/platform.h"\n', 2, "higher layer"),
+        ("src/slabs/slab.h", "#include <heap/heap.h>\n", 1, "higher layer"),
+        ("include/reheap/reheap.h", '#include "base/units.h"\n', 1, "internal"),
+        ("src/misc/x.h", "", 1, "no layer"),
+        # the order of the top folders
+        ("command/common/frame.h", '#include "lab/native/part.h"\n', 1, "command/ knows lab/"),
+        ("lab/native/part.h", '#include "../../bench/workloads/work.h"\n', 1, "lab/ knows bench/"),
+        ("command/CMakeLists.txt", "include(${PROJECT_SOURCE_DIR}/bench/x.cmake)\n", 1, "knows bench/"),
+        ("lab/part.py", 'sys.path.insert(0, str(ROOT / "bench"))\n', 1, "lab/ knows bench/"),
+        # headers
+        ("src/heap/heap.h", "#include <vector>\n", 1, "<vector>"),
+        ("src/platform/linux/memory.cpp", "#include <string>\n", 1, "<string>"),
+        ("include/reheap/reheap.h", "#include <sys/types.h>\n", 1, "sys/types.h"),
+        ("src/arena/arena.h", '#include "arena/gone.h"\n', 1, "does not exist"),
+        ("include/reheap/reheap.h", "#ifdef _WIN32\n#endif\n", 1, "_WIN32"),
+        # links
+        ("docs/a.md", "\nsee [this](gone.md#x)\n", 2, "gone.md"),
+        ("docs/a.md", "[r]: ../gone.md\n", 1, "gone.md"),
+        ("docs/a.md", "in `src/heap/gone.h`\n", 1, "src/heap/gone.h"),
+    )
 
-    def test_upward_include_by_relative_path(self):
-        self.caught("src/base/units.h", '\n#include "../platform/platform.h"\n', 2, "higher layer")
-
-    def test_upward_include_in_angle_brackets(self):
-        self.caught("src/slabs/slab.h", "#include <heap/heap.h>\n", 1, "higher layer")
-
-    def test_public_header_includes_internal(self):
-        self.caught("include/reheap/reheap.h", '#include "base/units.h"\n', 1, "internal")
-
-    def test_unknown_layer(self):
-        self.caught("src/misc/x.h", "", 1, "no layer")
+    def test_each(self):
+        for case in self.CASES:
+            with self.subTest(case):
+                self.caught(*case)
 
     def test_include_of_tests(self):
-        found = self.check({"src/base/units.h": '#include "../../tests/t.h"\n', "tests/t.h": ""})
-        self.assertEqual([violation.path for violation in found], ["src/base/units.h"])
-
-
-class FolderOrder(TidyTest):
-    def test_include(self):
-        self.caught("command/common/frame.h", '#include "lab/native/part.h"\n', 1, "command/ knows lab/")
-
-    def test_include_by_relative_path(self):
-        self.caught("lab/native/part.h", '#include "../../bench/workloads/work.h"\n', 1, "lab/ knows bench/")
-
-    def test_build_file(self):
-        self.caught("command/CMakeLists.txt", "include(${PROJECT_SOURCE_DIR}/bench/x.cmake)\n", 1, "knows bench/")
-
-    def test_script(self):
-        self.caught("lab/part.py", 'sys.path.insert(0, str(ROOT / "bench"))\n', 1, "lab/ knows bench/")
+        self.caught_in("src/base/units.h", {"src/base/units.h": '#include "../../tests/t.h"\n', "tests/t.h": ""})
 
 
 class Circles(TidyTest):
@@ -187,30 +187,15 @@ class Declarations(TidyTest):
 
 
 class Headers(TidyTest):
-    def test_cxx_library(self):
-        self.caught("src/heap/heap.h", "#include <vector>\n", 1, "<vector>")
-
-    def test_cxx_library_in_platform(self):
-        self.caught("src/platform/linux/memory.cpp", "#include <string>\n", 1, "<string>")
-
     def test_os_header(self):
         for header in ("sys/mman.h", "unistd.h", "windows.h", "pthread.h", "stdlib.h"):
             self.caught("src/arena/arena.h", f"#include <{header}>\n", 1, header)
-
-    def test_os_header_in_public_header(self):
-        self.caught("include/reheap/reheap.h", "#include <sys/types.h>\n", 1, "sys/types.h")
-
-    def test_missing_own_header(self):
-        self.caught("src/arena/arena.h", '#include "arena/gone.h"\n', 1, "does not exist")
 
 
 class Macros(TidyTest):
     def test_os_macro(self):
         for macro in ("_WIN32", "__linux__", "__APPLE__", "__GLIBC__"):
             self.caught("src/slabs/slab.h", f"#if defined({macro})\n#endif\n", 1, macro)
-
-    def test_os_macro_in_public_header(self):
-        self.caught("include/reheap/reheap.h", "#ifdef _WIN32\n#endif\n", 1, "_WIN32")
 
     def test_number(self):
         for body in ("4096", "(1 << 14)", "0x40u", "(SIZE_MAX / 2)", "(size_t{1} << 20)", "-1L"):
@@ -253,17 +238,7 @@ class Files(TidyTest):
             self.caught(path, "", 1, "built by nothing")
 
     def test_mention_in_a_comment_does_not_count(self):
-        found = self.check({"tests/x.cpp": "", "tests/CMakeLists.txt": "# x.cpp\n"})
-        self.assertEqual([violation.path for violation in found], ["tests/x.cpp"])
-
-    def test_dead_link(self):
-        self.caught("docs/a.md", "\nsee [this](gone.md#x)\n", 2, "gone.md")
-
-    def test_dead_reference_link(self):
-        self.caught("docs/a.md", "[r]: ../gone.md\n", 1, "gone.md")
-
-    def test_dead_code_path(self):
-        self.caught("docs/a.md", "in `src/heap/gone.h`\n", 1, "src/heap/gone.h")
+        self.caught_in("tests/x.cpp", {"tests/x.cpp": "", "tests/CMakeLists.txt": "# x.cpp\n"})
 
 
 if __name__ == "__main__":
