@@ -171,7 +171,7 @@ size_t keep_whole_families(Runtime& runtime, Originals* originals) {
 // is replaced.)
 bool asks_for_sizes_inside(const Image& image) {
   const uint8_t* msize = entry_of(image, "_msize");
-  return msize != nullptr && hands_on(image.extent(msize), image.whole());
+  return msize != nullptr && ends_in_tail_call(image.extent(msize), image.whole());
 }
 
 // NULL, or why nothing of it was replaced.

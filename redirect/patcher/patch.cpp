@@ -262,7 +262,7 @@ bool leads_to(Range function, const uint8_t* entry, Range image) {
   return found;
 }
 
-bool hands_on(Range function, Range image) {
+bool ends_in_tail_call(Range function, Range image) {
   uintptr_t last = 0;
   walk(function, [&](uintptr_t here, const Instruction& instruction) {
     bool jumps = instruction.flow == Flow::jump;

@@ -42,6 +42,6 @@ uint8_t* follow_jumps(uint8_t* code, Range image);
 bool leads_to(Range function, const uint8_t* entry, Range image);
 
 // Whether the function ends in a jump to another within `image`, which may have other callers.
-bool hands_on(Range function, Range image);
+bool ends_in_tail_call(Range function, Range image);
 
 }  // namespace rh::redirect

@@ -605,14 +605,14 @@ TEST(patcher, tells_what_a_function_leads_to) {
   EXPECT_FALSE(leads_to(last, code.begin() + 32, code.range()));
 }
 
-TEST(patcher, tells_whether_a_function_hands_on) {
+TEST(patcher, tells_whether_a_function_ends_in_a_tail_call) {
   // xor eax, eax; jmp to 16   and there: test eax, eax; je over the return; ret; jmp back
   Code code(Bytes{0x31, 0xC0, 0xEB, 0x0C} + Bytes(12, 0xCC) + Bytes{0x85, 0xC0, 0x74, 0x01, 0xC3, 0xEB, 0xF9});
-  EXPECT_TRUE(hands_on(code.range(), code.range()));
+  EXPECT_TRUE(ends_in_tail_call(code.range(), code.range()));
   Range second = {code.range().begin + 16, code.range().end};
-  EXPECT_FALSE(hands_on(second, code.range()));
+  EXPECT_FALSE(ends_in_tail_call(second, code.range()));
   Range elsewhere = {code.range().end, code.range().end + 16};
-  EXPECT_FALSE(hands_on(code.range(), elsewhere));
+  EXPECT_FALSE(ends_in_tail_call(code.range(), elsewhere));
 }
 
 TEST(patcher, tells_nothing_of_functions_behind) {
