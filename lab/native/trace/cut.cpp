@@ -48,7 +48,7 @@ Range take_range(std::vector<std::string>& arguments) {
 }
 
 // A block that is there when the part begins, and how it came to be.
-struct Block {
+struct Origin {
   uint64_t size = 0;
   uint64_t alignment = 0;
   uint32_t thread = 0;
@@ -95,7 +95,7 @@ class Cutter {
     begun_ = true;
     before_ = live_.size();
     if (range_.cuts_off_the_start()) writer_.begin_at(--time);  // before whatever frees them at once
-    live_.each([&](uint64_t address, const Block& block) {
+    live_.each([&](uint64_t address, const Origin& block) {
       Event event{};
       event.kind = block.kind;
       event.thread = block.thread;
@@ -146,7 +146,7 @@ class Cutter {
   Merge merge_;
   Writer writer_;
   Range range_;
-  FlatMap<Block> live_;
+  FlatMap<Origin> live_;
   std::vector<uint64_t> pending_;  // by thread: when the realloc under way began
   bool begun_ = false;
   uint64_t before_ = 0;

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kMostPages = 32;
 
 // A processor may write a record a little after the time that stands in it.
-constexpr std::uint64_t kLate = 10 * kMillisecond;
+constexpr std::uint64_t kWriteDelay = 10 * kMillisecond;
 
 // The processor's clock as the timer: there is no need of a hardware counter, which virtual machines lack.
 perf_event_attr attributes(int hz, bool with_kernel) {
@@ -134,7 +134,7 @@ bool Perf::add_ring(pid_t process, int processor) {
 void Perf::drain() {
   const std::int64_t now = now_ns();
   for (Ring& ring : rings_) read(ring);
-  account_until(static_cast<std::uint64_t>(now) - kLate);
+  account_until(static_cast<std::uint64_t>(now) - kWriteDelay);
 }
 
 void Perf::read(Ring& ring) {
