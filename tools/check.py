@@ -146,8 +146,8 @@ def prepare_lab() -> Outcome:
     made = command_step("install lab", [sys.executable, "-m", "venv", "--clear", LAB], RESULTS / "install-lab.log")
     if made.failed:
         return made
-    installed = command_step("install lab", [LAB / "bin" / "python3", "-m", "pip", "install", "--quiet",
-                                             "--disable-pip-version-check", "./lab[test]"], RESULTS / "install-lab.log")
+    words = [LAB / "bin" / "python3", "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
+    installed = command_step("install lab", [*words, "./lab[test]"], RESULTS / "install-lab.log")
     installed.seconds += made.seconds
     return installed
 

@@ -125,12 +125,12 @@ void profile(const std::wstring& line) {
   EXPECT_GT(profiler.positions, 50u);
 }
 
-std::wstring duration() { return setting(L"HEAP_STRESS_SECONDS", L"2"); }
+std::wstring profiled_seconds() { return setting(L"HEAP_STRESS_SECONDS", L"2"); }
 
-TEST(Profiled, WithBothLayers) { profile(launched() + stress(4, duration(), L"both")); }
+TEST(Profiled, WithBothLayers) { profile(launched() + stress(4, profiled_seconds(), L"both")); }
 
 // Also while functions are being replaced, for which all threads are stopped.
-TEST(Profiled, WhileTheyComeLate) { profile(stress(4, duration(), L"both") + L" late=" + library_path()); }
+TEST(Profiled, WhileTheyComeLate) { profile(stress(4, profiled_seconds(), L"both") + L" late=" + library_path()); }
 
 // ---- a debugger --------------------------------------------------------------------------------
 
