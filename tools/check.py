@@ -57,21 +57,30 @@ class Outcome:
     skipped: list[str] = dataclasses.field(default_factory=list)
     tried_again: list[str] = dataclasses.field(default_factory=list)  # and passed then
     seconds: float = 0.0
+    cpu_seconds: float = 0.0  # of its processes, but for those that left it, as Wine's server does
+
+
+def wait_for(process: subprocess.Popen) -> float:
+    """Sets its returncode. The processor time that it and those it waited for took."""
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return used.ru_utime + used.ru_stime
 
 
 def command_step(name: str, command: list, log: pathlib.Path | None = None) -> Outcome:
     """One command, one result. With a log it runs beside other steps, in the time they leave."""
     started = time.monotonic()
     if log is None:
-        status, said = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL).returncode, ""
+        process, said = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL), ""
+        cpu_seconds = wait_for(process)
     else:
         with log.open("w") as output:
-            status = subprocess.run(["nice", "-n", "19", *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output,
-                                    stderr=subprocess.STDOUT).returncode
+            process = subprocess.Popen(["nice", "-n", "19", *command], cwd=ROOT, stdin=subprocess.DEVNULL,
+                                       stdout=output, stderr=subprocess.STDOUT)
+            cpu_seconds = wait_for(process)
         said = log.read_text(errors="replace")
-    outcome = Outcome(name, passed=int(status == 0), failed={name: said} if status else {})
-    outcome.seconds = time.monotonic() - started
-    return outcome
+    failed = {name: said} if process.returncode else {}
+    return Outcome(name, int(not failed), failed, seconds=time.monotonic() - started, cpu_seconds=cpu_seconds)
 
 
 def tests_step(preset: Preset) -> Outcome:
@@ -87,17 +96,18 @@ def tests_step(preset: Preset) -> Outcome:
     if preset.name not in INSTALLED:
         command += ["--label-exclude", INSTALLED_ONLY]
     started = time.monotonic()
-    status, failures = run_ctest(command)
+    status, failures, cpu_seconds = run_ctest(command)
     outcome = read_record(name, record)
     outcome.tried_again = sorted({f"{name}: {test}" for test in failures} - outcome.failed.keys())
     if status != 0 and not outcome.failed:
         outcome.failed[f"{name}: ctest itself, with status {status}"] = ""
-    outcome.seconds = time.monotonic() - started
+    outcome.seconds, outcome.cpu_seconds = time.monotonic() - started, cpu_seconds
     return outcome
 
 
-def run_ctest(command: list[str]) -> tuple[int, set[str]]:
-    """Its status, and the names of all tests that failed at least once: its record has their last outcome alone."""
+def run_ctest(command: list[str]) -> tuple[int, set[str], float]:
+    """Its status, the names of all tests that failed at least once (its record has their last outcome alone), and its
+    processor time."""
     failures = set()
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                           errors="replace") as ctest:
@@ -105,7 +115,8 @@ def run_ctest(command: list[str]) -> tuple[int, set[str]]:
             print(line, end="", flush=True)
             if failure := FAILURE.match(line):
                 failures.add(failure["name"])
-    return ctest.returncode, failures
+        cpu_seconds = wait_for(ctest)
+    return ctest.returncode, failures, cpu_seconds
 
 
 def read_record(name: str, record: pathlib.Path) -> Outcome:
@@ -149,6 +160,7 @@ def prepare_lab() -> Outcome:
     words = [LAB / "bin" / "python3", "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
     installed = command_step("install lab", [*words, "./lab[test]"], RESULTS / "install-lab.log")
     installed.seconds += made.seconds
+    installed.cpu_seconds += made.cpu_seconds
     return installed
 
 
@@ -163,7 +175,7 @@ def run_lab() -> Outcome:
     outcome = read_record("test lab", record)
     if tested.failed and not outcome.failed:
         outcome.failed["test lab: pytest itself"] = ""
-    outcome.seconds = tested.seconds
+    outcome.seconds, outcome.cpu_seconds = tested.seconds, tested.cpu_seconds
     return outcome
 
 
@@ -197,11 +209,11 @@ def run_steps(chosen: list[str], table: dict):
 
 
 def summary(outcomes: list[Outcome], seconds: float) -> int:
-    print(f"\n{'step':<28}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
+    print(f"\n{'step':<28}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}{'CPU s':>9}")
     for outcome in outcomes:
         print(f"{outcome.step:<28}{outcome.passed:>8}{len(outcome.failed):>8}{len(outcome.skipped):>9}"
-              f"{outcome.seconds:>9.1f}")
-    print(f"{'in all, many side by side':<28}{seconds:>35.1f}")
+              f"{outcome.seconds:>9.1f}{outcome.cpu_seconds:>9.1f}")
+    print(f"{'in all, many side by side':<28}{seconds:>35.1f}{sum(outcome.cpu_seconds for outcome in outcomes):>9.1f}")
     for said, which in (("skipped", "skipped"), ("passed at the second try", "tried_again"), ("failed", "failed")):
         titles = [title for outcome in outcomes for title in getattr(outcome, which)]
         if titles:

@@ -264,7 +264,7 @@ volatile std::sig_atomic_t forks = 0;
 volatile std::sig_atomic_t failed_children = 0;
 volatile std::sig_atomic_t is_child = 0;
 
-constexpr int kSignalForks = 2000;
+int signal_forks() { return rounds(2000); }
 
 // One shot at a time: a periodic timer would be due again before its handler is done, and the interrupted malloc would
 // never advance.
@@ -274,7 +274,7 @@ void arm_timer() {
 }
 
 void fork_in_handler(int) {
-  if (is_child || forks >= kSignalForks) return;
+  if (is_child || forks >= signal_forks()) return;
   const int saved = errno;
   const bool returns = forks % 5 == 0;
   const pid_t child = fork();
@@ -296,7 +296,7 @@ void work_while_interrupted() {
   Random random(77);
   std::vector<Held> own(300);
   int left_in_child = 300;
-  while (forks < kSignalForks && left_in_child > 0) {
+  while (forks < signal_forks() && left_in_child > 0) {
     Held& held = own[random.below(own.size())];
     if (held.block) held.drop();
     held.take(random.size(random.one_in(50) ? MiB : 2 * KiB), random.next());

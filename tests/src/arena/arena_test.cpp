@@ -604,7 +604,7 @@ class ArenaModel : public testing::TestWithParam<std::tuple<uint32_t, bool>> {
     fake::limit_committed(kEnough);
     fake::set_purge_uncommits(uncommits);
     std::mt19937 random(seed);
-    std::vector<uint8_t> decisions(30'000);
+    std::vector<uint8_t> decisions(RH_THREAD_SANITIZER ? 10'000 : 30'000);  // of one thread
     for (uint8_t& byte : decisions) byte = static_cast<uint8_t>(random());
     Arena arena;
     ArenaPlayer(arena, Input(decisions.data(), decisions.size()), failing).play();
