@@ -61,6 +61,13 @@ add_library(reheap_core_objects OBJECT
 if(WIN32)
   target_sources(reheap_core_objects PRIVATE ${REHEAP_SRC}/entry/windows/copies.cpp)
 endif()
+if(WIN32 AND NOT CMAKE_UNITY_BUILD)
+  # On Linux each portable file is compiled by itself already, in a fourteenth of the time.
+  set_target_properties(reheap_core_objects PROPERTIES UNITY_BUILD ON)
+  get_target_property(sources reheap_core_objects SOURCES)
+  list(FILTER sources INCLUDE REGEX "/windows/[a-z_]+\\.cpp$")
+  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endif()
 target_link_libraries(reheap_core_objects PRIVATE reheap_dialect reheap_no_exceptions)
 
 # What a target that uses one of the libraries needs.

@@ -105,7 +105,7 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-std::size_t mebibytes(int count) { return static_cast<std::size_t>(rounds(count)) * MiB; }
+constexpr std::size_t kSmallBytes = narrow ? 260 * MiB : 520 * MiB;
 
 int idle_after(const char* what, const Task& task, Workers::Free whose) {
   const std::size_t before = resident();
@@ -114,9 +114,9 @@ int idle_after(const char* what, const Task& task, Workers::Free whose) {
   return 0;
 }
 
-SCENARIO(idle_small) { return idle_after("small", {mebibytes(narrow ? 260 : 520), 16, 256}, Workers::Free::own); }
+SCENARIO(idle_small) { return idle_after("small", {kSmallBytes, 16, 256}, Workers::Free::own); }
 SCENARIO(idle_mixed) { return idle_after("mixed", {200 * MiB, 16, 60 * KiB}, Workers::Free::own); }
-SCENARIO(idle_large) { return idle_after("large", {mebibytes(300), MiB, 20 * MiB}, Workers::Free::own); }
+SCENARIO(idle_large) { return idle_after("large", {300 * MiB, MiB, 20 * MiB}, Workers::Free::own); }
 SCENARIO(idle_cross) { return idle_after("freed by another thread", {200 * MiB, 16, 2000}, Workers::Free::neighbours); }
 
 // In random order: consecutive frees are scattered, so nobody can send much of one slab at once.

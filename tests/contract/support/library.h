@@ -15,8 +15,7 @@ enum class Mode { system, preload, shared, archive };
 Mode mode();
 inline bool on_reheap() { return mode() != Mode::system; }
 
-// `count` rounds, or as much memory, where the library is preloaded; a quarter in the other modes, which run the same
-// code.
+// `count` rounds where the library is preloaded, a quarter of them in the other modes, which run the same code.
 inline int rounds(int count) { return mode() == Mode::preload ? count : (count + 3) / 4; }
 
 std::string real_path(const std::string& path);
