@@ -60,13 +60,12 @@ add_library(reheap_core_objects OBJECT
   ${REHEAP_PORTABLE_SOURCES} ${REHEAP_PLATFORM_SOURCES})
 if(WIN32)
   target_sources(reheap_core_objects PRIVATE ${REHEAP_SRC}/entry/windows/copies.cpp)
-endif()
-if(WIN32 AND NOT CMAKE_UNITY_BUILD)
-  # On Linux each portable file is compiled by itself already, in a fourteenth of the time.
-  set_target_properties(reheap_core_objects PROPERTIES UNITY_BUILD ON)
-  get_target_property(sources reheap_core_objects SOURCES)
-  list(FILTER sources INCLUDE REGEX "/windows/[a-z_]+\\.cpp$")
-  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(NOT CMAKE_UNITY_BUILD) # the portable files are: on Linux they are compiled one by one, which takes less time
+    set_target_properties(reheap_core_objects PROPERTIES UNITY_BUILD ON)
+    get_target_property(sources reheap_core_objects SOURCES)
+    list(FILTER sources INCLUDE REGEX "/windows/[a-z_]+\\.cpp$")
+    set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
 endif()
 target_link_libraries(reheap_core_objects PRIVATE reheap_dialect reheap_no_exceptions)
 

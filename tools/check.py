@@ -3,6 +3,7 @@
 
 import argparse
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 import json
@@ -70,16 +71,11 @@ def wait_for(process: subprocess.Popen) -> float:
 def command_step(name: str, command: list, log: pathlib.Path | None = None) -> Outcome:
     """One command, one result. With a log it runs beside other steps, in the time they leave."""
     started = time.monotonic()
-    if log is None:
-        process, said = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL), ""
+    with log.open("w") if log else contextlib.nullcontext() as output:
+        process = subprocess.Popen(["nice", "-n", "19", *command] if log else command, cwd=ROOT,
+                                   stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT if log else None)
         cpu_seconds = wait_for(process)
-    else:
-        with log.open("w") as output:
-            process = subprocess.Popen(["nice", "-n", "19", *command], cwd=ROOT, stdin=subprocess.DEVNULL,
-                                       stdout=output, stderr=subprocess.STDOUT)
-            cpu_seconds = wait_for(process)
-        said = log.read_text(errors="replace")
-    failed = {name: said} if process.returncode else {}
+    failed = {name: log.read_text(errors="replace") if log else ""} if process.returncode else {}
     return Outcome(name, int(not failed), failed, seconds=time.monotonic() - started, cpu_seconds=cpu_seconds)
 
 
