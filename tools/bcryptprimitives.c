@@ -1,4 +1,4 @@
-// Wine 8 lacks this DLL of Windows', which Go's and Rust's programs take their random numbers from. tools/wine.py
+// Wine 8 lacks this DLL of Windows', which Go's and Rust's programs take their random numbers from. wine_prefix.py
 // builds it and puts it into the prefix that it owns.
 #include <stdint.h>
 

@@ -215,7 +215,7 @@ def copy_newer(source: Path, target: Path) -> None:
 
 def use_this_tree() -> None:
     """The lab takes the prefix that the tests use too, and what was built here."""
-    os.environ |= {"REHEAP_WINE": f"'{ROOT / 'tools' / 'wine.py'}' --become", "REHEAP_LAB_WINDOWS": str(PRESET)}
+    os.environ |= {"REHEAP_WINE": f"'{ROOT / 'tools' / 'wine'}' --become", "REHEAP_LAB_WINDOWS": str(PRESET)}
 
 
 @dataclass(frozen=True)

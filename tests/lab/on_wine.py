@@ -8,7 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "windows-x86_64"
-WINE = ROOT / "tools" / "wine.py"
+WINE = ROOT / "tools" / "wine"
 COMPILER = "x86_64-w64-mingw32-gcc"
 PARTS = ("reheap.exe", "reheap.dll", "reheap-runner.exe")
 

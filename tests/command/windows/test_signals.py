@@ -6,13 +6,10 @@ import pathlib
 import pty
 import re
 import select
-import sys
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
-import wine  # noqa: E402
-
+WINE = pathlib.Path(__file__).resolve().parents[3] / "tools" / "wine"
 LAUNCHER = os.environ["REHEAP_TEST_LAUNCHER"]
 PROGRAMS = os.environ["REHEAP_TEST_PROGRAMS"]
 SIGNALS = f"{PROGRAMS}/signals.exe"
@@ -37,11 +34,9 @@ def letters(screen: bytes) -> bytes:
 
 def exit_status_after_control_c(*command: str) -> int:
     # Without the runner between: Wine's console has to be the terminal's own.
-    prefix = wine.Prefix(wine.X86_64)
-    prefix.make_ready()
     child, terminal = pty.fork()
     if child == 0:
-        os.execve(prefix.loader, [prefix.loader, *command], prefix.environment())
+        os.execv(WINE, [WINE, "--become", *command])
     screen, press, end = b"", 0.0, time.monotonic() + PATIENCE
     while time.monotonic() < end:
         screen += read_some(terminal)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/wine.py: hands on streams and status, ends what has to end, and starts many at once."""
+"""tools/wine: hands on streams and status, ends what has to end, and starts many at once."""
 
 import concurrent.futures
 import os
