@@ -2,20 +2,21 @@
 # Debian's package `googletest` brings the source; elsewhere an installed GTest package serves.
 
 include(GoogleTest)
-set(REHEAP_GOOGLETEST_SOURCE /usr/src/googletest)
-if(EXISTS ${REHEAP_GOOGLETEST_SOURCE}/CMakeLists.txt)
-  set(INSTALL_GTEST OFF CACHE BOOL "" FORCE)
-  set(BUILD_GMOCK OFF CACHE BOOL "" FORCE)
-  add_subdirectory(${REHEAP_GOOGLETEST_SOURCE} ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL SYSTEM)
+set(REHEAP_GOOGLETEST_SOURCE /usr/src/googletest/googletest)
+if(EXISTS ${REHEAP_GOOGLETEST_SOURCE}/src/gtest-all.cc)
+  # Not by its own CMakeLists.txt, which starts Python four times to look for one.
+  add_library(gtest STATIC EXCLUDE_FROM_ALL ${REHEAP_GOOGLETEST_SOURCE}/src/gtest-all.cc)
+  target_include_directories(gtest PRIVATE ${REHEAP_GOOGLETEST_SOURCE})
+  target_include_directories(gtest SYSTEM PUBLIC ${REHEAP_GOOGLETEST_SOURCE}/include)
+  target_link_libraries(gtest PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
+  add_library(gtest_main STATIC EXCLUDE_FROM_ALL ${REHEAP_GOOGLETEST_SOURCE}/src/gtest_main.cc)
+  target_link_libraries(gtest_main PUBLIC gtest)
   foreach(library gtest gtest_main)
     # Its warnings are not ours to fix, nor is its speed. (Zig has checks at -O0 whose library it leaves out, and to
     # MinGW's linker each of a file's sections costs time for each of the others: at -O0 three thousand, two seconds.)
-    set_target_properties(${library} PROPERTIES
-      COMPILE_WARNING_AS_ERROR OFF ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/googletest)
+    set_target_properties(${library} PROPERTIES COMPILE_WARNING_AS_ERROR OFF)
     target_compile_options(${library} PRIVATE -w -g0 $<IF:$<PLATFORM_ID:Windows>,-O1,-O0>)
-    if(NOT TARGET GTest::${library})
-      add_library(GTest::${library} ALIAS ${library})
-    endif()
+    add_library(GTest::${library} ALIAS ${library})
   endforeach()
   # Each test is a process of its own, and under Wine a third of its time goes into reading symbols with the image.
   if(WIN32 AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")

@@ -5,9 +5,9 @@ set(REHEAP_ZYDIS_VERSION 4.1.1)
 set(REHEAP_ZYDIS "" CACHE PATH "Source of the crate zydis ${REHEAP_ZYDIS_VERSION}; empty: fetched by cargo")
 
 if(NOT REHEAP_ZYDIS)
-  find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+  find_program(REHEAP_PYTHON python3 REQUIRED)
   execute_process(
-    COMMAND ${Python3_EXECUTABLE} -B -c [[
+    COMMAND ${REHEAP_PYTHON} -B -c [[
 import pathlib, sys
 sys.path.insert(0, sys.argv[1])
 import registries
