@@ -16,6 +16,9 @@ set(CMAKE_CXX_COMPILER ${REHEAP_ZIG} c++)
 set(CMAKE_C_COMPILER_TARGET ${target}-windows-gnu)
 set(CMAKE_CXX_COMPILER_TARGET ${target}-windows-gnu)
 
+# To link a program without optimisation, as CMake's checks would, Zig first builds a C++ library for that: minutes.
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+
 # Zig sets _WIN32_WINNT for its headers; who asks for a version may do so all the same.
 set(CMAKE_C_FLAGS_INIT "-Wno-macro-redefined")
 set(CMAKE_CXX_FLAGS_INIT "-Wno-macro-redefined")
