@@ -68,12 +68,13 @@ def wait_for(process: subprocess.Popen) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def command_step(name: str, command: list, log: pathlib.Path | None = None) -> Outcome:
+def command_step(name: str, command: list, log: pathlib.Path | None = None, environment: dict | None = None) -> Outcome:
     """One command, one result. With a log it runs beside other steps, in the time they leave."""
     started = time.monotonic()
     with log.open("w") if log else contextlib.nullcontext() as output:
         process = subprocess.Popen(["nice", "-n", "19", *command] if log else command, cwd=ROOT,
-                                   stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT if log else None)
+                                   env=environment, stdin=subprocess.DEVNULL, stdout=output,
+                                   stderr=subprocess.STDOUT if log else None)
         cpu_seconds = wait_for(process)
     failed = {name: log.read_text(errors="replace") if log else ""} if process.returncode else {}
     return Outcome(name, int(not failed), failed, seconds=time.monotonic() - started, cpu_seconds=cpu_seconds)
@@ -164,10 +165,13 @@ def run_lab() -> Outcome:
     """Its tests, and those of the benchmarks, which stand on it."""
     record = RESULTS / "lab.xml"
     record.unlink(missing_ok=True)
+    # What was installed is compiled as it is first imported, for the many commands that the tests start.
+    environment = os.environ | {"PYTHONPYCACHEPREFIX": str(LAB / "compiled")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     # By files: what several tests of a file share is made once.
     tested = command_step("test lab", [LAB / "bin" / "python3", "-m", "pytest", "-q", "--rootdir", ROOT,
                                        "--numprocesses", str(jobs()), "--dist", "loadfile",
-                                       "--junitxml", record, "tests/lab", "tests/bench"])
+                                       "--junitxml", record, "tests/lab", "tests/bench"], environment=environment)
     outcome = read_record("test lab", record)
     if tested.failed and not outcome.failed:
         outcome.failed["test lab: pytest itself"] = ""

@@ -2,7 +2,6 @@
  *
  * Appends lines "PID<tab>FUNCTION<tab>PATH" to the file in REHEAP_WITNESS when a process starts, by one write, so that
  * lines of several processes do not mix. It allocates nothing: what is measured stays what it was. */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
