@@ -15,21 +15,6 @@ if(WIN32)
   set(system windows)
 endif()
 
-if(REHEAP_LIBRARIES_FROM)
-  # Their tests run as programs of this compiler's, for there is no C runtime to link with the one that made them.
-  set(names ${PROJECT_SOURCE_DIR}/tests/contract/windows)
-  foreach(library core static)
-    add_library(reheap_${library} INTERFACE)
-    target_include_directories(reheap_${library} INTERFACE ${PROJECT_SOURCE_DIR}/include)
-    target_sources(reheap_${library} INTERFACE ${names}/microsoft_probe.c)
-  endforeach()
-  target_link_libraries(reheap_core INTERFACE ${REHEAP_LIBRARIES_FROM}/reheap-core.lib ${REHEAP_SYSTEM_LIBRARIES})
-  target_sources(reheap_static INTERFACE ${names}/microsoft_names.c)
-  target_link_libraries(reheap_static INTERFACE ${REHEAP_LIBRARIES_FROM}/reheap.lib ${REHEAP_SYSTEM_LIBRARIES})
-  target_link_options(reheap_static INTERFACE -Wl,-u,malloc)
-  return()
-endif()
-
 # How the realm lies: in one window, or in pieces anywhere.
 set(realm window)
 if(CMAKE_SIZEOF_VOID_P EQUAL 4)
