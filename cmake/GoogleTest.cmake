@@ -4,7 +4,7 @@
 include(GoogleTest)
 set(REHEAP_GOOGLETEST_SOURCE /usr/src/googletest/googletest)
 if(EXISTS ${REHEAP_GOOGLETEST_SOURCE}/src/gtest-all.cc)
-  # Not by its own CMakeLists.txt, which starts Python four times to look for one.
+  # Not by its own CMakeLists.txt, which starts Python to look for it.
   add_library(gtest STATIC EXCLUDE_FROM_ALL ${REHEAP_GOOGLETEST_SOURCE}/src/gtest-all.cc)
   target_include_directories(gtest PRIVATE ${REHEAP_GOOGLETEST_SOURCE})
   target_include_directories(gtest SYSTEM PUBLIC ${REHEAP_GOOGLETEST_SOURCE}/include)

@@ -171,13 +171,14 @@ static void run_prefix_script(const struct prefix* prefix, const char* stamp) {
   char script[PATH_SIZE];
   write_path(script, "%s/wine_prefix.py", g_tools);
   pid_t maker = fork();
+  if (maker < 0) fail("fork: %s", strerror(errno));
   if (maker == 0) {
     execlp("python3", "python3", "-B", script, prefix->folder, prefix->half, prefix->loader, prefix->server, stamp,
            (char*)NULL);
     fail("python3: %s", strerror(errno));
   }
   int status = -1;
-  while (maker > 0 && waitpid(maker, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(maker, &status, 0) < 0 && errno == EINTR) {
   }
   if (status != 0) exit(CANNOT_RUN);  // it has said why
 }

@@ -67,6 +67,13 @@ class Wine(unittest.TestCase):
         done = subprocess.run([RUNNER, sys.executable, "-c", "print('here')"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (0, "here\n"))
 
+    def test_misuse(self):
+        for words in ([], ["--timeout"], ["--other", PROGRAM], ["--timeout", "soon", PROGRAM],
+                      ["--timeout", "-1", PROGRAM]):
+            done = subprocess.run([RUNNER, *words], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (125, ""), words)
+            self.assertRegex(done.stderr, "^wine: (use: tools/wine|--timeout takes seconds)")
+
     def test_many_at_once(self):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             statuses = list(pool.map(lambda number: run("exit", str(number)).returncode, range(8)))
