@@ -193,7 +193,8 @@ def steps() -> dict:
 
 
 def run_steps(chosen: list[str], table: dict):
-    with concurrent.futures.ThreadPoolExecutor(max_workers=1) as builder:
+    # Two: where one configures or links, the other compiles.
+    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as builder:
         prepared = {name: builder.submit(table[name][0]) for name in chosen if table[name][0]}
         for number, name in enumerate(chosen, 1):
             print(f"\n==== {number}/{len(chosen)} {name}", flush=True)
