@@ -4,8 +4,8 @@
 
 namespace {
 
-constexpr size_t kSizes[] = {1, 100, 5000, 300000};
-constexpr size_t kCount = sizeof kSizes / sizeof *kSizes;
+constexpr size_t kEarlySizes[] = {1, 100, 5000, 300000};
+constexpr size_t kCount = sizeof kEarlySizes / sizeof *kEarlySizes;
 
 enum Fate { kFree, kGrow, kShrink, kReallocZero, kRecalloc, kExpand, kFates };
 
@@ -40,7 +40,7 @@ void finish_plain(Line& line, const Twins& twins, void* block, size_t size, size
 }
 
 void check_plain(const Twins& twins, size_t index) {
-  size_t size = kSizes[index];
+  size_t size = kEarlySizes[index];
   auto block = [&](Fate fate) { return early.plain[fate][index]; };
   {
     Line line("early free of %Iu", size);
@@ -121,7 +121,7 @@ void check_aligned_recalloc(const Twins& twins, void* block, size_t size, size_t
 }
 
 void check_aligned_blocks(const Twins& twins, size_t index, size_t offset) {
-  size_t size = kSizes[index] + offset + 1;
+  size_t size = kEarlySizes[index] + offset + 1;
   auto block = [&](Fate fate) { return offset == 0 ? early.aligned[fate][index] : early.offset[fate][index]; };
   check_aligned_free(twins, block(kFree), size, offset);
   check_aligned_realloc(twins, block(kGrow), size, size * 3, offset);
@@ -134,13 +134,13 @@ void check_aligned_blocks(const Twins& twins, size_t index, size_t offset) {
 void make(const Twins& twins) {
   for (size_t fate = 0; fate < kFates; fate++) {
     for (size_t i = 0; i < kCount; i++) {
-      early.plain[fate][i] = fate % 2 == 0 ? twins.malloc(kSizes[i]) : twins.calloc(1, kSizes[i]);
-      fill(early.plain[fate][i], kSizes[i], 6);
+      early.plain[fate][i] = fate % 2 == 0 ? twins.malloc(kEarlySizes[i]) : twins.calloc(1, kEarlySizes[i]);
+      fill(early.plain[fate][i], kEarlySizes[i], 6);
       if (twins.aligned_malloc == nullptr) continue;
-      early.aligned[fate][i] = twins.aligned_malloc(kSizes[i] + 1, kAlignment);
-      fill(early.aligned[fate][i], kSizes[i] + 1, 6);
-      early.offset[fate][i] = twins.offset_malloc(kSizes[i] + kOffset + 1, kAlignment, kOffset);
-      fill(early.offset[fate][i], kSizes[i] + kOffset + 1, 6);
+      early.aligned[fate][i] = twins.aligned_malloc(kEarlySizes[i] + 1, kAlignment);
+      fill(early.aligned[fate][i], kEarlySizes[i] + 1, 6);
+      early.offset[fate][i] = twins.offset_malloc(kEarlySizes[i] + kOffset + 1, kAlignment, kOffset);
+      fill(early.offset[fate][i], kEarlySizes[i] + kOffset + 1, 6);
     }
   }
 }

@@ -12,7 +12,7 @@ struct {
   decltype(&HeapUnlock) unlock;
   decltype(&HeapCreate) create;
   decltype(&HeapDestroy) destroy;
-} heap;
+} heap_functions;
 
 struct {
   BOOLEAN(WINAPI* free)(HANDLE, ULONG, void*);
@@ -26,9 +26,9 @@ struct {
 bool find_kernel32(HMODULE module) {
   return find(module, "HeapAlloc", kernel32.alloc) && find(module, "HeapReAlloc", kernel32.realloc) &&
          find(module, "HeapSize", kernel32.size) && find(module, "HeapCompact", kernel32.compact) &&
-         find(module, "HeapFree", heap.free) && find(module, "HeapValidate", heap.validate) &&
-         find(module, "HeapLock", heap.lock) && find(module, "HeapUnlock", heap.unlock) &&
-         find(module, "HeapCreate", heap.create) && find(module, "HeapDestroy", heap.destroy);
+         find(module, "HeapFree", heap_functions.free) && find(module, "HeapValidate", heap_functions.validate) &&
+         find(module, "HeapLock", heap_functions.lock) && find(module, "HeapUnlock", heap_functions.unlock) &&
+         find(module, "HeapCreate", heap_functions.create) && find(module, "HeapDestroy", heap_functions.destroy);
 }
 
 bool find_ntdll(HMODULE module) {
@@ -51,17 +51,18 @@ constexpr ULONG kGrowable = 2;  // what HeapCreate adds where no maximum is name
 
 }  // namespace
 
-Door kernel32 = {"kernel32",
-                 nullptr,
-                 nullptr,
-                 [](HANDLE h, DWORD flags, void* block) { return heap.free(h, flags, block); },
-                 nullptr,
-                 [](HANDLE h, DWORD flags, const void* block) { return heap.validate(h, flags, block); },
-                 [](HANDLE h) { return heap.lock(h); },
-                 [](HANDLE h) { return heap.unlock(h); },
-                 nullptr,
-                 [](DWORD flags, SIZE_T initial, SIZE_T maximum) { return heap.create(flags, initial, maximum); },
-                 [](HANDLE h) { return heap.destroy(h) != 0; }};
+Door kernel32 = {
+    "kernel32",
+    nullptr,
+    nullptr,
+    [](HANDLE h, DWORD flags, void* block) { return heap_functions.free(h, flags, block); },
+    nullptr,
+    [](HANDLE h, DWORD flags, const void* block) { return heap_functions.validate(h, flags, block); },
+    [](HANDLE h) { return heap_functions.lock(h); },
+    [](HANDLE h) { return heap_functions.unlock(h); },
+    nullptr,
+    [](DWORD flags, SIZE_T initial, SIZE_T maximum) { return heap_functions.create(flags, initial, maximum); },
+    [](HANDLE h) { return heap_functions.destroy(h) != 0; }};
 
 Door ntdll = {"ntdll",
               nullptr,

@@ -43,7 +43,7 @@ class Victim {
   void* blocks_[kBlocks];
 };
 
-using Maker = void*(const Door& door, HANDLE heap);
+using MakePointer = void*(const Door& door, HANDLE heap);
 
 void* freed(const Door& door, HANDLE heap, size_t size) {
   void* block = door.alloc(heap, 0, size);
@@ -72,7 +72,7 @@ void* unmapped() {
 
 struct BadPointer {
   const char* name;
-  Maker* make;
+  MakePointer* make;
 };
 constexpr BadPointer kBad[] = {
     {"freed 100", [](const Door& door, HANDLE heap) { return freed(door, heap, 100); }},

@@ -5,7 +5,7 @@
 
 namespace {
 
-constexpr size_t kSizes[] = {0, 1, 15, 16, 17, 100, 1000, 4096, 5000, 32769, 100000, kMiB, 8 * kMiB};
+constexpr size_t kAskedFor[] = {0, 1, 15, 16, 17, 100, 1000, 4096, 5000, 32769, 100000, kMiB, 8 * kMiB};
 
 void tell_task_block(Line& line, IMalloc* heap, const void* block) {
   line.say(block == nullptr ? " null" : " block");
@@ -26,7 +26,7 @@ void seen(Line& line, F call) {
 }
 
 void check_task_blocks(IMalloc* heap) {
-  for (size_t size : kSizes) {
+  for (size_t size : kAskedFor) {
     Line line("CoTaskMemAlloc %Iu", size);
     void* block = observed(line, [&] { return CoTaskMemAlloc(size); });
     tell_task_block(line, heap, block);

@@ -6,8 +6,8 @@
 
 namespace {
 
-constexpr size_t kSizes[] = {1, 16, 100, 1000, 5000, 70000, 600 * kKiB, 2 * kMiB};
-constexpr size_t kCount = sizeof kSizes / sizeof *kSizes;
+constexpr size_t kEarlySizes[] = {1, 16, 100, 1000, 5000, 70000, 600 * kKiB, 2 * kMiB};
+constexpr size_t kCount = sizeof kEarlySizes / sizeof *kEarlySizes;
 constexpr size_t kUses = 5;  // one block for each thing done with it later
 
 struct Early {
@@ -15,7 +15,7 @@ struct Early {
   HANDLE heap;
   void* blocks[kUses][kCount];
 };
-Early heaps[3] = {{"process", nullptr, {}}, {"private", nullptr, {}}, {"at most 64M", nullptr, {}}};
+Early early_heaps[3] = {{"process", nullptr, {}}, {"private", nullptr, {}}, {"at most 64M", nullptr, {}}};
 
 void* of_crt[kCount];
 HLOCAL fixed_block, movable_block;
@@ -33,7 +33,7 @@ void tell_freed(Line& line, const Early& early, void* block) {
 }
 
 void check(const Early& early, size_t index) {
-  size_t size = kSizes[index];
+  size_t size = kEarlySizes[index];
   if (early.blocks[0][index] == nullptr) {
     Line("early %s %Iu", early.name, size).say(" none");
     return;
@@ -62,7 +62,7 @@ size_t listed(const Early& early) {
   PROCESS_HEAP_ENTRY entry = {};
   while (HeapWalk(early.heap, &entry)) {
     if ((entry.wFlags & PROCESS_HEAP_ENTRY_BUSY) == 0) continue;
-    for (size_t i = 0; i < kCount; ++i) found += entry.lpData == early.blocks[4][i] && entry.cbData == kSizes[i];
+    for (size_t i = 0; i < kCount; ++i) found += entry.lpData == early.blocks[4][i] && entry.cbData == kEarlySizes[i];
   }
   return found;
 }
@@ -71,8 +71,8 @@ void check_others() {
   {
     Line line("early malloc");
     for (size_t i = 0; i < kCount; ++i) {
-      of_crt[i] = realloc(of_crt[i], kSizes[i] + 500);
-      if (!holds(of_crt[i], kSizes[i], 2)) line.say(" NOT KEPT");
+      of_crt[i] = realloc(of_crt[i], kEarlySizes[i] + 500);
+      if (!holds(of_crt[i], kEarlySizes[i], 2)) line.say(" NOT KEPT");
       free(of_crt[i]);
     }
   }
@@ -101,18 +101,18 @@ void check_others() {
 }  // namespace
 
 void make_early_blocks() {
-  heaps[0].heap = GetProcessHeap();
-  heaps[1].heap = HeapCreate(0, 0, 0);
-  heaps[2].heap = HeapCreate(0, 0, 64 * kMiB);
-  for (Early& early : heaps) {
+  early_heaps[0].heap = GetProcessHeap();
+  early_heaps[1].heap = HeapCreate(0, 0, 0);
+  early_heaps[2].heap = HeapCreate(0, 0, 64 * kMiB);
+  for (Early& early : early_heaps) {
     for (auto& blocks : early.blocks) {
       for (size_t i = 0; i < kCount; ++i) {
-        blocks[i] = HeapAlloc(early.heap, 0, kSizes[i]);  // NULL: too large for a heap that has a maximum
-        fill(blocks[i], kSizes[i], 1);
+        blocks[i] = HeapAlloc(early.heap, 0, kEarlySizes[i]);  // NULL: too large for a heap that has a maximum
+        fill(blocks[i], kEarlySizes[i], 1);
       }
     }
   }
-  for (size_t i = 0; i < kCount; ++i) fill(of_crt[i] = malloc(kSizes[i]), kSizes[i], 2);
+  for (size_t i = 0; i < kCount; ++i) fill(of_crt[i] = malloc(kEarlySizes[i]), kEarlySizes[i], 2);
   fill(fixed_block = LocalAlloc(LMEM_FIXED, 100), 100, 3);
   movable_block = LocalAlloc(LMEM_MOVEABLE, 100);
   fill(LocalLock(movable_block), 100, 3);
@@ -121,7 +121,7 @@ void make_early_blocks() {
 }
 
 void check_early_blocks() {
-  for (const Early& early : heaps) {
+  for (const Early& early : early_heaps) {
     for (size_t i = 0; i < kCount; ++i) check(early, i);
     Line line("early %s heap", early.name);
     line.say(" listed %Iu", listed(early));
