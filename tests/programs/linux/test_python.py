@@ -4,8 +4,8 @@ from harness import Normalise, ProgramTest, main
 
 PYTHON = "/usr/bin/python3"
 
-MODULES = """test_json test_re test_dict test_list test_set test_deque test_gc test_mmap test_pickle test_threading
-    test_bytes test_struct test_zlib test_array test_memoryview test_generators test_ordered_dict
+MODULES = """test_json test_re test_dict test_list test_set test_deque test_gc test_mmap test_threading
+    test_bytes test_struct test_zlib test_memoryview test_generators test_ordered_dict
     test_unicode test_xml_etree test_fork1 test_bigmem""".split()
 
 NORMALISE = (
