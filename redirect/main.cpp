@@ -142,17 +142,10 @@ BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, void* process_ends);
 
 BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, void* process_ends) {
   switch (reason) {
-  case DLL_PROCESS_ATTACH:
-    rh::redirect::attach(self);
-    break;
-  case DLL_THREAD_DETACH:
-    rh::platform::note_thread_end();
-    break;
-  case DLL_PROCESS_DETACH:
-    process_ends != nullptr ? rh::end() : rh::redirect::leave();
-    break;
-  default:
-    break;
+  case DLL_PROCESS_ATTACH: rh::redirect::attach(self); break;
+  case DLL_THREAD_DETACH: rh::platform::note_thread_end(); break;
+  case DLL_PROCESS_DETACH: process_ends != nullptr ? rh::end() : rh::redirect::leave(); break;
+  default: break;
   }
   return TRUE;
 }

@@ -178,8 +178,7 @@ static void run_prefix_script(const struct prefix* prefix, const char* stamp) {
     fail("python3: %s", strerror(errno));
   }
   int status = -1;
-  while (waitpid(maker, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(maker, &status, 0) < 0 && errno == EINTR) {}
   if (status != 0) exit(CANNOT_RUN);  // it has said why
 }
 
@@ -193,8 +192,7 @@ static void make_ready(const struct prefix* prefix) {
   write_path(path, "%s.lock", prefix->folder);
   int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock < 0) fail("%s: %s", path, strerror(errno));
-  while (flock(lock, LOCK_EX) != 0 && errno == EINTR) {
-  }
+  while (flock(lock, LOCK_EX) != 0 && errno == EINTR) {}
   describe_making(prefix, stamp);
   if (!is_made(prefix, stamp))
     run_prefix_script(prefix, stamp);
@@ -235,8 +233,7 @@ static void end_descendants(void) {
     int count = list_children(children, 1024);
     if (count == 0) return;
     for (int i = 0; i < count; i++) kill(children[i], SIGKILL);
-    while (waitpid(-1, NULL, WNOHANG) > 0) {
-    }
+    while (waitpid(-1, NULL, WNOHANG) > 0) {}
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
   }
 }

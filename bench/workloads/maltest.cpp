@@ -34,8 +34,7 @@ std::array<std::uint64_t, MOST_THREADS> sums;
   std::exit(4);
 }
 
-template <typename Visit>
-void each_place(std::size_t size, Visit visit) {
+template <typename Visit> void each_place(std::size_t size, Visit visit) {
   for (std::size_t at = 0; at < size; at += PAGE) visit(at);
 }
 

@@ -45,8 +45,7 @@ constexpr std::string_view reheap_symbol = "rh_report_json";
 using Take = std::function<void(std::string_view)>;
 
 // A structure of the file's at `offset`; nullopt past its end.
-template <class T>
-std::optional<T> structure_at(std::string_view file, std::uint64_t offset) {
+template <class T> std::optional<T> structure_at(std::string_view file, std::uint64_t offset) {
   if (offset > file.size() || file.size() - offset < sizeof(T)) return std::nullopt;
   T value;
   std::memcpy(&value, file.data() + offset, sizeof value);
@@ -57,8 +56,7 @@ std::string_view bytes_at(std::string_view file, std::uint64_t offset, std::uint
   return offset < file.size() ? file.substr(offset, size) : std::string_view();
 }
 
-template <class Symbol>
-void each_name(std::string_view symbols, std::string_view names, const Take& take) {
+template <class Symbol> void each_name(std::string_view symbols, std::string_view names, const Take& take) {
   for (std::uint64_t at = 0; auto symbol = structure_at<Symbol>(symbols, at); at += sizeof(Symbol)) {
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_name >= names.size()) continue;
     const std::string_view name = names.substr(symbol->st_name);
@@ -66,8 +64,7 @@ void each_name(std::string_view symbols, std::string_view names, const Take& tak
   }
 }
 
-template <class Section, class Symbol>
-void each_symbol(std::string_view file, const ElfFile& elf, const Take& take) {
+template <class Section, class Symbol> void each_symbol(std::string_view file, const ElfFile& elf, const Take& take) {
   const auto table = bytes_at(file, elf.section_headers, elf.section_count * sizeof(Section));
   for (std::uint64_t at = 0; auto section = structure_at<Section>(table, at); at += sizeof(Section)) {
     if (section->sh_type != SHT_SYMTAB && section->sh_type != SHT_DYNSYM) continue;

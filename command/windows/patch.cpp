@@ -31,13 +31,11 @@ struct PatchBlock {
   IMAGE_IMPORT_DESCRIPTOR descriptors[1];  // ours, the program's, and the end
 };
 
-template <class Value>
-void put(std::string& bytes, uint64_t at, const Value& value) {
+template <class Value> void put(std::string& bytes, uint64_t at, const Value& value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-template <class Value>
-Value get(const std::string& bytes, uint64_t at) {
+template <class Value> Value get(const std::string& bytes, uint64_t at) {
   Value value;
   std::memcpy(&value, bytes.data() + at, sizeof value);
   return value;

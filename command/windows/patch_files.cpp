@@ -87,8 +87,7 @@ void write_in_place(const std::wstring& target, const std::string& bytes) {
 }
 
 // The file's name before what is wrong with it.
-template <class Make>
-auto about(const std::wstring& file, Make make) {
+template <class Make> auto about(const std::wstring& file, Make make) {
   try {
     return make();
   } catch (const Failure& failure) {

@@ -36,8 +36,7 @@ using Notify = void(CALLBACK*)(ULONG reason, const Notification* data, void* con
 using Register = LONG(NTAPI*)(ULONG flags, Notify notify, void* context, void** cookie);
 using Unregister = LONG(NTAPI*)(void* cookie);
 
-template <typename Function>
-Function function_of_ntdll(const char* name) {
+template <typename Function> Function function_of_ntdll(const char* name) {
   FARPROC code = GetProcAddress(GetModuleHandleW(L"ntdll.dll"), name);
   return reinterpret_cast<Function>(reinterpret_cast<void*>(code));
 }

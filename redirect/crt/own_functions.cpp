@@ -8,8 +8,7 @@ namespace rh::redirect {
 
 namespace {
 
-template <typename Function>
-Function* as(const void* code) {
+template <typename Function> Function* as(const void* code) {
   return reinterpret_cast<Function*>(const_cast<void*>(code));
 }
 
@@ -17,12 +16,10 @@ Function* as(const void* code) {
 constexpr int kNormalBlock = 1;
 
 // What every slot has. The parameters are those of the C runtime; `line` and `file` say who asked.
-template <unsigned kSlot>
-struct Functions {
+template <unsigned kSlot> struct Functions {
   static const crt::Host& host() { return g_slots[kSlot].host; }
 
-  template <typename Function>
-  static Function* original(Role role) {
+  template <typename Function> static Function* original(Role role) {
     return as<Function>(g_slots[kSlot].originals[role]);
   }
 
@@ -220,10 +217,7 @@ struct Functions {
   }
 };
 
-template <typename Function>
-void set(Function*& field, const void* code) {
-  field = as<Function>(code);
-}
+template <typename Function> void set(Function*& field, const void* code) { field = as<Function>(code); }
 
 }  // namespace
 

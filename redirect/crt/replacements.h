@@ -8,14 +8,12 @@
 
 namespace rh::redirect {
 
-template <typename Function>
-const void* address_of(Function* function) {
+template <typename Function> const void* address_of(Function* function) {
   return reinterpret_cast<const void*>(function);
 }
 
 // The static function of that class which takes the role; NULL for the roles that a debug runtime has besides.
-template <typename Functions>
-const void* plain_replacement(Role role) {
+template <typename Functions> const void* plain_replacement(Role role) {
   // In the order of the roles.
   const void* const base_and_aligned[] = {
       address_of(Functions::malloc),
@@ -49,13 +47,11 @@ void with_functions(unsigned slot, const Act& act, std::integer_sequence<unsigne
   ((slot == kNumbers ? act(Functions<kNumbers>()) : void()), ...);
 }
 
-template <template <unsigned> typename Functions, typename Act>
-void with_functions(unsigned slot, const Act& act) {
+template <template <unsigned> typename Functions, typename Act> void with_functions(unsigned slot, const Act& act) {
   with_functions<Functions>(slot, act, std::make_integer_sequence<unsigned, kSlots>());
 }
 
-template <template <unsigned> typename Functions>
-const void* replacement_of(unsigned slot, Role role) {
+template <template <unsigned> typename Functions> const void* replacement_of(unsigned slot, Role role) {
   const void* found = nullptr;
   with_functions<Functions>(slot, [&](auto functions) { found = functions.of(role); });
   return found;

@@ -60,13 +60,11 @@ constinit Handles g_handles = {};
 constexpr const void* kNoHandle = &g_process;
 constinit std::atomic<const void*> g_unlocked_process_heap{kNoHandle};
 
-template <typename Function>
-Function* original(Role role) {
+template <typename Function> Function* original(Role role) {
   return reinterpret_cast<Function*>(const_cast<void*>(g_originals[role]));
 }
 
-template <typename Function>
-const void* address_of(Function* function) {
+template <typename Function> const void* address_of(Function* function) {
   return reinterpret_cast<const void*>(function);
 }
 

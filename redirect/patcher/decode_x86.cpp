@@ -23,26 +23,19 @@ Flow flow_of_group_5(uint8_t operation) {
 
 Flow flow_of_one_byte(const ZydisDecodedInstruction& raw, const uint8_t* code) {
   switch (raw.opcode) {
-  case 0xE8:
-    return Flow::call;
+  case 0xE8: return Flow::call;
   case 0xE9:
-  case 0xEB:
-    return Flow::jump;
+  case 0xEB: return Flow::jump;
   case 0xC2:
   case 0xC3:
   case 0xCA:
   case 0xCB:
-  case 0xCC:
-    return Flow::leave;
-  case 0xCD:
-    return code[1] == 0x29 ? Flow::leave : Flow::next;  // __fastfail
-  case 0xFF:
-    return flow_of_group_5(raw.raw.modrm.reg);
+  case 0xCC: return Flow::leave;
+  case 0xCD: return code[1] == 0x29 ? Flow::leave : Flow::next;  // __fastfail
+  case 0xFF: return flow_of_group_5(raw.raw.modrm.reg);
   case 0x9A:
-  case 0xEA:
-    return Flow::unmovable;  // to another segment
-  default:
-    break;
+  case 0xEA: return Flow::unmovable;  // to another segment
+  default: break;
   }
   if (in(raw.opcode, 0x70, 0x7F)) return Flow::branch;
   return raw.raw.imm[0].is_relative ? Flow::unmovable : Flow::next;  // loop, jcxz, xbegin

@@ -28,15 +28,11 @@ uint8_t* emit_far_jump(uint8_t* at, uintptr_t target) {
 uint8_t* emit_moved(uint8_t* at, uintptr_t place, const uint8_t* from, const Instruction& instruction) {
   switch (instruction.flow) {
   case Flow::next:
-  case Flow::leave:
-    __builtin_memcpy(at, from, instruction.length);
-    return at + instruction.length;
-  case Flow::jump:
-    return emit_jump(at, place, instruction.target);
+  case Flow::leave: __builtin_memcpy(at, from, instruction.length); return at + instruction.length;
+  case Flow::jump: return emit_jump(at, place, instruction.target);
   case Flow::branch:
   case Flow::call:
-  case Flow::unmovable:
-    return nullptr;
+  case Flow::unmovable: return nullptr;
   }
   return nullptr;
 }

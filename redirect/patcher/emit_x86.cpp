@@ -56,15 +56,11 @@ uint8_t* emit_far_jump(uint8_t* at, uintptr_t target) {
 uint8_t* emit_moved(uint8_t* at, uintptr_t place, const uint8_t* from, const Instruction& instruction) {
   switch (instruction.flow) {
   case Flow::next:
-  case Flow::leave:
-    return emit_copy(at, place, from, instruction);
-  case Flow::jump:
-    return emit_jump(at, place, instruction.target);
-  case Flow::branch:
-    return emit_branch(at, place, instruction);
+  case Flow::leave: return emit_copy(at, place, from, instruction);
+  case Flow::jump: return emit_jump(at, place, instruction.target);
+  case Flow::branch: return emit_branch(at, place, instruction);
   case Flow::call:  // its return address would lie in code that no unwinder knows
-  case Flow::unmovable:
-    return nullptr;
+  case Flow::unmovable: return nullptr;
   }
   return nullptr;
 }

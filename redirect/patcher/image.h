@@ -25,8 +25,7 @@ class Image {
   Range extent(const uint8_t* entry) const;
 
  private:
-  template <typename T>
-  const T* at(uint32_t address) const {
+  template <typename T> const T* at(uint32_t address) const {
     return reinterpret_cast<const T*>(whole_.begin + address);
   }
   Range code_section(uintptr_t address) const;

@@ -24,8 +24,7 @@ bool is_gap(uintptr_t here, uintptr_t end) {
 
 // Calls `see(code, instruction)` for every instruction of the function until it says false. NULL, or why the walk
 // ended early. The end is a leave or jump that nothing seen so far goes beyond, or that a gap follows.
-template <typename See>
-const char* walk(Range function, See see) {
+template <typename See> const char* walk(Range function, See see) {
   uintptr_t furthest = function.begin;
   for (uintptr_t here = function.begin; here < function.end;) {
     Instruction instruction;

@@ -44,8 +44,7 @@ bool image_at(HANDLE process, uintptr_t base, Image& image);
 bool image_within(uintptr_t base, uintptr_t limit, Image& image);
 
 // Calls take(section) for each section header until it gives false. False when they cannot be read.
-template <class Take>
-bool each_section(const Image& image, Take take) {
+template <class Take> bool each_section(const Image& image, Take take) {
   for (WORD number = 0; number < image.section_count; ++number) {
     IMAGE_SECTION_HEADER section;
     if (!image.read_at(image.sections + number * sizeof section, &section, sizeof section)) return false;
@@ -55,8 +54,7 @@ bool each_section(const Image& image, Take take) {
 }
 
 // Calls take(descriptor) for each import descriptor until it gives false. False when they cannot be read.
-template <class Take>
-bool each_import(const Image& image, Take take) {
+template <class Take> bool each_import(const Image& image, Take take) {
   DWORD at = image.directory(IMAGE_DIRECTORY_ENTRY_IMPORT).VirtualAddress;
   if (at == 0) return true;
   for (;; at += sizeof(IMAGE_IMPORT_DESCRIPTOR)) {
@@ -67,8 +65,7 @@ bool each_import(const Image& image, Take take) {
 }
 
 // Calls take(name) for each function that a descriptor imports by name.
-template <class Take>
-void each_function(const Image& image, const IMAGE_IMPORT_DESCRIPTOR& descriptor, Take take) {
+template <class Take> void each_function(const Image& image, const IMAGE_IMPORT_DESCRIPTOR& descriptor, Take take) {
   const DWORD width = image.wide ? 8 : 4;
   const uint64_t by_ordinal = image.wide ? IMAGE_ORDINAL_FLAG64 : IMAGE_ORDINAL_FLAG32;
   DWORD at = descriptor.OriginalFirstThunk != 0 ? descriptor.OriginalFirstThunk : descriptor.FirstThunk;

@@ -10,8 +10,7 @@ namespace rh::inject {
 
 // Whether the image's imports can all be followed by way of another list, and how many there are.
 // is_writable(offset): whether the loader finds that place writable.
-template <class IsWritable>
-Obstacle examine_imports(const pe::Image& image, IsWritable is_writable, DWORD& count) {
+template <class IsWritable> Obstacle examine_imports(const pe::Image& image, IsWritable is_writable, DWORD& count) {
   if (image.directory_count <= IMAGE_DIRECTORY_ENTRY_IMPORT) return Obstacle::no_import_directory;
   const bool has_tables = image.has_directory(IMAGE_DIRECTORY_ENTRY_IAT);
   Obstacle found = Obstacle::none;

@@ -344,8 +344,7 @@ bool Arena::rejoin() {
   for (; count != 0; --count) {
     Span* span = by_age_.pop_front();
     by_age_.push_back(span);
-    while (absorb(span + span->units, span->stamp)) {
-    }
+    while (absorb(span + span->units, span->stamp)) {}
     while (span != g_realm.first() && absorb(head_before(span), span->stamp)) span = by_age_.last();
   }
   note_dirty();
@@ -387,8 +386,7 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token) {
   Units returned;
   Guard guard(*this, token);
   if (age_ms == 0 && most == kAll) {
-    while (wait_for_purge(token)) {
-    }
+    while (wait_for_purge(token)) {}
   }
   if (!inconsistent() && lost_purger(token)) take_from_purger();
   if (busy_.load() != nullptr || inconsistent()) return 0;  // someone else is at it

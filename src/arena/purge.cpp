@@ -6,12 +6,9 @@ namespace rh {
 
 SpanKind kind_after(platform::Purged purged) {
   switch (purged) {
-  case platform::Purged::zero:
-    return SpanKind::free_clean;
-  case platform::Purged::uncommitted:
-    return SpanKind::free_decommitted;
-  default:
-    return SpanKind::free_dirty;
+  case platform::Purged::zero: return SpanKind::free_clean;
+  case platform::Purged::uncommitted: return SpanKind::free_decommitted;
+  default: return SpanKind::free_dirty;
   }
 }
 

@@ -28,8 +28,7 @@ class Purge {
   Units returned() const { return length_ - refused(); }
 
   // Calls visit(offset, length, kind) with the free spans it has become, in address order.
-  template <typename Visit>
-  void each_part(Visit visit) const;
+  template <typename Visit> void each_part(Visit visit) const;
 
  private:
   struct Part {
@@ -53,8 +52,7 @@ class Purge {
 
 SpanKind kind_after(platform::Purged purged);
 
-template <typename Visit>
-void Purge::each_part(Visit visit) const {
+template <typename Visit> void Purge::each_part(Visit visit) const {
   for (Units at; at < length_;) {
     Part kept = next_kept(at);
     if (at < kept.offset) visit(at, kept.offset - at, kind_);

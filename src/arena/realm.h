@@ -103,8 +103,7 @@ class Realm {
   // What is left from `span` on of the run it lies in, or the next; an empty one when there is none.
   Run run_from(const Span* span) const;
 
-  template <typename Visit>
-  void each_span(Visit visit) const {
+  template <typename Visit> void each_span(Visit visit) const {
     for (Run run = run_from(first()); !run.empty(); run = run_from(run.end))
       for (Span* span = run.first; span < run.end; ++span) visit(span);
   }

@@ -18,8 +18,7 @@ inline constexpr bool kPlainWords = true;
 inline constexpr bool kPlainWords = false;
 #endif
 
-template <typename T>
-class Word {
+template <typename T> class Word {
  public:
   constexpr Word() = default;
   constexpr explicit Word(T value) : value_(value) {}

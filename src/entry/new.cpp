@@ -18,8 +18,7 @@ namespace {
 size_t number(std::align_val_t alignment) { return static_cast<size_t>(alignment); }
 
 // Asks the new-handler for memory until there is some, or it gives up in its own way.
-template <typename Allocate>
-[[gnu::noinline]] void* allocate_or_throw(size_t size, Allocate allocate) {
+template <typename Allocate> [[gnu::noinline]] void* allocate_or_throw(size_t size, Allocate allocate) {
   start();
   for (;;) {
     if (void* block = allocate()) return block;
@@ -27,8 +26,7 @@ template <typename Allocate>
   }
 }
 
-template <typename Allocate>
-[[gnu::noinline]] void* allocate_or_null(size_t size, Allocate allocate) noexcept {
+template <typename Allocate> [[gnu::noinline]] void* allocate_or_null(size_t size, Allocate allocate) noexcept {
   start();
   for (;;) {
     if (void* block = allocate()) return block;

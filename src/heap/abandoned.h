@@ -9,8 +9,7 @@ namespace rh::abandoned {
 extern constinit Heap g_leaked;
 
 // Hands it the slabs of the heaps that are lost.
-template <typename IsLost>
-void leak_slabs(IsLost is_lost) {
+template <typename IsLost> void leak_slabs(IsLost is_lost) {
   g_realm.each_span([is_lost](Span* span) {
     SpanKind kind = span->kind.load();
     if (kind != SpanKind::slab && kind != SpanKind::large) return;

@@ -37,8 +37,7 @@ enum class Stage : uint8_t { none, preparing, prepared };
 constinit RH_OF_FORKING_THREAD Stage t_stage = Stage::none;
 constinit RH_OF_FORKING_THREAD unsigned t_depth = 0;  // of forks in handlers that interrupt this thread's fork
 
-template <typename Visit>
-void for_each_heap(Visit visit) {
+template <typename Visit> void for_each_heap(Visit visit) {
   for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) visit(heap);
   for (Heap* heap = registry::shared_heaps(); heap != nullptr; heap = heap->next) visit(heap);
 }

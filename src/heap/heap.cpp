@@ -33,14 +33,12 @@ Heap* own_heap() {
 
 // ---- allocation ---------------------------------------------------------------------------------
 
-template <typename Attempt>
-RH_COLD static auto* reclaim_and_retry(Attempt attempt) {
+template <typename Attempt> RH_COLD static auto* reclaim_and_retry(Attempt attempt) {
   return idle::reclaim() ? attempt() : nullptr;
 }
 
 // When there is no memory, what all heaps hold back is collected, and one more attempt made.
-template <typename Attempt>
-RH_INLINE static auto* insist(Attempt attempt) {
+template <typename Attempt> RH_INLINE static auto* insist(Attempt attempt) {
   auto* memory = attempt();
   return RH_LIKELY(memory != nullptr) ? memory : reclaim_and_retry(attempt);
 }

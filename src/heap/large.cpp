@@ -31,8 +31,7 @@ constexpr size_t kStep = 64;
 
 size_t index_of(const Span* span) { return static_cast<size_t>(span - g_realm.first()); }
 
-template <typename Visit>
-void each_mark(Span* span, Visit visit) {
+template <typename Visit> void each_mark(Span* span, Visit visit) {
   size_t head = index_of(span), end = head + span->units;
   size_t pieces_end = align_up(end, kStep);
   for (size_t at = align_up(head + 1, kStep), length = 0; at < end; at += length) {

@@ -33,16 +33,11 @@ void replace(ThreadToken token, uint64_t before, uint64_t after) {
 
 const char* name_of(LockRank rank) {
   switch (rank) {
-  case LockRank::fork_turn:
-    return "fork_turn";
-  case LockRank::registry:
-    return "registry";
-  case LockRank::heap:
-    return "heap";
-  case LockRank::arena:
-    return "arena";
-  case LockRank::helper_start:
-    return "helper_start";
+  case LockRank::fork_turn: return "fork_turn";
+  case LockRank::registry: return "registry";
+  case LockRank::heap: return "heap";
+  case LockRank::arena: return "arena";
+  case LockRank::helper_start: return "helper_start";
   }
   return "unknown";
 }

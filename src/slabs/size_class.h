@@ -61,8 +61,7 @@ constexpr Properties properties_of(size_t index) {
           static_cast<uint8_t>(carve < 255 ? carve : 255), static_cast<uint16_t>(worth == 0 ? 1 : worth)};
 }
 
-template <typename Entry, size_t kEntries>
-struct Table {
+template <typename Entry, size_t kEntries> struct Table {
   Entry entries[kEntries];
   constexpr const Entry& operator[](size_t index) const { return entries[index]; }
 };

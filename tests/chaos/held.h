@@ -34,8 +34,7 @@ inline void use_heap(std::uint64_t seed) {
 // Waits for a child of the caller. Whether it ended well; a child that hangs is left to the watchdog.
 inline bool ended_well(pid_t child) {
   int status = 0;
-  while (waitpid(child, &status, 0) != child) {
-  }
+  while (waitpid(child, &status, 0) != child) {}
   if (status == 0) return true;
   char text[64];
   const int length = std::snprintf(text, sizeof text, "child %d ended with status %d, by signal %d\n", child,

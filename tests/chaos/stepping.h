@@ -87,8 +87,7 @@ inline void clear_trap_flag() {
 
 // Runs `body`, and `action` as a signal handler before instruction number `step`, counted from 1. False when there are
 // fewer.
-template <class Body>
-bool interrupted_at(int step, void (*action)(), Body body) {
+template <class Body> bool interrupted_at(int step, void (*action)(), Body body) {
   struct sigaction trap{};
   trap.sa_sigaction = stepping::on_trap;
   trap.sa_flags = SA_SIGINFO;
@@ -103,10 +102,7 @@ bool interrupted_at(int step, void (*action)(), Body body) {
 #else
 constexpr bool kSteps = false;
 
-template <class Body>
-bool interrupted_at(int, void (*)(), Body) {
-  return false;
-}
+template <class Body> bool interrupted_at(int, void (*)(), Body) { return false; }
 #endif
 
 }  // namespace chaos

@@ -18,8 +18,7 @@ bool map(std::size_t size) {
 // From here on only memory that will be returned is left.
 void take_the_rest() {
   for (std::size_t size = 256 * MiB; size >= MiB; size /= 2) {
-    while (map(size)) {
-    }
+    while (map(size)) {}
   }
 }
 

@@ -25,8 +25,7 @@ struct Names {
   decltype(rh_owns)* owns;
 };
 
-template <class Function>
-Function* name_in(void* library, const char* name) {
+template <class Function> Function* name_in(void* library, const char* name) {
   void* found = dlsym(library, name);
   NEED(found, "%s", name);
   return reinterpret_cast<Function*>(found);

@@ -247,8 +247,7 @@ void handle(int signal, int flags) {
 }
 
 // A child that performs the given steps on its parent, one after another.
-template <class Steps>
-pid_t beside(Steps steps) {
+template <class Steps> pid_t beside(Steps steps) {
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child == 0) {

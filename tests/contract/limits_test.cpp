@@ -74,8 +74,7 @@ void check_service_after(Chain& chain, Random& random, std::size_t freed, std::s
 void throw_while_there_is_memory() {
   try {
     throw 0;
-  } catch (int) {
-  }
+  } catch (int) {}
 }
 
 int exhaust_and_go_on(std::size_t most) {

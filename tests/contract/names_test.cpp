@@ -113,8 +113,7 @@ TEST(Names, Mallopt) {
   free(block);
 }
 
-template <class Info>
-void check_info(Info (*info)()) {
+template <class Info> void check_info(Info (*info)()) {
   const Info before = info();
   std::vector<void*> blocks;
   constexpr std::size_t kBlock = 5000;

@@ -119,8 +119,7 @@ TEST(Options, VerbosePrintsOneLineAtTheStart) {
 
 // ---- the window --------------------------------------------------------------------------------
 
-template <class Visit>
-void visit_blocks(Visit visit) {
+template <class Visit> void visit_blocks(Visit visit) {
   for (const std::size_t size : interesting_sizes(20 * MiB, 100)) {
     auto* block = static_cast<char*>(malloc(size));
     NEED(block, "%zu", size);

@@ -89,8 +89,7 @@ TEST(Overflow, PageRounding) {
 }
 
 // Writes into a pipe with room for little of it, and is cancelled there.
-template <class Write>
-std::string written_when_cancelled(Write write_it) {
+template <class Write> std::string written_when_cancelled(Write write_it) {
   static Write* writer;
   static int ends[2];
   writer = &write_it;

@@ -91,8 +91,7 @@ const Zero zeros[] = {
 };
 
 // Each is told what gave the block.
-template <class Visit>
-void for_each_zero(Visit visit) {
+template <class Visit> void for_each_zero(Visit visit) {
   for (const Zero& zero : zeros) visit(zero.call, [&] { return zero.make(); });
   for (const Maker& maker : makers()) visit(maker.call, [&] { return maker.make(opaque<std::size_t>(0)); });
 }

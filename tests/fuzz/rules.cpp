@@ -48,31 +48,21 @@ class Player {
   void act() {
     errno = 0;
     switch (input_.below(20)) {
-    case 0:
-      return zeroed();
-    case 1:
-      return aligned();
+    case 0: return zeroed();
+    case 1: return aligned();
     case 2:
-    case 3:
-      return resize();
-    case 4:
-      return make_heap();
-    case 5:
-      return end_heap();
+    case 3: return resize();
+    case 4: return make_heap();
+    case 5: return end_heap();
     case 6:
-    case 7:
-      return in_heap();
-    case 8:
-      return fake::fail_nth(kKinds[input_.below(5)], 1 + input_.below(3));
-    case 9:
-      return others();
+    case 7: return in_heap();
+    case 8: return fake::fail_nth(kKinds[input_.below(5)], 1 + input_.below(3));
+    case 9: return others();
     case 10:
     case 11:
     case 12:
-    case 13:
-      return free_some();
-    default:
-      return several();
+    case 13: return free_some();
+    default: return several();
     }
   }
 
@@ -190,14 +180,9 @@ class Player {
 
   void others() {
     switch (input_.below(3)) {
-    case 0:
-      rh_trim();
-      break;
-    case 1:
-      fake::step_helper();
-      break;
-    default:
-      idle::reclaim();
+    case 0: rh_trim(); break;
+    case 1: fake::step_helper(); break;
+    default: idle::reclaim();
     }
   }
 

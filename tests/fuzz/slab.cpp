@@ -26,16 +26,11 @@ class Player {
  private:
   void act() {
     switch (input_.below(8)) {
-    case 0:
-      return take();
-    case 1:
-      return give_back();
-    case 2:
-      return arm(input_.below(100));
-    case 3:
-      return slab::recount(slab_);
-    default:
-      return free_one();
+    case 0: return take();
+    case 1: return give_back();
+    case 2: return arm(input_.below(100));
+    case 3: return slab::recount(slab_);
+    default: return free_one();
     }
   }
 

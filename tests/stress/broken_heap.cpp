@@ -20,8 +20,7 @@ bool breaks(const char* what) {
   return chosen && std::strcmp(chosen, what) == 0 && ++g_calls % 1000 == 0;
 }
 
-template <class Function>
-Function* next(const char* name) {
+template <class Function> Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 

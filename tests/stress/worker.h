@@ -73,14 +73,10 @@ class Worker {
     if (!block.handle) return begin(block);
     switch (random_.below(8)) {
     case 0:
-    case 1:
-      return change(block);
+    case 1: return change(block);
     case 2:
-    case 3:
-      block = shared_.exchange(random_.below(kSlots), block);
-      return;
-    default:
-      return end(block);
+    case 3: block = shared_.exchange(random_.below(kSlots), block); return;
+    default: return end(block);
     }
   }
 

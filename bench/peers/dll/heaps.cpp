@@ -19,8 +19,7 @@ constexpr SIZE_T kNoSize = ~SIZE_T{0};
 Originals g_originals;
 HANDLE g_process_heap;
 
-template <Role kRole, typename Result, typename... Arguments>
-Result original(Arguments... arguments) {
+template <Role kRole, typename Result, typename... Arguments> Result original(Arguments... arguments) {
   using Function = Result NTAPI(Arguments...);
   return reinterpret_cast<Function*>(const_cast<void*>(g_originals[kRole]))(arguments...);
 }
@@ -150,10 +149,7 @@ BOOLEAN NTAPI set_user_flags(HANDLE handle, ULONG flags, void* block, ULONG clea
   return peer_owns(block) ? FALSE : original<Role::set_user_flags, BOOLEAN>(handle, flags, block, clear, set);
 }
 
-template <typename Code>
-const void* address_of(Code* function) {
-  return reinterpret_cast<const void*>(function);
-}
+template <typename Code> const void* address_of(Code* function) { return reinterpret_cast<const void*>(function); }
 
 }  // namespace
 

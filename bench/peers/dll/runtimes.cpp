@@ -11,10 +11,8 @@ namespace rh::redirect {
 
 namespace {
 
-template <unsigned kSlot>
-struct Functions {
-  template <typename Function>
-  static Function* original(Role role) {
+template <unsigned kSlot> struct Functions {
+  template <typename Function> static Function* original(Role role) {
     return reinterpret_cast<Function*>(const_cast<void*>(g_slots[kSlot].originals[role]));
   }
 

@@ -32,8 +32,7 @@ Str read_loader(long file, std::uint64_t offset, std::uint64_t size) {
   return Str(static_cast<const char*>(text));
 }
 
-template <class Elf>
-void read_segments(long file, const typename Elf::Header& header, ElfFile& elf) {
+template <class Elf> void read_segments(long file, const typename Elf::Header& header, ElfFile& elf) {
   using Segment = typename Elf::Segment;
   Segment segments[most_segments];
   elf.valid = header.e_phentsize == sizeof(Segment) && header.e_phnum <= most_segments;
@@ -47,8 +46,7 @@ void read_segments(long file, const typename Elf::Header& header, ElfFile& elf) 
   }
 }
 
-template <class Elf>
-void read_as(long file, ElfFile& elf) {
+template <class Elf> void read_as(long file, ElfFile& elf) {
   typename Elf::Header header;
   elf.valid = kernel::read(file, 0, &header, sizeof header) == sizeof header;
   if (!elf.valid) return;
@@ -67,24 +65,15 @@ void read_as(long file, ElfFile& elf) {
 
 Str machine_name(std::uint16_t machine) {
   switch (machine) {
-  case EM_386:
-    return "x86";
-  case EM_X86_64:
-    return "x86-64";
-  case EM_ARM:
-    return "ARM";
-  case EM_AARCH64:
-    return "AArch64";
-  case EM_RISCV:
-    return "RISC-V";
-  case EM_PPC64:
-    return "POWER";
-  case EM_S390:
-    return "s390";
-  case EM_MIPS:
-    return "MIPS";
-  default:
-    return join({"machine ", decimal(machine)});
+  case EM_386: return "x86";
+  case EM_X86_64: return "x86-64";
+  case EM_ARM: return "ARM";
+  case EM_AARCH64: return "AArch64";
+  case EM_RISCV: return "RISC-V";
+  case EM_PPC64: return "POWER";
+  case EM_S390: return "s390";
+  case EM_MIPS: return "MIPS";
+  default: return join({"machine ", decimal(machine)});
   }
 }
 

@@ -218,8 +218,7 @@ void run_copy(void* argument) {
   sys::wake(*copy.left);
 }
 
-template <typename T>
-T* table(std::uint64_t count, Ledger& ledger) {
+template <typename T> T* table(std::uint64_t count, Ledger& ledger) {
   const std::size_t bytes = count * sizeof(T) + 1;
   ledger.own_bytes += (bytes + 4095) / 4096 * 4096;
   return static_cast<T*>(sys::map(bytes));

@@ -88,8 +88,7 @@ std::uint64_t cpu_ns() { return nanoseconds(CLOCK_PROCESS_CPUTIME_ID); }
 
 void sleep_until(std::uint64_t ns) {
   const timespec time = timespec_of(ns);
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == EINTR) {
-  }
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == EINTR) {}
 }
 
 std::uint64_t resident_bytes() { return statm(1); }

@@ -36,8 +36,7 @@ std::uint64_t hundreds(const FILETIME& time) { return (std::uint64_t{time.dwHigh
 using WaitOnAddressFunction = BOOL(WINAPI*)(volatile void*, void*, SIZE_T, DWORD);
 using WakeByAddressAllFunction = void(WINAPI*)(void*);
 
-template <typename Function>
-Function sync_function(const char* name) {
+template <typename Function> Function sync_function(const char* name) {
   const HMODULE library = GetModuleHandleA("kernelbase.dll");
   return library ? reinterpret_cast<Function>(reinterpret_cast<void*>(GetProcAddress(library, name))) : nullptr;
 }

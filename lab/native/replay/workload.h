@@ -41,8 +41,7 @@ struct Ledger {
   void add_live(std::int64_t bytes) {
     const std::int64_t now = live.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     std::int64_t peak = peak_live.load(std::memory_order_relaxed);
-    while (now > peak && !peak_live.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-    }
+    while (now > peak && !peak_live.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
   }
 };
 
@@ -89,8 +88,7 @@ struct Workload {
     std::uint32_t least = kEnded;
     for (std::uint64_t i = first; i < last; ++i) least = std::min(least, next[i].load());
     std::uint32_t seen = front.load();
-    while (seen < least && !front.compare_exchange_weak(seen, least)) {
-    }
+    while (seen < least && !front.compare_exchange_weak(seen, least)) {}
     if (seen >= least) return;
     if (sleepers.load() != 0) sys::wake(front);
     if (may_work_in(due_epoch.load())) ring();

@@ -41,8 +41,7 @@ class Object {
   void figure(const char* key, Figure value) {
     if (value) raw(key, std::to_string(*value));
   }
-  template <typename All, typename Describe>
-  void list(const char* key, const All& all, Describe describe) {
+  template <typename All, typename Describe> void list(const char* key, const All& all, Describe describe) {
     std::string list;
     for (const auto& one : all) {
       Object object;

@@ -272,8 +272,7 @@ class Compiler {
   }
 
   // The kind, and behind the operation the generation to wait for when another thread had the block last.
-  template <typename Put>
-  void put_on_block(const Step& step, compiled::Kind kind, const Live& block, Put put) {
+  template <typename Put> void put_on_block(const Step& step, compiled::Kind kind, const Live& block, Put put) {
     const bool remote = block.thread != step.thread;
     if (remote) ++header_.remote;
     writer_.operation(step.thread, [&](uint8_t* at) {

@@ -17,8 +17,7 @@ class CompiledWriter {
   explicit CompiledWriter(const std::string& path);
 
   // One operation; `put` writes it at the pointer it is given and returns its end.
-  template <typename Put>
-  void operation(uint32_t thread, Put put) {
+  template <typename Put> void operation(uint32_t thread, Put put) {
     Stream& stream = room(thread);
     stream.end = put(stream.end);
   }

@@ -69,31 +69,22 @@ class Encoder {
     put_head(event.kind, event.time);
     switch (event.kind) {
     case Kind::kMalloc:
-    case Kind::kCalloc:
-      put_address(event.address);
-      return put(event.size);
+    case Kind::kCalloc: put_address(event.address); return put(event.size);
     case Kind::kAligned:
       put_address(event.address);
       put(event.size);
       return put(static_cast<uint64_t>(std::countr_zero(event.alignment)));
-    case Kind::kFree:
-      return put_address(event.address);
-    case Kind::kFreeMeasured:
-      put_address(event.address);
-      return put(event.resident_kib);
+    case Kind::kFree: return put_address(event.address);
+    case Kind::kFreeMeasured: put_address(event.address); return put(event.resident_kib);
     case Kind::kRealloc:
       // A signal's handler may have written events since `begin`.
       put(base_.time - (event.begin < before ? before : event.begin > base_.time ? base_.time : event.begin));
       put_address(event.old_address);
       put_address(event.address);
       return put(event.size);
-    case Kind::kFailed:
-      put(static_cast<uint64_t>(event.asked));
-      return put(event.size);
-    case Kind::kThreadStart:
-      return put(event.thread);
-    case Kind::kThreadEnd:
-      return;
+    case Kind::kFailed: put(static_cast<uint64_t>(event.asked)); return put(event.size);
+    case Kind::kThreadStart: return put(event.thread);
+    case Kind::kThreadEnd: return;
     }
   }
 
@@ -152,9 +143,7 @@ class Decoder {
       event.size = get();
       event.alignment = uint64_t{1} << (get() & 63);
       return true;
-    case Kind::kFree:
-      event.address = get_address();
-      return true;
+    case Kind::kFree: event.address = get_address(); return true;
     case Kind::kFreeMeasured:
       event.address = get_address();
       event.resident_kib = get();
@@ -169,11 +158,8 @@ class Decoder {
       event.asked = static_cast<Kind>(get() & 15);
       event.size = get();
       return true;
-    case Kind::kThreadStart:
-      thread_ = static_cast<uint32_t>(get());
-      return true;
-    case Kind::kThreadEnd:
-      return true;
+    case Kind::kThreadStart: thread_ = static_cast<uint32_t>(get()); return true;
+    case Kind::kThreadEnd: return true;
     }
     return false;
   }

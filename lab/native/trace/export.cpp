@@ -14,23 +14,15 @@ using Number = unsigned long long;
 
 const char* name_of(Kind kind) {
   switch (kind) {
-  case Kind::kMalloc:
-    return "malloc";
-  case Kind::kCalloc:
-    return "calloc";
-  case Kind::kAligned:
-    return "aligned";
+  case Kind::kMalloc: return "malloc";
+  case Kind::kCalloc: return "calloc";
+  case Kind::kAligned: return "aligned";
   case Kind::kFree:
-  case Kind::kFreeMeasured:
-    return "free";
-  case Kind::kRealloc:
-    return "realloc";
-  case Kind::kFailed:
-    return "failed";
-  case Kind::kThreadStart:
-    return "thread_start";
-  case Kind::kThreadEnd:
-    return "thread_end";
+  case Kind::kFreeMeasured: return "free";
+  case Kind::kRealloc: return "realloc";
+  case Kind::kFailed: return "failed";
+  case Kind::kThreadStart: return "thread_start";
+  case Kind::kThreadEnd: return "thread_end";
   }
   return "?";
 }

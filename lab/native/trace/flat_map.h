@@ -8,8 +8,7 @@
 
 namespace trace {
 
-template <typename Value>
-class FlatMap {
+template <typename Value> class FlatMap {
  public:
   FlatMap() : cells_(1024) {}
 
@@ -42,8 +41,7 @@ class FlatMap {
     --size_;
   }
 
-  template <typename Visit>
-  void each(Visit visit) {
+  template <typename Visit> void each(Visit visit) {
     for (Cell& cell : cells_)
       if (cell.there) visit(cell.key, cell.value);
   }

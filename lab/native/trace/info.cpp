@@ -103,8 +103,7 @@ class Curve {
     Tally live;
   };
 
-  template <typename Value>
-  void print_row(const char* name, const char* end, Value value) const {
+  template <typename Value> void print_row(const char* name, const char* end, Value value) const {
     std::printf("\"%s\":[", name);
     for (size_t i = 0; i < points_.size(); ++i) std::printf("%s%llu", i ? "," : "", Number{value(points_[i])});
     std::printf("]%s", end);
@@ -245,10 +244,7 @@ class Info {
                 header.progress.stopped, Number{header.progress.lost}, file.chunks(), Number{file.bytes()});
   }
 
-  template <size_t kSize>
-  static std::string fixed(const char (&text)[kSize]) {
-    return {text, strnlen(text, kSize)};
-  }
+  template <size_t kSize> static std::string fixed(const char (&text)[kSize]) { return {text, strnlen(text, kSize)}; }
 
   void print_kinds() const {
     static constexpr const char* kNames[] = {nullptr,         "malloc",  "calloc", "aligned",      "free",

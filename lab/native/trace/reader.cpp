@@ -237,26 +237,16 @@ bool Merge::fill(const Cursor& cursor, Step& step) {
   switch (event.kind) {
   case Kind::kMalloc:
   case Kind::kCalloc:
-  case Kind::kAligned:
-    step.what = Step::What::kAcquired;
-    break;
+  case Kind::kAligned: step.what = Step::What::kAcquired; break;
   case Kind::kFree:
-  case Kind::kFreeMeasured:
-    step.what = Step::What::kReleased;
-    break;
+  case Kind::kFreeMeasured: step.what = Step::What::kReleased; break;
   case Kind::kRealloc:
     step.what = cursor.second_half ? Step::What::kAcquired : Step::What::kReleased;
     if (!cursor.second_half) address = event.old_address;
     break;
-  case Kind::kFailed:
-    step.what = Step::What::kFailed;
-    return true;
-  case Kind::kThreadStart:
-    step.what = Step::What::kThreadStart;
-    return true;
-  case Kind::kThreadEnd:
-    step.what = Step::What::kThreadEnd;
-    return true;
+  case Kind::kFailed: step.what = Step::What::kFailed; return true;
+  case Kind::kThreadStart: step.what = Step::What::kThreadStart; return true;
+  case Kind::kThreadEnd: step.what = Step::What::kThreadEnd; return true;
   }
   step.address = address | (uint64_t{cursor.process} << kProcessShift);
   return address != 0;

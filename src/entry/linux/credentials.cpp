@@ -23,8 +23,7 @@ namespace {
 
 constexpr unsigned kSame = ~0u;
 
-template <typename... Ids>
-int in_all_threads(long number, Ids... ids) {
+template <typename... Ids> int in_all_threads(long number, Ids... ids) {
   xid_command command = {static_cast<int>(number), {static_cast<unsigned long>(as_word(ids))...}, 0, 0};
   if (__nptl_setxid != nullptr) return __nptl_setxid(&command);
   return static_cast<int>(answer(platform::system_call(number, as_word(ids)...)));

@@ -19,10 +19,7 @@ using namespace rh::waits;
 
 namespace {
 
-template <typename Object>
-long word(Object* pointer) {
-  return reinterpret_cast<long>(pointer);
-}
+template <typename Object> long word(Object* pointer) { return reinterpret_cast<long>(pointer); }
 
 long word(size_t size) { return static_cast<long>(size); }
 
@@ -93,8 +90,7 @@ struct Child {
 enum class First { over, signalled, interrupted };
 
 // With signals blocked but for those that `signals`, a descriptor, tells of.
-template <typename What>
-First wait_first(What& what, int signals, uint64_t open, timespec* left) {
+template <typename What> First wait_first(What& what, int signals, uint64_t open, timespec* left) {
   pollfd both[] = {what.file, {signals, POLLIN, 0}};
   long result = kernel_poll(both, 2, left, nullptr);
   if (result == 0) {
@@ -106,8 +102,7 @@ First wait_first(What& what, int signals, uint64_t open, timespec* left) {
   return interrupts(pending_signals() & open, Restarts::if_asked) ? First::interrupted : First::signalled;
 }
 
-template <typename What>
-First wait_first(What& what, timespec* left) {
+template <typename What> First wait_first(What& what, timespec* left) {
   First outcome = First::over;
   Mask before = {};
   set_mask(kAll, &before);
@@ -124,8 +119,7 @@ First wait_first(What& what, timespec* left) {
 }
 
 // False when the call is over, interrupted.
-template <typename What>
-bool go_on_after_first(What what) {
+template <typename What> bool go_on_after_first(What what) {
   timespec left = warm_time();
   First outcome = First::signalled;
   while (outcome == First::signalled && (left.tv_sec != 0 || left.tv_nsec != 0)) outcome = wait_first(what, &left);

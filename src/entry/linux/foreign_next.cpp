@@ -24,8 +24,7 @@ constinit NextFunction<void(void*)> g_free{"free"};
 constinit NextFunction<void*(void*, size_t)> g_realloc{"realloc"};
 constinit NextFunction<size_t(void*)> g_usable_size{"malloc_usable_size"};
 
-template <typename Function>
-Function* next_or(const NextFunction<Function>& next, Function* otherwise) {
+template <typename Function> Function* next_or(const NextFunction<Function>& next, Function* otherwise) {
   Function* function = next.known();
   return function != nullptr ? function : otherwise;
 }

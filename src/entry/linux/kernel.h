@@ -18,8 +18,7 @@ inline long answer(long result) {
 }
 
 // An argument as the kernel takes it.
-template <typename Argument>
-long as_word(Argument argument) {
+template <typename Argument> long as_word(Argument argument) {
   if constexpr (std::is_pointer_v<Argument>)
     return reinterpret_cast<long>(argument);
   else

@@ -51,8 +51,7 @@ stats::Figures gathered() {
 }
 
 // Of glibc's names: memory obtained, in large blocks, handed out, free.
-template <typename Info>
-Info info_of(const stats::Figures& figures) {
+template <typename Info> Info info_of(const stats::Figures& figures) {
   using Field = decltype(Info::arena);
   constexpr size_t kMost = static_cast<size_t>(std::numeric_limits<Field>::max());
   auto fit = [](size_t value) { return static_cast<Field>(value < kMost ? value : kMost); };

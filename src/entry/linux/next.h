@@ -10,8 +10,7 @@ extern "C" [[gnu::weak]] void* dlsym(void* handle, const char* name) noexcept;
 
 namespace rh {
 
-template <typename Function>
-class NextFunction {
+template <typename Function> class NextFunction {
  public:
   explicit constexpr NextFunction(const char* name) : name_(name) {}
 

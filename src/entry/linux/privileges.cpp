@@ -15,8 +15,7 @@ using namespace rh;
 namespace {
 
 // When a sandbox is closed, nobody makes a helper any more.
-template <typename Call>
-auto close_sandbox(Call call) {
+template <typename Call> auto close_sandbox(Call call) {
   idle::WithoutHelper alone;
   auto result = call();
   if (result >= 0) {
@@ -44,8 +43,7 @@ RH_EXPORT int prctl(int option, ...) {
   va_end(given);
   auto call = [=] { return next_or_kernel(g_prctl, SYS_prctl, option, a, b, c, d); };
   switch (option) {
-  case PR_SET_SECCOMP:
-    return close_sandbox(call);
+  case PR_SET_SECCOMP: return close_sandbox(call);
   case PR_SET_NO_NEW_PRIVS:
   case PR_CAPBSET_DROP:
   case PR_SET_SECUREBITS:
@@ -53,8 +51,7 @@ RH_EXPORT int prctl(int option, ...) {
     idle::WithoutHelper alone;
     return call();
   }
-  default:
-    return call();
+  default: return call();
   }
 }
 

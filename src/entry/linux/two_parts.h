@@ -91,8 +91,7 @@ inline bool has_two_parts(const timespec* timeout) {
 
 // `wait(timeout, mask)` is a call of the kernel that gives 0 when the time is over, and leaves in *timeout what is left
 // of it. So does this.
-template <typename Wait>
-long wait_in_two_parts(timespec* timeout, const Mask* mask, Wait wait) {
+template <typename Wait> long wait_in_two_parts(timespec* timeout, const Mask* mask, Wait wait) {
   Mask before = {};
   set_mask(kAll, &before);
   if (mask == nullptr) mask = &before;
@@ -111,8 +110,7 @@ long wait_in_two_parts(timespec* timeout, const Mask* mask, Wait wait) {
   return result;
 }
 
-template <typename Result = int>
-Result answer(long result) {
+template <typename Result = int> Result answer(long result) {
   if (!platform::is_error(result)) return static_cast<Result>(result);
   errno = static_cast<int>(-result);
   return -1;

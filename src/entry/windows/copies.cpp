@@ -56,8 +56,7 @@ void forget(const Copy* other) {
 }
 
 // Asks the others in turn, until one made the block. True when there was one.
-template <typename Question>
-bool ask_maker_of(const void* pointer, Question question) {
+template <typename Question> bool ask_maker_of(const void* pointer, Question question) {
   for (Place& place : g_others) {
     if (place.copy.load(std::memory_order_relaxed) == nullptr) continue;
     place.askers.fetch_add(1, std::memory_order_seq_cst);
@@ -74,8 +73,7 @@ bool ask_maker_of(const void* pointer, Question question) {
 __attribute__((section(".reheap"), used))
 const Copy kSelf = {kMark, sizeof(Copy), rh::owns, own_bytes_from, free_own, meet, forget};
 
-template <typename T>
-const T* at(const void* base, size_t offset) {
+template <typename T> const T* at(const void* base, size_t offset) {
   return reinterpret_cast<const T*>(static_cast<const char*>(base) + offset);
 }
 
@@ -95,8 +93,7 @@ const Copy* copy_in(const void* base) {
   return nullptr;
 }
 
-template <typename Visit>
-void for_each_other(Visit visit) {
+template <typename Visit> void for_each_other(Visit visit) {
   const LIST_ENTRY* list = &RtlGetCurrentPeb()->Ldr->InMemoryOrderModuleList;
   for (const LIST_ENTRY* entry = list->Flink; entry != list; entry = entry->Flink) {
     constexpr size_t kLinks = offsetof(LDR_DATA_TABLE_ENTRY, InMemoryOrderLinks);

@@ -37,8 +37,7 @@ bool try_again(const Host& host, size_t size) {
   return host.query_new_mode() != 0 && host.callnewh(size) != 0;
 }
 
-template <typename Allocate>
-RH_NOINLINE void* insist(const Host& host, size_t size, Allocate allocate) {
+template <typename Allocate> RH_NOINLINE void* insist(const Host& host, size_t size, Allocate allocate) {
   start();
   if (size > kMost) return out_of_memory(host);
   for (;;) {

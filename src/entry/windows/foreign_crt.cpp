@@ -30,8 +30,7 @@ constexpr const wchar_t* kRuntimes[] = {
     L"msvcr90.dll",  L"msvcr80.dll", L"msvcr71.dll",  L"msvcr70.dll",  L"ucrtbased.dll",
 };
 
-template <typename Function>
-Function exported(HMODULE module, const char* name) {
+template <typename Function> Function exported(HMODULE module, const char* name) {
   return reinterpret_cast<Function>(reinterpret_cast<void*>(GetProcAddress(module, name)));
 }
 
@@ -49,8 +48,7 @@ HMODULE maker_of(const void* block) {
 }
 
 // What made the block does with it what its function `name` does; null: nobody is known to have made it.
-template <typename Function>
-Function made_by(const void* block, const char* name) {
+template <typename Function> Function made_by(const void* block, const char* name) {
   platform::KeepLastError keep;
   HMODULE module = maker_of(block);
   return module != nullptr ? exported<Function>(module, name) : nullptr;

@@ -28,9 +28,7 @@ void NTAPI on_event(void*, DWORD reason, void* process_ends) {
     copies::announce();
     begin();
     break;
-  case DLL_THREAD_DETACH:
-    platform::note_thread_end();
-    break;
+  case DLL_THREAD_DETACH: platform::note_thread_end(); break;
   case DLL_PROCESS_DETACH:
     if (process_ends != nullptr) end();
     break;

@@ -27,8 +27,7 @@ size_t within_reservation(uintptr_t address, size_t size) {
 }
 
 // Calls that change pages refuse a range of several reservations; then they are made for each.
-template <typename Change>
-bool change_each(uintptr_t address, size_t size, Change change) {
+template <typename Change> bool change_each(uintptr_t address, size_t size, Change change) {
   if (change(address, size)) return true;
   size_t part = within_reservation(address, size);
   if (part == size) return false;  // it failed for another reason

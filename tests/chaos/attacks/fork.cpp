@@ -40,8 +40,7 @@ struct Exchange {
 Exchange exchange;
 
 // Forks while nobody holds the exchange: that lock is the program's own responsibility.
-template <class Body>
-void fork_once(Body in_child) {
+template <class Body> void fork_once(Body in_child) {
   pid_t child;
   {
     const std::lock_guard guard(exchange.lock);
@@ -101,8 +100,7 @@ void read_lines() {
     for (int pass = 0; pass < 5 && !stop; ++pass) {
       char* text = nullptr;
       std::size_t room = 0;
-      while (getline(&text, &room, file) > 0) {
-      }
+      while (getline(&text, &room, file) > 0) {}
       free(text);
       std::rewind(file);
     }

@@ -140,8 +140,7 @@ SCENARIO(filtered_after_much_was_freed) {
 // ---- namespaces --------------------------------------------------------------------------------
 
 // Whether it works in a process whose memory is at rest.
-template <class Change>
-bool works_at_rest(Change change) {
+template <class Change> bool works_at_rest(Change change) {
   const pid_t child = fork();
   if (child == 0) _exit(change() == 0 ? 0 : 1);
   int status = 0;
@@ -149,8 +148,7 @@ bool works_at_rest(Change change) {
   return status == 0;
 }
 
-template <class Change>
-int change_after_much_was_freed(Change change) {
+template <class Change> int change_after_much_was_freed(Change change) {
   if (!works_at_rest(change)) return kSkipped;
   for (int round = 0; round < 12 * times(1); ++round) {
     const pid_t child = fork();

@@ -357,8 +357,7 @@ void ask_and_trim(Random& random) {
     static_cast<void>(mallinfo2());
 }
 
-template <class Function>
-Function* find(const char* name) {
+template <class Function> Function* find(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 

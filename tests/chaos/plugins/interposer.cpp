@@ -24,8 +24,7 @@ void allocate() {
   inside = false;
 }
 
-template <class Function>
-Function* next(const char* name) {
+template <class Function> Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 

@@ -17,8 +17,7 @@ bool is_one_line(const std::string& text) { return text.starts_with("reheap: ") 
 // A program of the tests, changed.
 class Changed {
  public:
-  template <class Change>
-  Changed(const std::wstring& program, Change change) {
+  template <class Change> Changed(const std::wstring& program, Change change) {
     std::string file = read_file(program_path(program));
     change(file);
     write_file(path(), file);

@@ -48,8 +48,7 @@ std::wstring show() { return program(L"show.exe") + L" exit=77"; }
 // A library, changed in a way that its checksum would tell unless it has none.
 class ChangedLibrary {
  public:
-  template <class Change>
-  ChangedLibrary(const std::wstring& from, Change change) {
+  template <class Change> ChangedLibrary(const std::wstring& from, Change change) {
     std::string file = read_file(from);
     headers_of(file.data())->OptionalHeader.CheckSum = 0;
     change(file);

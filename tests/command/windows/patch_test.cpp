@@ -29,8 +29,7 @@ constexpr PatchRequest permissive() {
 
 std::string show() { return read_file(program_path(L"show.exe")); }
 
-template <class Change>
-std::string changed(Change change) {
+template <class Change> std::string changed(Change change) {
   std::string file = show();
   change(file);
   return file;
@@ -184,8 +183,7 @@ TEST(Patch, KeepsChangesOfTheProgramItself) {
   EXPECT_EQ(back.bytes.size(), show().size());
 }
 
-template <class Change>
-void expect_lost(Change change) {
+template <class Change> void expect_lost(Change change) {
   std::string file = patched(show(), {}).bytes;
   change(file);
   EXPECT_THROW(unpatched(file), Failure);
@@ -344,8 +342,7 @@ TEST(PatchAnything, IsNotConfusedByChangesAnywhere) {
     expect_refused_or_reversible(file, done);
     try {
       unpatched(file);
-    } catch (const Failure&) {
-    }
+    } catch (const Failure&) {}
   }
   EXPECT_GT(done, 200);
 }

@@ -14,7 +14,6 @@ inline bool broken(const char* rule) {
   return chosen && std::strcmp(chosen, rule) == 0;
 }
 
-template <class Function>
-Function* next(const char* name) {
+template <class Function> Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }

@@ -29,10 +29,7 @@ std::string server_of(const void* function);
 // beyond the C library's are not known when the program is linked.
 void* find_name(const char* name);
 
-template <class Function>
-Function* find(const char* name) {
-  return reinterpret_cast<Function*>(find_name(name));
-}
+template <class Function> Function* find(const char* name) { return reinterpret_cast<Function*>(find_name(name)); }
 
 #define CONTRACT_FIND(name) ::contract::find<decltype(::name)>(#name)
 

@@ -30,8 +30,7 @@ void nap(double duration);
 double patience(double deadline);
 
 // Calls `done` until it returns true; false when it has not within `deadline` seconds.
-template <class Condition>
-bool eventually(double deadline, Condition done, double between = 0.01) {
+template <class Condition> bool eventually(double deadline, Condition done, double between = 0.01) {
   for (const double end = seconds() + deadline; !done(); nap(between))
     if (seconds() > end) return false;
   return true;
@@ -58,8 +57,7 @@ class Barrier {
 };
 
 // Hides the origin of a pointer or size from the compiler, so that it neither elides nor warns about a call under test.
-template <class T>
-T opaque(T value) {
+template <class T> T opaque(T value) {
   asm volatile("" : "+r"(value) : : "memory");
   return value;
 }

@@ -39,8 +39,7 @@ SCENARIO(nothing_but_blocks) {
   const std::size_t before = committed();
   Blocks blocks;
   for (const std::size_t size : {MiB, 64 * KiB}) {
-    while (blocks.keep(malloc(size))) {
-    }
+    while (blocks.keep(malloc(size))) {}
   }
   const std::size_t full = committed();
   NEED(full > before + 1000 * MiB, "only %zu MiB could be had", full / MiB);
@@ -53,8 +52,7 @@ SCENARIO(nothing_but_blocks) {
 
 void take_the_rest() {
   for (std::size_t size = 256 * MiB; size >= 64 * KiB; size /= 2) {
-    while (VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS)) {
-    }
+    while (VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS)) {}
   }
 }
 

@@ -33,8 +33,7 @@ void NTAPI on_event(void*, DWORD reason, void*) {
     free(malloc(100));
     ++ended;
     break;
-  default:
-    break;
+  default: break;
   }
 }
 

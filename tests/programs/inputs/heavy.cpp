@@ -14,13 +14,11 @@
 
 using Value = std::variant<int, double, std::string, std::vector<int>, std::map<std::string, double>>;
 
-template <int N>
-struct Layer : Layer<N - 1> {
+template <int N> struct Layer : Layer<N - 1> {
   std::unordered_map<std::string, std::array<char, N>> table;
   Value value = N;
 };
-template <>
-struct Layer<0> {};
+template <> struct Layer<0> {};
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv, argv + argc);

@@ -18,8 +18,7 @@ enum class Then { jump_out, go_on };
 using GuardedCall = void(void* context);
 Raised run_guarded(GuardedCall* call, void* context, Then then);
 
-template <typename F>
-Raised guarded(F call, Then then = Then::jump_out) {
+template <typename F> Raised guarded(F call, Then then = Then::jump_out) {
   return run_guarded([](void* context) { (*static_cast<F*>(context))(); }, &call, then);
 }
 

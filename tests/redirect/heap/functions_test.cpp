@@ -22,8 +22,7 @@ class FunctionsTest : public testing::Test {
     ASSERT_EQ(heaps::begin(originals), nullptr);
   }
 
-  template <typename Function>
-  static Function* function(Role role) {
+  template <typename Function> static Function* function(Role role) {
     return reinterpret_cast<Function*>(const_cast<void*>(replacement(role)));
   }
 

@@ -230,8 +230,7 @@ TEST(patcher, needs_room_for_the_trampoline) {
   Code code(returning(1));
   CodeMemory memory;
   ASSERT_TRUE(memory.open_near(code.range()));
-  while (memory.take(64) != nullptr) {
-  }
+  while (memory.take(64) != nullptr) {}
   Patch patch;
   EXPECT_STREQ(prepare(code.range(), reinterpret_cast<const void*>(two), memory, &patch),
                "leaves no room for its patch");

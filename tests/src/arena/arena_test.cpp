@@ -643,8 +643,7 @@ TEST(Arena, WithoutChargeWhatIsUncommittedStaysSo) {
   arena.purge(0);
   fake::fail_all(fake::Call::commit, true);
   // Memory committed ahead is used up, then nothing is left.
-  while (arena.allocate({1}) != nullptr) {
-  }
+  while (arena.allocate({1}) != nullptr) {}
   expect_conserved(arena);
   fake::fail_all(fake::Call::commit, false);
   EXPECT_NE(arena.allocate({256}), nullptr);

@@ -219,9 +219,7 @@ TEST(Idle, AHandlerWithinTheArenaDoesNotWaitForTheHelper) {
   free_all(used_blocks(1000, 8 * kMiB));
   fake::step_helper();
   g_arena.lock().acquire();
-  {
-    idle::WithoutHelper alone;
-  }
+  { idle::WithoutHelper alone; }
   EXPECT_TRUE(fake::helper_is_there());
   g_arena.lock().release();
   EXPECT_FALSE(fake::step_helper()) << "it ends all the same";

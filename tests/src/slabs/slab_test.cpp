@@ -236,9 +236,7 @@ TEST_P(SlabModel, IsConservedUnderRandomUse) {
         if (count != 0) give_back(slab, first, last, count);
         break;
       }
-      case 2:
-        arm(slab, random() % 3 == 0 ? kNever : 1 + random() % 50);
-        break;
+      case 2: arm(slab, random() % 3 == 0 ? kNever : 1 + random() % 50); break;
       default:
         if (!live.empty()) free_local(slab, some_live());
       }

@@ -91,25 +91,18 @@ class ArenaPlayer {
     case 0:
       if (failing_) fake::fail_nth(kKinds[input_.below(3)], 1 + input_.below(3));
       return;
-    case 1:
-      return purge();
-    case 2:
-      return lengthen();
-    case 3:
-      return cut();
-    case 4:
-      return singles();
-    case 5:
-      return check();
-    case 6:
-      return lock_or_unlock();
+    case 1: return purge();
+    case 2: return lengthen();
+    case 3: return cut();
+    case 4: return singles();
+    case 5: return check();
+    case 6: return lock_or_unlock();
     case 7:
     case 8:
     case 9:
       if (Span* span = some()) give_back(span);
       return;
-    default:
-      return take();
+    default: return take();
     }
   }
 

@@ -19,8 +19,7 @@ struct Ending {
 };
 
 // The exit code is the result of `body`, from 0 to 9, or 10 when an expectation failed.
-template <typename Body>
-Ending in_child(Body body) {
+template <typename Body> Ending in_child(Body body) {
   pid_t child = ::fork();
   if (child == 0) {
     int code = body();

@@ -17,8 +17,7 @@ class Actor {
   Actor(const Actor&) = delete;
   Actor& operator=(const Actor&) = delete;
 
-  template <typename Body>
-  auto operator()(Body body) {
+  template <typename Body> auto operator()(Body body) {
     Switch on(this);
     return body();
   }

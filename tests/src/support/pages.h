@@ -10,8 +10,7 @@
 namespace rh::pages {
 
 // The places checked in a page: its ends and somewhere between, always the same for the same page.
-template <typename Visit>
-void for_each_word(uintptr_t address, size_t size, Visit visit) {
+template <typename Visit> void for_each_word(uintptr_t address, size_t size, Visit visit) {
   for (uintptr_t page = address; page < address + size; page += platform::kPageSize) {
     uint64_t* words = reinterpret_cast<uint64_t*>(page);
     size_t last = platform::kPageSize / sizeof(uint64_t) - 1;

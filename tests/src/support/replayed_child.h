@@ -62,8 +62,7 @@ inline int run_again() {
 }  // namespace replay
 
 // The exit code is the result of `body`, from 0 to 9, or 10 when an expectation failed.
-template <typename Body>
-Ending in_child(Body body) {
+template <typename Body> Ending in_child(Body body) {
   std::string& before = replay::endings();
   if (replay::is_child()) {
     size_t number = before.size() + 1;

@@ -29,8 +29,7 @@ void* early_memory(size_t size, size_t alignment) {
 
 constinit std::atomic<bool> g_finding = false;
 
-template <class Function>
-void find(Function*& function, const char* name) {
+template <class Function> void find(Function*& function, const char* name) {
   if (void* found = dlsym(RTLD_NEXT, name)) function = reinterpret_cast<Function*>(found);
 }
 

@@ -214,14 +214,10 @@ void unmap_chunk(void* memory) { munmap(memory, trace::kChunkBytes); }
 
 void say_stopped(trace::Stopped reason) {
   switch (reason) {
-  case trace::Stopped::kNot:
-    return;
-  case trace::Stopped::kLimit:
-    return say("its trace reached the size limit; the rest is not recorded: ", g_file);
-  case trace::Stopped::kDiskFull:
-    return say("no room left on the disk; the rest is not recorded: ", g_file);
-  case trace::Stopped::kFailed:
-    return say("cannot go on with its trace; the rest is not recorded: ", g_file);
+  case trace::Stopped::kNot: return;
+  case trace::Stopped::kLimit: return say("its trace reached the size limit; the rest is not recorded: ", g_file);
+  case trace::Stopped::kDiskFull: return say("no room left on the disk; the rest is not recorded: ", g_file);
+  case trace::Stopped::kFailed: return say("cannot go on with its trace; the rest is not recorded: ", g_file);
   }
 }
 

@@ -62,16 +62,13 @@ size_t product(size_t count, size_t size) {
   return __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes;
 }
 
-template <unsigned kSlot>
-struct Functions {
-  template <typename Result, typename... Arguments>
-  static Result original(Role role, Arguments... arguments) {
+template <unsigned kSlot> struct Functions {
+  template <typename Result, typename... Arguments> static Result original(Role role, Arguments... arguments) {
     using Function = Result(Arguments...);
     return reinterpret_cast<Function*>(const_cast<void*>(g_slots[kSlot].originals[role]))(arguments...);
   }
 
-  template <typename... Arguments>
-  static void* allocate(Role role, Kind kind, size_t size, Arguments... arguments) {
+  template <typename... Arguments> static void* allocate(Role role, Kind kind, size_t size, Arguments... arguments) {
     Call call;
     void* block = original<void*>(role, arguments...);
     if (call.is_outermost()) tell(kind, block, size);
@@ -86,8 +83,7 @@ struct Functions {
     return block;
   }
 
-  template <typename... Arguments>
-  static void* move(Role role, size_t size, void* before, Arguments... arguments) {
+  template <typename... Arguments> static void* move(Role role, size_t size, void* before, Arguments... arguments) {
     Call call;
     const uint64_t begin = ticks_now();
     void* block = original<void*>(role, before, arguments...);

@@ -144,14 +144,10 @@ void unmap_chunk(void* memory) { UnmapViewOfFile(memory); }
 
 void say_stopped(trace::Stopped reason) {
   switch (reason) {
-  case trace::Stopped::kNot:
-    return;
-  case trace::Stopped::kLimit:
-    return say("the trace reached its size limit; the rest is not recorded");
-  case trace::Stopped::kDiskFull:
-    return say("no room left on the disk; the rest is not recorded");
-  case trace::Stopped::kFailed:
-    return say("cannot go on with the trace; the rest is not recorded");
+  case trace::Stopped::kNot: return;
+  case trace::Stopped::kLimit: return say("the trace reached its size limit; the rest is not recorded");
+  case trace::Stopped::kDiskFull: return say("no room left on the disk; the rest is not recorded");
+  case trace::Stopped::kFailed: return say("cannot go on with the trace; the rest is not recorded");
   }
 }
 

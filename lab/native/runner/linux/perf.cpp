@@ -78,8 +78,7 @@ struct LostBody {
   std::uint64_t event, lost;
 };
 
-template <typename Body>
-Body body_of(const std::vector<char>& record) {
+template <typename Body> Body body_of(const std::vector<char>& record) {
   Body body{};
   std::memcpy(&body, record.data() + sizeof(perf_event_header),
               std::min(sizeof body, record.size() - sizeof(perf_event_header)));
@@ -181,20 +180,15 @@ void Perf::account(const std::vector<char>& record) {
     modules_.map(process, map.address, map.length, record.data() + sizeof(perf_event_header) + sizeof(MapBody));
     break;
   }
-  case PERF_RECORD_FORK:
-    modules_.fork(process, static_cast<pid_t>(body_of<TaskBody>(record).parent));
-    break;
+  case PERF_RECORD_FORK: modules_.fork(process, static_cast<pid_t>(body_of<TaskBody>(record).parent)); break;
   case PERF_RECORD_COMM:
     if (header.misc & PERF_RECORD_MISC_COMM_EXEC) modules_.forget(process);
     break;
   case PERF_RECORD_EXIT:
     if (body_of<TaskBody>(record).thread == static_cast<std::uint32_t>(process)) modules_.forget(process);
     break;
-  case PERF_RECORD_LOST:
-    lost_ += static_cast<std::int64_t>(body_of<LostBody>(record).lost);
-    break;
-  default:
-    break;
+  case PERF_RECORD_LOST: lost_ += static_cast<std::int64_t>(body_of<LostBody>(record).lost); break;
+  default: break;
   }
 }
 

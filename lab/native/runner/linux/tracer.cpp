@@ -66,25 +66,18 @@ void Tracer::stopped(pid_t thread, int status) {
   long passed_on = 0;
   auto resume = PTRACE_CONT;
   switch (status >> 16) {
-  case PTRACE_EVENT_SECCOMP:
-    called(message_of(thread));
-    break;
+  case PTRACE_EVENT_SECCOMP: called(message_of(thread)); break;
   case PTRACE_EVENT_FORK:
   case PTRACE_EVENT_VFORK:
-  case PTRACE_EVENT_CLONE:
-    born(static_cast<pid_t>(message_of(thread)));
-    break;
-  case PTRACE_EVENT_EXEC:
-    replaced(thread);
-    break;
+  case PTRACE_EVENT_CLONE: born(static_cast<pid_t>(message_of(thread))); break;
+  case PTRACE_EVENT_EXEC: replaced(thread); break;
   case PTRACE_EVENT_STOP:
     if (is_stop_of_group(signal))
       resume = PTRACE_LISTEN;
     else
       interrupted(thread);
     break;
-  default:
-    passed_on = signal;
+  default: passed_on = signal;
   }
   ptrace(resume, thread, nullptr, passed_on);
 }

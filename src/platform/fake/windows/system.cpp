@@ -14,8 +14,7 @@ namespace {
 
 // Windows' calls cannot cross a border between reservations; ranges of the fake may, and are then handled granule by
 // granule.
-template <typename Call>
-bool everywhere(Range range, Call call) {
+template <typename Call> bool everywhere(Range range, Call call) {
   if (call(pointer_to(range.start), range.size())) return true;
   constexpr size_t kGranule = 64 * 1024;
   while (range.size() != 0) {

@@ -46,8 +46,7 @@ const AlignedMaker aligned[] = {
 };
 
 // The C library's own malloc, whoever serves the name otherwise.
-template <class Function>
-Function* of_c_library(const char* name) {
+template <class Function> Function* of_c_library(const char* name) {
   static void* const library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
   NEED(library);
   void* found = dlsym(library, name);

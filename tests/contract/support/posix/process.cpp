@@ -45,8 +45,7 @@ void nap(double duration) {
   timespec left{};
   left.tv_sec = static_cast<time_t>(duration);
   left.tv_nsec = static_cast<long>((duration - static_cast<double>(left.tv_sec)) * 1e9);
-  while (nanosleep(&left, &left) != 0) {
-  }
+  while (nanosleep(&left, &left) != 0) {}
 }
 
 }  // namespace contract

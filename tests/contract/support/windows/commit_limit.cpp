@@ -68,8 +68,7 @@ BOOL WINAPI counted_free(void* address, SIZE_T size, DWORD kind) {
   return done;
 }
 
-template <class T>
-T* at_offset(HMODULE module, DWORD offset) {
+template <class T> T* at_offset(HMODULE module, DWORD offset) {
   return reinterpret_cast<T*>(reinterpret_cast<char*>(module) + offset);
 }
 

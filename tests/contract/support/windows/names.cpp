@@ -35,8 +35,7 @@ const AlignedMaker aligned[] = {
 };
 
 // The functions of the C runtime's DLL, whichever library serves the names in the program.
-template <class Function>
-Function* of_c_library(const char* name) {
+template <class Function> Function* of_c_library(const char* name) {
 #ifdef _UCRT
   static const HMODULE library = GetModuleHandleA("ucrtbase.dll");
 #else

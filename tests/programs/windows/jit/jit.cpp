@@ -51,8 +51,7 @@ std::atomic<uint64_t> sum;
   ExitProcess(1);
 }
 
-template <typename F>
-void find(F& function, const char* name) {
+template <typename F> void find(F& function, const char* name) {
   function = reinterpret_cast<F>(reinterpret_cast<void*>(GetProcAddress(llvm.dll, name)));
   if (function == nullptr) fail(name);
 }
@@ -79,12 +78,9 @@ bool in_range(const void* block) {
   uintptr_t at = reinterpret_cast<uintptr_t>(block);
   uintptr_t image = reinterpret_cast<uintptr_t>(GetModuleHandleA(nullptr));
   switch (range) {
-  case Range::low:
-    return at < (uintptr_t{1} << 32);
-  case Range::image:
-    return (at > image ? at - image : image - at) < (uintptr_t{1} << 31);
-  default:
-    return true;
+  case Range::low: return at < (uintptr_t{1} << 32);
+  case Range::image: return (at > image ? at - image : image - at) < (uintptr_t{1} << 31);
+  default: return true;
   }
 }
 

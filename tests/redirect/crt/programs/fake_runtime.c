@@ -27,8 +27,7 @@ static void* set(void* block, int value, size_t size) {
 
 char* duplicate(const char* text) {
   size_t size = 0;
-  while (text[size++] != 0) {
-  }
+  while (text[size++] != 0) {}
   volatile char* copy = malloc(size);
   while (size-- != 0) copy[size] = text[size];
   return (char*)copy;

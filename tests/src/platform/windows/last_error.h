@@ -18,8 +18,7 @@ class LastErrorIsKept {
   static constexpr DWORD kMark = 0x2000ABCD;  // an application-defined code
 };
 
-template <typename Call>
-auto keeping_last_error(Call call) {
+template <typename Call> auto keeping_last_error(Call call) {
   LastErrorIsKept check;
   return call();
 }

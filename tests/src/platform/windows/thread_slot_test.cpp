@@ -36,12 +36,10 @@ class Slots {
   }
   void take_near() {
     constexpr DWORD kNear = 64;
-    while (take() && taken_.back() < kNear) {
-    }
+    while (take() && taken_.back() < kNear) {}
   }
   size_t take_all() {
-    while (take()) {
-    }
+    while (take()) {}
     return taken_.size();
   }
 

@@ -11,14 +11,12 @@
 namespace rh {
 
 // Waits for what another thread is about to do; the time limit of the test ends it.
-template <typename Condition>
-void until(Condition condition) {
+template <typename Condition> void until(Condition condition) {
   while (!condition()) Sleep(1);
 }
 
 // Runs `body` with each number below `count` in a separate thread, all at once: none sleeps before.
-template <typename Body>
-void in_threads(unsigned count, Body body) {
+template <typename Body> void in_threads(unsigned count, Body body) {
   std::atomic<unsigned> ready{0};
   std::vector<std::thread> threads;
   for (unsigned at = 0; at < count; ++at) {

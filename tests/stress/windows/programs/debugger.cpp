@@ -40,9 +40,7 @@ class Debugger {
       processes_[event.dwProcessId] = true;
       CloseHandle(event.u.CreateProcessInfo.hFile);
       break;
-    case CREATE_THREAD_DEBUG_EVENT:
-      ++threads;
-      break;
+    case CREATE_THREAD_DEBUG_EVENT: ++threads; break;
     case LOAD_DLL_DEBUG_EVENT:
       libraries += is_reheap(event.u.LoadDll.hFile);
       CloseHandle(event.u.LoadDll.hFile);
@@ -51,10 +49,8 @@ class Debugger {
       code = event.u.ExitProcess.dwExitCode;
       processes_.erase(event.dwProcessId);
       break;
-    case EXCEPTION_DEBUG_EVENT:
-      return see_exception(event.u.Exception.ExceptionRecord);
-    default:
-      break;
+    case EXCEPTION_DEBUG_EVENT: return see_exception(event.u.Exception.ExceptionRecord);
+    default: break;
     }
     return DBG_CONTINUE;
   }

@@ -20,8 +20,7 @@ inline HMODULE reheap_library() {
 }
 
 // A function of its; NULL without it.
-template <class Function>
-Function* function_of_reheap(const char* name) {
+template <class Function> Function* function_of_reheap(const char* name) {
   const HMODULE library = reheap_library();
   if (!library) return nullptr;
   return reinterpret_cast<Function*>(reinterpret_cast<void*>(GetProcAddress(library, name)));

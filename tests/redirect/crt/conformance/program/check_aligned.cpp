@@ -130,8 +130,7 @@ void check_other_alignment(const Twins& twins) {
 }
 
 // The old block must be as it was; a result that is there all the same has taken its place.
-template <typename Resize>
-void check_failing(const Twins& twins, const char* name, const char* how, Resize resize) {
+template <typename Resize> void check_failing(const Twins& twins, const char* name, const char* how, Resize resize) {
   void* block = twins.aligned_malloc(100, 64);
   fill(block, 100, 5);
   Line line("%s%s(block, %s)", twins.prefix, name, how);

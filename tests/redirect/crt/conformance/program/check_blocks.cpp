@@ -43,8 +43,7 @@ void recalloc_step(const Twins& twins, Step step) {
 }
 
 // The old size is the one asked for last, by whatever function.
-template <typename Shrink>
-void recalloc_after(const Twins& twins, const char* name, Shrink shrink) {
+template <typename Shrink> void recalloc_after(const Twins& twins, const char* name, Shrink shrink) {
   leave_dirty(twins, 200);
   void* block = twins.malloc(200);
   fill(block, 200, 2);

@@ -12,8 +12,7 @@ size_t bytes(const char* text) { return static_cast<size_t>(lstrlenA(text)) + 1;
 size_t bytes(const wchar_t* text) { return (static_cast<size_t>(lstrlenW(text)) + 1) * 2; }
 
 // The text is in a block that can be measured, resized and freed like any other.
-template <typename Char>
-void tell_text(const Twins& twins, const char* name, Char* text, const Char* expected) {
+template <typename Char> void tell_text(const Twins& twins, const char* name, Char* text, const Char* expected) {
   Line line("%s%s", twins.prefix, name);
   if (text == nullptr) {
     line.say(" null");
@@ -86,8 +85,7 @@ void check_paths(const Twins& twins) {
 }
 
 // The name is another in every run, and so is its length.
-template <typename Char>
-void tell_name(const Twins& twins, const char* name, Char* text) {
+template <typename Char> void tell_name(const Twins& twins, const char* name, Char* text) {
   Line line("%s%s", twins.prefix, name);
   line.say(text == nullptr ? " null" : " block");
   if (text == nullptr) return;

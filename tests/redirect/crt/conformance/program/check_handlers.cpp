@@ -13,8 +13,7 @@ int set_new_mode(const Twins& twins, int mode) {
   return twins.set_new_mode(mode);
 }
 
-template <typename Attempt>
-void attempt(const Twins& twins, const char* name, int successes, Attempt call) {
+template <typename Attempt> void attempt(const Twins& twins, const char* name, int successes, Attempt call) {
   Line line("%s%s%s", twins.prefix, name, twins.suffix);
   line.say(" new mode %d, handler says yes %d times:", new_mode, successes);
   new_handler_succeeds(successes);

@@ -24,8 +24,7 @@ FARPROC find(const Twins& twins, const char* name) {
   return GetProcAddress(crt.module, full);
 }
 
-template <typename F>
-void set(F*& member, FARPROC found) {
+template <typename F> void set(F*& member, FARPROC found) {
   member = reinterpret_cast<F*>(reinterpret_cast<void*>(found));
 }
 

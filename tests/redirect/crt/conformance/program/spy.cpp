@@ -32,13 +32,9 @@ SIZE_T WINAPI spy_size(HANDLE heap, DWORD flags, const void* block) {
   return heap_size(heap, flags, block);
 }
 
-template <typename T>
-T* at(DWORD offset) {
-  return reinterpret_cast<T*>(reinterpret_cast<char*>(crt.module) + offset);
-}
+template <typename T> T* at(DWORD offset) { return reinterpret_cast<T*>(reinterpret_cast<char*>(crt.module) + offset); }
 
-template <typename F>
-bool divert(ULONG_PTR* slot, const char* name, const char* wanted, F& original, F spy) {
+template <typename F> bool divert(ULONG_PTR* slot, const char* name, const char* wanted, F& original, F spy) {
   if (lstrcmpA(name, wanted) != 0) return false;
   DWORD old;
   VirtualProtect(slot, sizeof *slot, PAGE_READWRITE, &old);

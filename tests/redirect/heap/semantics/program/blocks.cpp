@@ -68,21 +68,13 @@ void tell_freed(Line& line, const Subject& subject, void* block) {
 
 const char* name_of_flags(DWORD flags) {
   switch (flags) {
-  case 0:
-    return "";
-  case HEAP_ZERO_MEMORY:
-    return " zero";
-  case HEAP_NO_SERIALIZE:
-    return " unserialized";
-  case HEAP_GENERATE_EXCEPTIONS:
-    return " raising";
-  case HEAP_REALLOC_IN_PLACE_ONLY:
-    return " in place";
-  case HEAP_ZERO_MEMORY | HEAP_REALLOC_IN_PLACE_ONLY:
-    return " zero in place";
-  case HEAP_ZERO_MEMORY | HEAP_NO_SERIALIZE | HEAP_GENERATE_EXCEPTIONS:
-    return " zero unserialized raising";
-  default:
-    return " other flags";
+  case 0: return "";
+  case HEAP_ZERO_MEMORY: return " zero";
+  case HEAP_NO_SERIALIZE: return " unserialized";
+  case HEAP_GENERATE_EXCEPTIONS: return " raising";
+  case HEAP_REALLOC_IN_PLACE_ONLY: return " in place";
+  case HEAP_ZERO_MEMORY | HEAP_REALLOC_IN_PLACE_ONLY: return " zero in place";
+  case HEAP_ZERO_MEMORY | HEAP_NO_SERIALIZE | HEAP_GENERATE_EXCEPTIONS: return " zero unserialized raising";
+  default: return " other flags";
   }
 }

@@ -12,8 +12,7 @@ constexpr DWORD kUntouched = 12345;
 void tell_effects(Line& line, DWORD error, const Raised& raised);
 
 // One call, its last error and exceptions told by the line. Gives what a call gives that raised one: nothing.
-template <typename F>
-auto observed(Line& line, F call) {
+template <typename F> auto observed(Line& line, F call) {
   decltype(call()) result{};
   SetLastError(kUntouched);
   Raised raised = guarded([&] { result = call(); });

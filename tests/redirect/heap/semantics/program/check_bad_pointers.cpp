@@ -97,8 +97,7 @@ constexpr BadPointer kBad[] = {
     {"unmapped", [](const Door&, HANDLE) { return unmapped(); }},
 };
 
-template <typename F>
-void check(const Door& door, const BadPointer& bad, const char* what, F call) {
+template <typename F> void check(const Door& door, const BadPointer& bad, const char* what, F call) {
   Victim victim(door);
   Line line("%s bad pointer %s: %s", door.name, bad.name, what);
   void* pointer = bad.make(door, victim.heap());

@@ -17,8 +17,7 @@ void tell_task_block(Line& line, IMalloc* heap, const void* block) {
 }
 
 // A call that gives nothing.
-template <typename F>
-void seen(Line& line, F call) {
+template <typename F> void seen(Line& line, F call) {
   observed(line, [&] {
     call();
     return 0;

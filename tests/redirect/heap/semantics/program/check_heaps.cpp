@@ -219,9 +219,7 @@ void check_destroy(const Door& door) {
     for (int i = 0; i < 1000; ++i) door.alloc(heap, 0, 100);
     bool destroyed = false;
     auto work = [&] { destroyed = door.destroy(heap); };
-    {
-      Thread thread(work);
-    }
+    { Thread thread(work); }
     line.say(destroyed ? " destroyed" : " left");
   }
   check_many(door);

@@ -25,18 +25,12 @@ constexpr UINT kFixed = LMEM_FIXED, kMovable = LMEM_MOVEABLE, kZero = LMEM_ZEROI
 
 const char* name_of(UINT flags) {
   switch (flags) {
-  case kFixed:
-    return "fixed";
-  case kFixed | kZero:
-    return "fixed zero";
-  case kMovable:
-    return "movable";
-  case kMovable | kZero:
-    return "movable zero";
-  case kMovable | kDiscardable:
-    return "discardable";
-  default:
-    return "other";
+  case kFixed: return "fixed";
+  case kFixed | kZero: return "fixed zero";
+  case kMovable: return "movable";
+  case kMovable | kZero: return "movable zero";
+  case kMovable | kDiscardable: return "discardable";
+  default: return "other";
   }
 }
 

@@ -7,9 +7,7 @@ namespace {
 bool others_get_in(const Subject& subject) {
   bool got_in = false;
   auto work = [&] { got_in = subject.free(subject.alloc(100)); };
-  {
-    Thread thread(work);
-  }
+  { Thread thread(work); }
   return got_in;
 }
 

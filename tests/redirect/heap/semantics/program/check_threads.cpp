@@ -72,16 +72,12 @@ void check_threads(const Subject& subject) {
     Line line("%s %s %Iu freed in another thread", subject.door.name, subject.name, size);
     void* block = nullptr;
     auto make = [&] { block = subject.alloc(size); };
-    {
-      Thread thread(make);
-    }
+    { Thread thread(make); }
     fill(block, size, 6);
     tell_block(line, subject, block);
     BOOL freed = FALSE;
     auto end = [&] { freed = holds(block, size, 6) && subject.free(block); };
-    {
-      Thread thread(end);
-    }
+    { Thread thread(end); }
     line.say(" freed=%d", freed);
   }
 }
