@@ -18,6 +18,7 @@ constexpr size_t kWorthReturning = 512 * 1024;
 constinit std::atomic<uint64_t> g_decay_ms{kDefaultDecayMs};
 constinit std::atomic<uint32_t> g_helper_runs{0};
 constinit std::atomic<uint64_t> g_retry_at{0};
+constinit std::atomic<uint64_t> g_look_at{0};
 
 // The helper is asked to end while somebody wants none; none is made meanwhile. The next takes back what asked the
 // last.
@@ -94,6 +95,14 @@ uint64_t interval_ms() {
   return interval < 10 ? 10 : interval;
 }
 
+// At most once an interval.
+bool is_due(std::atomic<uint64_t>& at) {
+  uint64_t now = platform::now_ms();
+  if (now < at.load(std::memory_order_relaxed)) return false;
+  at.store(now + interval_ms(), std::memory_order_relaxed);
+  return true;
+}
+
 RH_INLINE bool much_is_free() {
   return g_arena.dirty_bytes() >= kWorthReturning || retained::is_much() || retained::freed() >= kWorthReturning;
 }
@@ -117,9 +126,7 @@ void help_until_idle() {
 
 // Without a helper (none is wanted, or the system would not give a thread), those who free do its work now and then.
 void decay_here() {
-  uint64_t now = platform::now_ms();
-  if (now < g_retry_at.load(std::memory_order_relaxed)) return;
-  g_retry_at.store(now + interval_ms(), std::memory_order_relaxed);
+  if (!is_due(g_retry_at)) return;
   collect_all(platform::thread_token(), Rest::required);
   retained::begin_count();
   g_arena.purge(decay_ms());
@@ -180,9 +187,7 @@ void start_helper() {
 // Whoever terminates all threads he does not know meets the helper too. There is none from then on: by the dead one's
 // being gone others know that what it held may be taken.
 void look_for_helper() {
-  uint64_t now = platform::now_ms();
-  if (now < g_retry_at.load(std::memory_order_relaxed)) return;
-  g_retry_at.store(now + interval_ms(), std::memory_order_relaxed);
+  if (!is_due(g_look_at)) return;
   if (!g_starting.try_acquire(platform::thread_token())) return;
   if (platform::helper_is_lost()) {
     g_unwanted.fetch_add(1);

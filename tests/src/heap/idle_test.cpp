@@ -214,6 +214,17 @@ TEST(Idle, NoHelperIsThereWhileNoneIsWanted) {
   EXPECT_TRUE(fake::helper_is_there());
 }
 
+// To see whether the helper still lives does not put off the start of the next.
+TEST(Idle, ANewHelperComesRightAfterALookForTheLast) {
+  for (int round = 0; round < 3; ++round) {
+    free_all(used_blocks(1000, 8 * kMiB));
+    EXPECT_TRUE(fake::step_helper());
+    free_all(used_blocks(1000, 8 * kMiB));
+    { idle::WithoutHelper alone; }
+    ASSERT_FALSE(fake::helper_is_there());
+  }
+}
+
 // The helper may be waiting for the thread that the handler has interrupted there.
 TEST(Idle, AHandlerWithinTheArenaDoesNotWaitForTheHelper) {
   free_all(used_blocks(1000, 8 * kMiB));
