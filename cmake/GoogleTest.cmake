@@ -12,10 +12,10 @@ if(EXISTS ${REHEAP_GOOGLETEST_SOURCE}/src/gtest-all.cc)
   add_library(gtest_main STATIC EXCLUDE_FROM_ALL ${REHEAP_GOOGLETEST_SOURCE}/src/gtest_main.cc)
   target_link_libraries(gtest_main PUBLIC gtest)
   foreach(library gtest gtest_main)
-    # Its warnings are not ours to fix, nor is its speed. (Zig has checks at -O0 whose library it leaves out, and to
-    # MinGW's linker each of a file's sections costs time for each of the others: at -O0 three thousand, two seconds.)
+    # Its warnings are not ours to fix, nor is its speed. (To MinGW's linker each of a file's sections costs time for
+    # each of the others: at -O0 three thousand, two seconds.)
     set_target_properties(${library} PROPERTIES COMPILE_WARNING_AS_ERROR OFF)
-    target_compile_options(${library} PRIVATE -w -g0 $<IF:$<PLATFORM_ID:Windows>,-O1,-O0>)
+    target_compile_options(${library} PRIVATE -w -g0 $<IF:$<AND:$<PLATFORM_ID:Windows>,$<CXX_COMPILER_ID:GNU>>,-O1,-O0>)
     add_library(GTest::${library} ALIAS ${library})
   endforeach()
   # Each test is a process of its own, and under Wine a third of its time goes into reading symbols with the image.

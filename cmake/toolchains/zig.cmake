@@ -19,9 +19,10 @@ set(CMAKE_CXX_COMPILER_TARGET ${target}-windows-gnu)
 # To link a program without optimisation, as CMake's checks would, Zig first builds a C++ library for that: minutes.
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 
-# Zig sets _WIN32_WINNT for its headers; who asks for a version may do so all the same.
-set(CMAKE_C_FLAGS_INIT "-Wno-macro-redefined")
-set(CMAKE_CXX_FLAGS_INIT "-Wno-macro-redefined")
+# Zig sets _WIN32_WINNT for its headers; who asks for a version may do so all the same. At -O0 it has checks whose
+# library it leaves out of programs linked as optimised ones.
+set(CMAKE_C_FLAGS_INIT "-Wno-macro-redefined -fno-sanitize=undefined")
+set(CMAKE_CXX_FLAGS_INIT "-Wno-macro-redefined -fno-sanitize=undefined")
 
 # CMake takes one word for these.
 string(REPLACE "x86_64" "i386:x86-64" machine ${REHEAP_PROCESSOR})

@@ -32,7 +32,8 @@ def letters(screen: bytes) -> bytes:
     return re.sub(rb"\x1b\[[?\d]*[A-Za-z]", b"", screen)
 
 
-def exit_status_after_control_c(*command: str) -> int:
+def after_control_c(*command: str) -> tuple[int, bytes]:
+    """Its exit status, and what stood on its screen."""
     # Without the runner between: Wine's console has to be the terminal's own.
     child, terminal = pty.fork()
     if child == 0:
@@ -46,8 +47,9 @@ def exit_status_after_control_c(*command: str) -> int:
             press = time.monotonic() + 1
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
+            screen += read_some(terminal)
             os.close(terminal)
-            return os.waitstatus_to_exitcode(status)
+            return os.waitstatus_to_exitcode(status), letters(screen)
     os.close(terminal)
     os.kill(child, 9)
     os.waitpid(child, 0)
@@ -56,14 +58,17 @@ def exit_status_after_control_c(*command: str) -> int:
 
 class Signals(unittest.TestCase):
     def test_a_plain_program_ends_by_its_handler(self):
-        self.assertEqual(exit_status_after_control_c(SIGNALS), 77)
+        status, screen = after_control_c(SIGNALS)
+        self.assertEqual(status, 77, screen)
 
     def test_a_launched_one_does_too(self):
-        self.assertEqual(exit_status_after_control_c(LAUNCHER, "run", "--require", "--", SIGNALS), 77)
+        status, screen = after_control_c(LAUNCHER, "run", "--require", "--", SIGNALS)
+        self.assertEqual(status, 77, screen)
 
     def test_a_starter_that_does_not_care_ends_before_it(self):
         """The control: without a handler of its own the launcher would be ended by the signal."""
-        self.assertNotEqual(exit_status_after_control_c(f"{PROGRAMS}/starter.exe", "wide", SIGNALS), 77)
+        status, screen = after_control_c(f"{PROGRAMS}/starter.exe", "wide", SIGNALS)
+        self.assertNotEqual(status, 77, screen)
 
 
 if __name__ == "__main__":
