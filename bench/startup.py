@@ -11,7 +11,8 @@ from common import question, tables
 from common.programs import build_program
 from common.subjects import REHEAP
 from reheap_lab import native
-from reheap_lab.allocators import Allocator, Testimony
+from reheap_lab.allocators import Allocator
+from reheap_lab.evidence import Proof
 from reheap_lab.launch import Launch
 from reheap_lab.results import Comparison
 
@@ -20,10 +21,11 @@ FIGURES = [("peak_rss_kib", "peak KiB", 0, 1), ("wall_s", "wall ms", 2, 1e3), ("
 
 @dataclass(frozen=True)
 class Starter(Allocator):
-    """One way of starting a program. No witness: it would add its own cost to what is measured, and each allocator has
-    been proven already."""
+    """One way of starting a program. Each allocator has been proven already."""
 
     examined = True
+    traced = False
+    proves_each_run = True
     prefix: tuple[str, ...] = ()
 
     def launch(self, command: list[str], evidence: Path) -> Launch:
@@ -34,7 +36,7 @@ class Starter(Allocator):
     def objection(self, proof: dict[str, str]) -> str | None:
         return None
 
-    def warnings(self, testimony: Testimony) -> list[str]:
+    def warnings(self, proof: Proof) -> list[str]:
         return []
 
 

@@ -16,8 +16,9 @@ import fetch_windows
 from peers import windows as peers
 from registries import fetch_crate, need_tool, run_step
 from reheap_lab import windows as lab
-from reheap_lab.allocators import FUNCTIONS, Testimony
+from reheap_lab.allocators import FUNCTIONS
 from reheap_lab.errors import LabError
+from reheap_lab.evidence import Proof, Testimony
 from reheap_lab.launch import Launch
 from reheap_lab.workload import CommandWorkload, Extra, Outcome
 
@@ -241,7 +242,7 @@ class Given(lab.Allocator):
     def objection(self, proof: dict[str, str]) -> str | None:
         return None  # what check_served finds is more
 
-    def warnings(self, testimony: Testimony) -> list[str]:
+    def warnings(self, proof: Proof) -> list[str]:
         return []
 
 
@@ -262,7 +263,7 @@ class Proven(CommandWorkload):
             check_served(allocator.work, allocator.subject, {**inner["start"], **inner["modules"]},
                          lab.read_text(self.path("stderr")))
             server = str(next(iter(allocator.libraries), lab.WINES))
-            outcome.testimony = Testimony({inner["start"]["pid"]: dict.fromkeys(FUNCTIONS, server)})
+            outcome.proof = Proof(Testimony({(inner["start"]["pid"], 0): dict.fromkeys(FUNCTIONS, server)}))
         if not allocator.work.says_same:
             outcome.printed = None
         return outcome

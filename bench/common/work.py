@@ -14,7 +14,8 @@ LONGEST_RUN_S = 600
 class Work(CommandWorkload):
     def run_prepared(self, allocator: Allocator, extra: Extra | None = None) -> Outcome:
         outcome = super().run_prepared(allocator, extra)
-        outcome.failed = outcome.failed or next(iter(allocator.warnings(outcome.testimony)), None)
+        if outcome.proof:
+            outcome.failed = outcome.failed or outcome.proof.reach(allocator.objection).missed
         return outcome
 
 
@@ -51,8 +52,7 @@ def run_once(command: list, allocator: Allocator, folder: Path) -> tuple[str, st
     """What it printed, and on standard error."""
     settings = Settings(timeout=LONGEST_RUN_S, sample_ms=0)
     work = Work([str(part) for part in command], settings, folder)
-    outcome = work.run(allocator)
-    reason = outcome.failed or allocator.objection(outcome.testimony.first())
-    if reason:
-        raise LabError(reason)
+    outcome = work.run(allocator, Extra(prove=True))
+    if outcome.failed:
+        raise LabError(outcome.failed)
     return work.path("stdout").read_text(errors="replace"), tail(work.path("stderr"))

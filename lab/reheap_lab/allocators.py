@@ -9,10 +9,11 @@ import re
 import subprocess
 import sys
 import typing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from reheap_lab import elf, native
 from reheap_lab.errors import UsageError
+from reheap_lab.evidence import Proof
 from reheap_lab.launch import Launch
 
 SYSTEM = "system"
@@ -35,26 +36,6 @@ CLANG_FOLDERS = ("/usr/lib/llvm-*/lib/clang/*/lib/linux", "/usr/lib/clang/*/lib/
 FUNCTIONS = ("malloc", "free", "calloc", "realloc")
 
 
-@dataclass
-class Testimony:
-    """What the witness wrote: for each process, which object served each function."""
-
-    processes: dict[int, dict[str, str]] = field(default_factory=dict)  # in the order they started
-
-    @classmethod
-    def read(cls, path: pathlib.Path) -> "Testimony":
-        found = cls()
-        if path.exists():
-            for line in path.read_text(errors="replace").splitlines():
-                parts = line.split("\t")
-                if len(parts) == 3 and parts[0].isdigit():
-                    found.processes.setdefault(int(parts[0]), {})[parts[1]] = parts[2]
-        return found
-
-    def first(self) -> dict[str, str]:
-        return next(iter(self.processes.values()), {})
-
-
 @dataclass(frozen=True)
 class Allocator:
     """One allocator on Linux: libraries that the loader puts before all others."""
@@ -64,14 +45,16 @@ class Allocator:
     version: str | None = None
 
     examined: typing.ClassVar[bool] = False  # no small program has to show that it serves malloc
-    counts_calls: typing.ClassVar[bool] = True  # the runner can count the command's calls to the system
+    traced: typing.ClassVar[bool] = True  # the runner can account for its processes, and count their calls
+    proves_each_run: typing.ClassVar[bool] = False  # the evidence costs the command nothing
 
-    def launch(self, command: list[str], evidence: pathlib.Path) -> Launch:
-        """`command` under this allocator, with the witness behind it, which writes to `evidence`."""
-        preload = [*map(str, self.libraries), str(native.library("libreheap-witness.so"))]
+    def launch(self, command: list[str], evidence: pathlib.Path | None) -> Launch:
+        """`command` under this allocator; to prove it, with the witness behind it, which writes to `evidence`. That
+        costs each process a little memory, so no figure comes from such a run."""
+        preload = [*map(str, self.libraries), *([str(native.library("libreheap-witness.so"))] if evidence else [])]
         theirs = os.environ.get("LD_PRELOAD")  # stays, behind
-        return Launch(command, {"LD_PRELOAD": ":".join(preload + [theirs] * bool(theirs)),
-                                "REHEAP_WITNESS": str(evidence)})
+        env = {"LD_PRELOAD": ":".join(preload + [theirs] * bool(theirs))} if preload else {}
+        return Launch(command, env | ({"REHEAP_WITNESS": str(evidence)} if evidence else {}))
 
     def objection(self, proof: dict[str, str]) -> str | None:
         """Why `proof` does not show that this allocator served the process; None when it does."""
@@ -90,17 +73,12 @@ class Allocator:
         real = os.path.realpath(path)
         return any(real == os.path.realpath(library) for library in self.libraries)
 
-    def warnings(self, testimony: Testimony) -> list[str]:
-        if not self.libraries:
-            server = testimony.first().get("malloc")
-            if server and "/libc" not in server and "ld-musl" not in server:
-                return [f"the command brings its own malloc ({server})"]
-            return []
-        others = [proof for proof in testimony.processes.values() if self.objection(proof)]
-        if others:
-            return [f"{len(others)} of {len(testimony.processes)} processes were not served by it, "
-                    f"for example: {self.objection(others[0])}"]
-        return []
+    def warnings(self, proof: Proof) -> list[str]:
+        found = proof.reach(self.objection).warnings()
+        server = proof.first().get("malloc")
+        if not self.libraries and server and "/libc" not in server and "ld-musl" not in server:
+            found.append(f"the command brings its own malloc ({server})")
+        return found
 
 
 # ---- what is installed --------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import reheap_lab
-from reheap_lab import beside, elf, machine, profile, verdicts
-from reheap_lab.allocators import SYSTEM, Allocator, Testimony
+from reheap_lab import beside, elf, figures, machine, profile, verdicts
+from reheap_lab.allocators import SYSTEM, Allocator
 from reheap_lab.errors import LabError, UsageError
+from reheap_lab.evidence import Program, Proof, Testimony
 from reheap_lab.results import Comparison, Extras, Run, Subject
 from reheap_lab.rounds import Book, Quiet, Watch, run_rounds, stop_of
 from reheap_lab.runner import Ask, measure
@@ -22,6 +23,8 @@ from reheap_lab.settings import Settings
 from reheap_lab.workload import CommandWorkload, Extra, Outcome, find_program, shell, tail
 
 UNCHECKED = "its output could not be checked"
+OUTLIVED = ("processes outlive the command: what they use is in no figure, and they may disturb what is measured next. "
+            "Let the command wait for them")
 
 WorkloadType = Callable[[list[str], Settings, pathlib.Path], CommandWorkload]
 
@@ -39,12 +42,13 @@ class Comparer:
         self.printed: dict[str, Counter[str]] = {name: Counter() for name in self.allocators}
         self.comparison = _blank(workload, chosen)
         self.book = Book(list(self.allocators), stop_of(self.settings))
+        self.proofs: dict[str, Proof] = {}
         self.stopped = False
 
     def compare(self) -> Comparison:
         shell(self.settings.setup, "--setup")
         with self._stoppable():
-            run_rounds(self.book, self._run, self.settings.warmups, self.settings.seed, self.watch,
+            run_rounds(self.book, self._run, self._warmups(), self.settings.seed, self.watch,
                        self._run_beside if self.settings.side_by_side else None)
         self.comparison.runs = self.book.runs
         for subject in self.comparison.subjects:
@@ -67,10 +71,25 @@ class Comparer:
             self.stopped = True
             self.comparison.warnings.append("stopped by the user before it was finished")
 
+    def _warmups(self) -> int:
+        """The first run proves who serves the command. That costs time and memory, so it cannot count."""
+        return max(self.settings.warmups, int(any(not one.proves_each_run for one in self.allocators.values())))
+
     # ---- one run ----
 
     def _run(self, name: str, round_number: int, place: int, warmup: bool) -> Run:
-        return self._told(Run(name, round_number, place, warmup), self.workload.run)
+        proven = self._subject(name).proof or self.allocators[name].proves_each_run
+        return self._told(Run(name, round_number, place, warmup), self.workload.run if proven else self._proving)
+
+    def _proving(self, allocator: Allocator) -> Outcome:
+        """Accounts for the processes where the system allows it. Some programs do not work while they are followed:
+        they are proven without."""
+        if allocator.traced:
+            with contextlib.suppress(LabError):
+                outcome = self.workload.run(allocator, Extra(prove=True, account=True))
+                if outcome.measured.timed_out or outcome.measured.failure(None) is None:
+                    return outcome
+        return self.workload.run(allocator, Extra(prove=True))
 
     def _run_beside(self, pair: list[str], round_number: int) -> list[Run]:
         def half(name: str, place: int) -> Run:
@@ -85,21 +104,34 @@ class Comparer:
             run.failed = str(error)
             return run
         run.figures, run.series = outcome.measured.figures, outcome.measured.series
-        run.failed = outcome.failed or self._unproven(name, outcome.testimony)
+        run.failed = outcome.failed or self._unproven(name, outcome.proof)
+        subject = self._subject(name)
+        if subject.memory_of_others:
+            run.figures = {figure: value for figure, value in run.figures.items() if not figures.is_memory(figure)}
+        if outcome.measured.left and self.allocators[name].traced:  # Wine leaves its own behind
+            self._warn(subject, OUTLIVED)
         if run.failed is None and outcome.printed is not None:
             self.printed[name][outcome.printed] += 1
         return run
 
-    def _unproven(self, name: str, testimony: Testimony) -> str | None:
+    def _unproven(self, name: str, proof: Proof | None) -> str | None:
+        if proof is None:
+            return None
         allocator, subject = self.allocators[name], self._subject(name)
-        proof = testimony.first()
-        objection = allocator.objection(proof)
-        if objection is None:
-            subject.proof = proof
-            for warning in allocator.warnings(testimony):
-                if warning not in subject.warnings:
-                    subject.warnings.append(warning)
-        return objection
+        reach = proof.reach(allocator.objection)
+        if refusal := reach.refusal():
+            return refusal
+        subject.proof, subject.share = proof.served_most(allocator.objection), reach.share
+        subject.memory_of_others = reach.largest_missed is not None
+        self.proofs[name] = proof
+        for warning in allocator.warnings(proof):
+            self._warn(subject, warning)
+        return None
+
+    @staticmethod
+    def _warn(subject: Subject, warning: str) -> None:
+        if warning not in subject.warnings:
+            subject.warnings.append(warning)
 
     def _subject(self, name: str) -> Subject:
         return next(subject for subject in self.comparison.subjects if subject.name == name)
@@ -144,11 +176,20 @@ class Comparer:
             sampled = self.workload.run(allocator, Extra(profile_hz=self._profile_hz(subject.name)))
             if sampled.measured.profile:
                 extras.profile = profile.read(sampled.measured.profile, list(map(str, allocator.libraries)))
-            if allocator.counts_calls:
-                extras.calls = self.workload.run(allocator, Extra(count_calls=True)).measured.calls
+            if allocator.traced:
+                counted = self.workload.run(allocator, Extra(count_calls=True)).measured
+                extras.calls = counted.calls
+                self._check_again(subject, counted.programs)
         except LabError as error:
             subject.warnings.append(f"no profile or no count of calls: {error}")
         return extras
+
+    def _check_again(self, subject: Subject, programs: list[Program] | None) -> None:
+        """What ran first may not be what ran when it was measured."""
+        allocator = self.allocators[subject.name]
+        other = self.proofs[subject.name].unseen(programs or [], allocator.objection)
+        if other:
+            self._warn(subject, f"what ran after the measured rounds is not what was proven before them: {other}")
 
     def _profile_hz(self, name: str) -> int:
         """Some 2000 samples, as far as a sane frequency gives them."""
@@ -181,7 +222,7 @@ def check_allocators(chosen: list[Allocator], folder: pathlib.Path) -> None:
         said = folder / "probe-stderr"
         measured = measure(allocator.launch([probe], evidence), Ask(stderr=str(said), stdout=os.devnull, sample_ms=0,
                                                                     timeout=30), folder / "probe-record")
-        objection = measured.failure(30) or allocator.objection(Testimony.read(evidence).first())
+        objection = measured.failure(30) or allocator.objection(Proof(Testimony.read(evidence)).first())
         if objection:
             text = tail(said)
             raise UsageError(f"{allocator.name}: {allocator.libraries[0] if allocator.libraries else 'no library'} "

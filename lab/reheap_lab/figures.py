@@ -34,7 +34,8 @@ ALL = {figure.name: figure for figure in (
     _seconds("user_s", "user time"),
     _seconds("system_s", "system time"),
     Figure("utilisation", "cores busy", "cores", "fewer cores busy", "more cores busy", judged=False),
-    _memory("peak_rss_kib", "peak resident"),
+    _memory("peak_rss_kib", "peak, largest process"),
+    _memory("peak_tree_kib", "peak, all processes"),
     _memory("mean_rss_kib", "mean resident"),
     _memory("idle_rss_kib", "resident when idle"),
     _memory("peak_commit_kib", "peak commit"),
@@ -56,6 +57,10 @@ WORDS = tuple(sorted({word for f in ALL.values() if f.judged for word in (f.less
 
 # What `until precise` waits for.
 DECIDING = ("wall_s", "peak_rss_kib")
+
+
+def is_memory(name: str) -> bool:
+    return name in ALL and ALL[name].unit == "KiB"
 
 
 def describe(name: str, value: float) -> str:

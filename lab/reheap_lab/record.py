@@ -17,14 +17,18 @@ from reheap_lab.errors import LabError, UsageError
 RECORDER = "libreheap-record.so"
 MAGIC = b"REHEAPTR"
 SUFFIX = ".rht"
+OUT_OF_REACH = "statically linked, run with other rights (setuid), or without LD_PRELOAD"
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 STOPPED = {1: "reached the size limit", 2: "filled the disk", 3: "could not go on writing"}
 
 # docs/trace-format.md
 CHUNK_HEADER = struct.Struct("<4s7I")
-PROGRESS = struct.Struct("<4Q3I")
+PROGRESS = struct.Struct("<4Q4I2Q")
 PROGRESS_OFFSET = 3952
+
+MISSED = 0.1  # of the CPU time: so much may go unrecorded without a word
+MISSED_S = 0.05  # and so much: what a process does between its last event and its end is not told
 
 
 def size(text: str) -> int:
@@ -58,13 +62,14 @@ def command(output: pathlib.Path, with_: str | None, children: bool, limit: str 
         raise UsageError("--with is for programs of this system: under Wine the program's own C runtime is recorded")
     else:  # without the recorder for Linux: Wine's own calls are not the program's
         line, settings = windows.recording(line, output, settings)
-    status = run(line, settings)
+    status, cpu_s = run(line, settings)
     files = traces(output)
     if files:
         say(summary(files, output))
+        if children and not windows.is_program(cmd[0]):
+            say_missed(survey(files).cpu_s, cpu_s)
     elif status not in (126, 127):
-        say("nothing was recorded: the command is statically linked, runs with other rights (setuid), or clears "
-            "LD_PRELOAD")
+        say(f"nothing was recorded: what ran was {OUT_OF_REACH}")
     if status < 0:
         end_by(-status)
     sys.exit(status if files or status else 125)
@@ -72,6 +77,13 @@ def command(output: pathlib.Path, with_: str | None, children: bool, limit: str 
 
 def say(text: str) -> None:
     click.echo(f"reheap record: {text}", err=True)
+
+
+def say_missed(recorded_s: float, all_s: float) -> None:
+    missed = all_s - recorded_s
+    if missed > max(MISSED * all_s, MISSED_S):
+        say(f"{100 * missed / all_s:.0f} % of the CPU time ({missed:.2f} s) was spent in programs that left no trace: "
+            f"they allocate nothing, or were {OUT_OF_REACH}")
 
 
 # ---- before -------------------------------------------------------------------------------------
@@ -120,26 +132,26 @@ def preload(with_: str | None) -> str:
 
 # ---- the command --------------------------------------------------------------------------------
 
-def run(cmd: list[str], settings: dict[str, str]) -> int:
-    """Its exit status, or minus the signal that ended it."""
+def run(cmd: list[str], settings: dict[str, str]) -> tuple[int, float]:
+    """Its exit status, or minus the signal that ended it; and its CPU time, with that of those it waited for."""
     try:
         child = os.posix_spawnp(cmd[0], cmd, settings, setsigdef=IGNORED_BY_PYTHON)
     except FileNotFoundError:
         say(f"{cmd[0]}: not found")
-        return 127
+        return 127, 0
     except OSError as error:
         say(f"{cmd[0]}: {error.strerror}")
-        return 126
+        return 126, 0
     # The terminal sends its signals to both; who kills only this process means the command.
     forwarded = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
     before = {number: signal.signal(number, lambda got, _: os.kill(child, got)) for number in forwarded}
     before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        _, status = os.waitpid(child, 0)
+        _, status, used = os.wait4(child, 0)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return os.waitstatus_to_exitcode(status)
+    return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
 
 
 def end_by(number: int) -> None:
@@ -162,6 +174,7 @@ class Written:
     open_bytes: int = 0  # of the others
     threads: int = 0
     lost: int = 0
+    cpu_s: float = 0  # of their programs, as far as they told
     size: int = 0
     stopped: list[str] = None
 
@@ -189,10 +202,11 @@ def survey_file(path: pathlib.Path, sum_: Written) -> None:
         if len(header) < 4096:
             return
         header_bytes, chunk_bytes = struct.unpack_from("<2I", header, 12)
-        *_, lost, stopped, _, threads = PROGRESS.unpack_from(header, PROGRESS_OFFSET)
+        *_, lost, stopped, _, threads, _, cpu_begin, cpu_latest = PROGRESS.unpack_from(header, PROGRESS_OFFSET)
         sum_.files += 1
         sum_.size += path.stat().st_size
         sum_.lost += lost
+        sum_.cpu_s += (cpu_latest - cpu_begin) / 1e9
         sum_.threads += threads
         if stopped:
             sum_.stopped.append(f"{path.name} {STOPPED.get(stopped, 'ended early')}")

@@ -43,7 +43,6 @@ class ReplayWorkload(CommandWorkload):
         self.last: dict = {}  # what the last replay said
 
     def argv(self, allocator):
-        self.path("replay.json").unlink(missing_ok=True)
         sampling = ["--sample-ms", str(self.settings.sample_ms)] if self.settings.sample_ms else []
         return [*self.command, *sampling, "--out", str(self.path("replay.json"))]
 

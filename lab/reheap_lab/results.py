@@ -25,6 +25,8 @@ class Subject:
     version: str | None = None
     libraries: list[str] = field(default_factory=list)  # preloaded, in this order
     proof: dict[str, str] = field(default_factory=dict)  # function: the object that served it
+    share: float | None = None  # of the command's CPU time, served by it; None when it could not be accounted for
+    memory_of_others: bool = False  # the largest process was not served by it, so it has no figures of memory
     failed: str | None = None  # why there are no figures
     warnings: list[str] = field(default_factory=list)
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 
 from reheap_lab import native, statistics
 from reheap_lab.errors import LabError
+from reheap_lab.evidence import Program
 from reheap_lab.launch import Launch
 from reheap_lab.results import Series
 
-FEWEST_SAMPLES = 5  # below, a mean over time would be of the start alone
+FEWEST_SAMPLES = 5  # below, a mean over time or a sum over processes would be of the start alone
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Ask:
     sample_ms: int = 10
     profile_hz: int | None = None
     count_calls: bool = False
+    account: bool = False
 
 
 @dataclass
@@ -37,8 +39,10 @@ class Measured:
     signal: int | None = None
     timed_out: bool = False
     stopped: bool = False
+    left: int = 0  # processes that outlived the command
     calls: dict[str, int] | None = None
     profile: dict[str, typing.Any] | None = None
+    programs: list[Program] | None = None  # when they were accounted for
 
     def failure(self, timeout: float | None) -> str | None:
         if self.timed_out:
@@ -77,7 +81,7 @@ def _options(launch: Launch, ask: Ask) -> list[str]:
     for name, value in pairs.items():
         if value is not None:
             options += [name, str(value)]
-    return options + ["--count-calls"] * ask.count_calls
+    return options + ["--count-calls"] * ask.count_calls + ["--account"] * ask.account
 
 
 def finish(process: subprocess.Popen, out: pathlib.Path, launch: Launch | None = None) -> Measured:
@@ -109,9 +113,12 @@ def read(path: pathlib.Path, launch: Launch | None = None) -> Measured:
     by_type = {line["type"]: line for line in lines}
     measured = _ended(by_type["end"])
     _add_samples(measured, [line for line in lines if line["type"] == "sample"])
+    _add_peak_of_all(measured, by_type["end"])
     if "calls" in by_type:
         measured.calls = {name: count for name, count in by_type["calls"].items() if name != "type"}
     measured.profile = by_type.get("profile")
+    if "programs" in by_type:
+        measured.programs = [Program(**program) for program in by_type["programs"]["programs"]]
     return measured
 
 
@@ -138,7 +145,7 @@ def _ended(end: dict[str, typing.Any]) -> Measured:
         if figures.get("wall_s"):
             figures["utilisation"] = figures["cpu_s"] / figures["wall_s"]
     return Measured(figures, status=end.get("exit"), signal=end.get("signal"), timed_out=end.get("timed_out", False),
-                    stopped=end.get("stopped", False))
+                    stopped=end.get("stopped", False), left=end.get("left", 0))
 
 
 def _add_samples(measured: Measured, samples: list[dict[str, typing.Any]]) -> None:
@@ -153,6 +160,13 @@ def _add_samples(measured: Measured, samples: list[dict[str, typing.Any]]) -> No
         mean = statistics.time_weighted(series.t_s, series.rss_kib, measured.figures["wall_s"])
         if mean is not None:
             measured.figures["mean_rss_kib"] = mean
+
+
+def _add_peak_of_all(measured: Measured, end: dict[str, typing.Any]) -> None:
+    """When several processes lived at a time. What was seen of them together is no more than samples; the largest one's
+    own peak is exact."""
+    if "peak_tree_pss_kib" in end and len(measured.series.t_s) >= FEWEST_SAMPLES:
+        measured.figures["peak_tree_kib"] = max(end["peak_tree_pss_kib"], end.get("peak_rss_kib", 0))
 
 
 def busy_cores(times: list[float], cpu_us: list[int]) -> list[float]:

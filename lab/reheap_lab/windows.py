@@ -20,8 +20,9 @@ import subprocess
 import typing
 from dataclasses import dataclass
 
-from reheap_lab.allocators import FUNCTIONS, Testimony
+from reheap_lab.allocators import FUNCTIONS
 from reheap_lab.errors import LabError, UsageError
+from reheap_lab.evidence import Proof
 from reheap_lab.launch import Launch
 
 X86, X86_64, ARM64 = 0x14C, 0x8664, 0xAA64
@@ -155,7 +156,8 @@ class Allocator:
     asked: tuple[str, ...] = ()  # more of Windows' runner
 
     examined: typing.ClassVar[bool] = True
-    counts_calls: typing.ClassVar[bool] = False  # those that Linux sees are Wine's
+    traced: typing.ClassVar[bool] = False  # what Linux sees is Wine's
+    proves_each_run: typing.ClassVar[bool] = True
 
     @property
     def libraries(self) -> tuple[pathlib.Path, ...]:
@@ -190,7 +192,7 @@ class Allocator:
             return f"{server} served it: is reheap linked in, or does the program's file import it?"
         return None
 
-    def warnings(self, testimony: Testimony) -> list[str]:
+    def warnings(self, proof: Proof) -> list[str]:
         if self.library:
             return list(self.left)
         return ["its heap is Wine's, not Windows': a difference to it says nothing about Windows"]
@@ -277,7 +279,7 @@ class Inner:
         except ValueError:
             served = False
         server = str(self.library) if served else WINES
-        self.evidence.write_text("".join(f"{process}\t{function}\t{server}\n" for function in FUNCTIONS))
+        self.evidence.write_text("".join(f"{process}\t0\t{function}\t{server}\n" for function in FUNCTIONS))
 
 
 def with_linux_paths(profile: dict) -> dict:

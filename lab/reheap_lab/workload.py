@@ -6,11 +6,13 @@ import pathlib
 import shlex
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 
 from reheap_lab import runner
-from reheap_lab.allocators import Allocator, Testimony
+from reheap_lab.allocators import Allocator
 from reheap_lab.errors import LabError, UsageError
+from reheap_lab.evidence import Proof, Testimony
 from reheap_lab.runner import Ask, Measured
 from reheap_lab.settings import Settings
 
@@ -20,7 +22,7 @@ TAIL = 400  # characters of what a failed command said
 @dataclass
 class Outcome:
     measured: Measured
-    testimony: Testimony
+    proof: Proof | None = None  # when it was asked for
     failed: str | None = None
     printed: str | None = None  # a digest of its standard output
 
@@ -31,6 +33,8 @@ class Extra:
 
     profile_hz: int | None = None
     count_calls: bool = False
+    prove: bool = False  # by the witness
+    account: bool = False
 
 
 class CommandWorkload:
@@ -40,6 +44,7 @@ class CommandWorkload:
         self.command = command
         self.settings = settings
         self.folder = folder  # for what is only needed during a run
+        self._place = folder / "run"
 
     def run(self, allocator: Allocator, extra: Extra | None = None) -> Outcome:
         self.prepare()
@@ -49,10 +54,14 @@ class CommandWorkload:
         shell(self.settings.prepare, "--prepare")
 
     def run_prepared(self, allocator: Allocator, extra: Extra | None = None) -> Outcome:
-        self._clear()
-        launch = allocator.launch(self.argv(allocator), self.path("evidence"))
-        measured = self.drive(launch, self._ask(extra or Extra()))
-        outcome = Outcome(measured, Testimony.read(self.path("evidence")), self._failure(measured))
+        extra = extra or Extra()
+        self._begin()
+        prove = extra.prove or allocator.proves_each_run
+        launch = allocator.launch(self.argv(allocator), self.path("evidence") if prove else None)
+        measured = self.drive(launch, self._ask(extra))
+        outcome = Outcome(measured, failed=self._failure(measured))
+        if prove:
+            outcome.proof = Proof(Testimony.read(self.path("evidence")), measured.programs)
         if self.settings.output != "discard":
             outcome.printed = digest(self.path("stdout"))
         self.complete(outcome)
@@ -72,18 +81,19 @@ class CommandWorkload:
     # The rest is common.
 
     def path(self, name: str) -> pathlib.Path:
-        return self.folder / name
+        return self._place / name
 
-    def _clear(self) -> None:
-        for name in ("evidence", "record", "stdout", "stderr"):
-            self.path(name).unlink(missing_ok=True)
+    def _begin(self) -> None:
+        """In a folder of its own: what outlives one run cannot write into the next one's."""
+        shutil.rmtree(self._place, ignore_errors=True)
+        self._place = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=self.folder))
 
     def _ask(self, extra: Extra) -> Ask:
         settings = self.settings
         stdout = os.devnull if settings.output == "discard" else str(self.path("stdout"))
         return Ask(stdin=settings.input or os.devnull, stdout=stdout, stderr=str(self.path("stderr")),
                    timeout=settings.timeout, sample_ms=settings.sample_ms, profile_hz=extra.profile_hz,
-                   count_calls=extra.count_calls)
+                   count_calls=extra.count_calls, account=extra.account)
 
     def _failure(self, measured: Measured) -> str | None:
         if self.settings.ignore_status:

@@ -8,8 +8,8 @@ import subprocess
 import pytest
 from common import subjects
 from common.work import Work, run_once, telling
-from reheap_lab import allocators, compare
-from reheap_lab.allocators import Allocator, Testimony
+from reheap_lab import allocators, compare, evidence
+from reheap_lab.allocators import Allocator
 from reheap_lab.errors import LabError
 from reheap_lab.settings import Settings
 
@@ -97,10 +97,10 @@ def test_a_preload_of_the_callers_shell_is_left_out(build, monkeypatch):
     assert [one.name for one in subjects.choose([], reheap=False).allocators] == ["system"]
 
 
-def test_a_child_served_by_another_is_a_failure(monkeypatch, tmp_path):
-    seen = Testimony({1: {"malloc": "/lib/libc.so.6"}, 2: {"malloc": "/other.so"}})
+def test_what_another_served_is_a_failure(monkeypatch, tmp_path):
+    seen = evidence.Testimony({(1, 1): {"malloc": "/other.so"}})
     allocator = dataclasses.replace(allocators.system(), name="a", libraries=(pathlib.Path("/lib/libc.so.6"),))
-    monkeypatch.setattr(Testimony, "read", lambda _: seen)
+    monkeypatch.setattr(evidence.Testimony, "read", lambda _: seen)
     with pytest.raises(LabError, match="/other.so"):
         run_once([shutil.which("true")], allocator, tmp_path)
 
@@ -130,7 +130,7 @@ def test_a_program_that_prints_no_figures_has_failed():
                         telling(figures_of))
 
 
-def test_figures_of_a_run_in_which_a_child_was_served_by_another_are_not_taken(monkeypatch):
-    monkeypatch.setattr(Allocator, "warnings", lambda *_: ["1 of 2 processes were not served by it"])
-    with pytest.raises(LabError, match="1 of 2 processes"):
-        compare.compare(["true"], [allocators.system()], Settings(runs=1, extras=False), None, Work)
+def test_figures_of_a_command_of_which_a_process_was_out_of_reach_are_not_taken():
+    with pytest.raises(LabError, match="CPU time.*: nothing in it was seen to allocate"):
+        compare.compare(["sh", "-c", "env -i true; true"], [allocators.system()], Settings(runs=1, extras=False), None,
+                        Work)

@@ -1,7 +1,8 @@
 """Stands in for the native runner, within this process: it writes the runner's lines, and starts nothing.
 
-How runs go is told by a plan: library's name (or "system") -> {wall_us, peak, exit, signal, timed_out, prints, says,
-served_by, no_samples, cannot, serves}. Probes go by it too, but for `cannot` and `serves`.
+How runs go is told by a plan: library's name (or "system") -> {wall_us, peak, peak_of_all, exit, signal, timed_out,
+prints, says, served_by, others_us, no_samples, left, cannot, cannot_later, untraceable, serves}. Probes go by it too,
+but for those that begin with `cannot`, `untraceable` and `serves`.
 """
 
 import itertools
@@ -69,13 +70,17 @@ class Fake:
         return [allocators.system() if n == "system" else Allocator(n, (self.library(n),)) for n in names]
 
     def start(self, launch: Launch, ask: Ask, out: pathlib.Path) -> FakeProcess:
-        library = launch.env["LD_PRELOAD"].split(":")[0]
+        library = launch.env.get("LD_PRELOAD", "witness").split(":")[0]
         name = "system" if "witness" in library else pathlib.Path(library).stem.removeprefix("lib")
         plan, probing = self._plan.get(name, {}), "probe" in out.name
         if not probing:
             self.calls.append((launch, ask))
             if "cannot" in plan:
                 return FakeProcess(125, plan["cannot"])
+            if not ask.account and "cannot_later" in plan:
+                return FakeProcess(125, plan["cannot_later"])
+            if ask.account and "untraceable" in plan:
+                return FakeProcess(125, plan["untraceable"])
         self._testify(launch, plan.get("served_by", LIBC if name == "system" else library))
         _print(ask, plan)
         if plan.get("serves") and not probing:
@@ -85,8 +90,9 @@ class Fake:
 
     @staticmethod
     def _testify(launch: Launch, server: str) -> None:
-        lines = [f"7\t{name}\t{server}\n" for name in ("malloc", "free", "calloc", "realloc") if server]
-        pathlib.Path(launch.env["REHEAP_WITNESS"]).write_text("".join(lines))
+        lines = [f"7\t50\t{name}\t{server}\n" for name in ("malloc", "free", "calloc", "realloc") if server]
+        if "REHEAP_WITNESS" in launch.env:
+            pathlib.Path(launch.env["REHEAP_WITNESS"]).write_text("".join(lines))
 
 
 def _print(ask: Ask, plan: dict) -> None:
@@ -105,13 +111,21 @@ def _write(ask: Ask, plan: dict, out: pathlib.Path, stopped: bool = False) -> No
                    "processes": 1, "threads": 1} for i in range(10)]
     if ask.count_calls:
         lines.append({"type": "calls", "mmap": 12, "munmap": 3})
+    if ask.account or ask.count_calls:
+        used = {"/usr/bin/program": 1000, "/usr/bin/other": plan.get("others_us", 0)}
+        programs = [{"pid": pid, "path": path, "began_ns": 0, "ended_ns": 99, "cpu_us": used[path], "peak_kib": 2000}
+                    for pid, path in enumerate(used, 7)]
+        lines.append({"type": "programs", "programs": programs})
     if ask.profile_hz:
         modules = {LIBC: 30, "[kernel]": 10, "/usr/bin/program": 60}
         lines.append({"type": "profile", "source": "sigprof", "hz": ask.profile_hz, "lost": 1,
                       "modules": [{"module": name, "samples": count} for name, count in modules.items()]})
     end = {"type": "end", "wall_us": wall, "user_us": wall // 2, "system_us": wall // 4,
            "peak_rss_kib": plan.get("peak", 2000), "minor_faults": 5, "major_faults": 0, "voluntary_switches": 1,
-           "involuntary_switches": 2, "timed_out": plan.get("timed_out", False), "stopped": stopped}
+           "involuntary_switches": 2, "timed_out": plan.get("timed_out", False), "stopped": stopped,
+           "left": plan.get("left", 0)}
+    if "peak_of_all" in plan:
+        end["peak_tree_pss_kib"] = plan["peak_of_all"]
     ending = {"signal": 15} if stopped else \
         {"signal": plan["signal"]} if "signal" in plan else {"exit": plan.get("exit", 0)}
     out.write_text("".join(json.dumps(line) + "\n" for line in [*lines, end | ending]))

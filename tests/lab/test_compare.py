@@ -57,6 +57,35 @@ def test_the_proof_is_kept_and_lacking_it_fails(fake):
     assert made.subjects[1].proof["malloc"].endswith("liba.so")
 
 
+def test_the_first_run_of_each_proves_and_never_counts(fake):
+    fake.plan()
+    made = run(fake, "system", "a", runs=2, warmups=0)
+    proving = [ask.account for _, ask in fake.calls]
+    assert proving == [True] * 2 + [False] * 4 and [r.warmup for r in made.runs] == proving
+    assert ["witness" in launch.env.get("LD_PRELOAD", "") for launch, _ in fake.calls] == proving
+
+
+def test_what_was_not_served_is_refused_or_told_with_its_share(fake):
+    fake.plan(a={"others_us": 9000}, b={"others_us": 50})
+    made = run(fake, "system", "a", "b")
+    assert made.subjects[1].failed.startswith("other (90 % of the CPU time): nothing in it was seen to allocate")
+    assert made.subjects[2].share == pytest.approx(1000 / 1050) and not made.subjects[2].failed
+    assert "5 % of the CPU time was not its own" in made.subjects[2].warnings[0]
+
+
+def test_what_cannot_be_followed_is_proven_by_its_first_process(fake):
+    fake.plan(a={"untraceable": "reheap-runner: --account needs ptrace"})
+    made = run(fake, "system", "a")
+    assert made.verdict("wall_s", "a") and made.subjects[1].share is None
+    assert "could not be accounted for" in made.subjects[1].warnings[0]
+
+
+def test_what_outlives_the_command_is_told(fake):
+    fake.plan(a={"left": 2})
+    made = run(fake, "system", "a")
+    assert made.subjects[1].warnings == [compare.OUTLIVED] and not made.subjects[0].warnings
+
+
 def test_a_timed_run_neither_profiles_nor_counts(fake):
     fake.plan()
     made = run(fake, "system", "a", runs=3, extras=True)
@@ -126,6 +155,14 @@ def test_what_was_not_measured_is_absent(fake):
     made = run(fake, "system", "a")
     assert "mean_rss_kib" in made.measured("system")[0].figures
     assert "mean_rss_kib" not in made.measured("a")[0].figures and not made.verdict("mean_rss_kib", "a")
+
+
+def test_the_peak_of_all_processes_stands_beside_that_of_the_largest(fake):
+    fake.plan(system={"peak_of_all": 9000}, a={"peak_of_all": 12000}, b={"peak_of_all": 1000})
+    made = run(fake, "system", "a", "b")
+    assert made.verdict("peak_tree_kib", "a").word == "more memory"
+    assert made.verdict("peak_rss_kib", "a").word == "no measurable difference"
+    assert made.measured("b")[0].figures["peak_tree_kib"] == 2000  # no less than the largest one's own
 
 
 def test_setup_runs_once_and_prepare_before_each_run(fake):

@@ -48,9 +48,9 @@ def test_csv_has_a_line_for_each_run_and_empty_cells_for_what_is_unknown():
 def test_markdown_has_the_tables_the_verdicts_and_the_way_to_repeat_it():
     text = export.as_markdown(made())
     assert "| wall time | 1.25 s (1.00 s to 1.50 s) |" in text
-    assert "| peak resident | 1000 KiB | 1.17 MiB |  |" in text
+    assert "| peak, largest process | 1000 KiB | 1.17 MiB |  |" in text
     assert "- wall time: b is faster than a, by 10.0 %" in text
-    assert "- peak resident: b uses more memory than a, by 20.0 %" in text
+    assert "- peak, largest process: b uses more memory than a, by 20.0 %" in text
     assert "| a | 0.0 % | 0.0 % | 25.0 % | 75.0 % | 0.0 % |" in text and "| a | 4 |" in text
     assert "- Careful: c has no verdict: it broke" in text and "- Careful: b: odd" in text
     assert "```sh\nreheap compare -- prog 'a|b'\n```" in text

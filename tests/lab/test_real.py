@@ -63,7 +63,7 @@ def test_failures_under_one_allocator(script, settings, said):
 
 
 def test_other_output_under_one_allocator():
-    made = run(["sh", "-c", "echo $LD_PRELOAD"], output="check")
+    made = run(["sh", "-c", 'case "$LD_PRELOAD" in *libreheap.so*) echo other;; esac'], output="check")
     assert "prints something else than under system" in made.subjects[1].failed
 
 
@@ -93,6 +93,38 @@ def test_a_program_that_cannot_be_reached(built):
     program = built("still", "int main(void) { return 0; }", "-static")
     with pytest.raises(compare.LabError, match="statically linked"):
         run([str(program)])
+
+
+BURN = "int main(void) { for (volatile long i = 0; i < 50000000; i++); return 0; }"
+
+
+@pytest.mark.parametrize("script", ["{still}; true", "exec {still}", "env -u LD_PRELOAD {moving}", "env -i {moving}"])
+def test_a_program_that_a_script_puts_out_of_reach(built, script):
+    still, moving = built("burns_still", BURN, "-static"), built("burns", BURN)
+    with pytest.raises(compare.LabError, match=r"burns\S* \(\d+ % of the CPU time\): nothing in it was seen to"):
+        run(["sh", "-c", script.format(still=still, moving=moving)])
+
+
+def test_a_program_that_is_reached_once_only(built, tmp_path):
+    still, moving, seen = built("burns_still", BURN, "-static"), built("burns", BURN), tmp_path / "seen"
+    script = f"[ -e {seen} ] && exec {still}; touch {seen}; exec {moving}"
+    made = run(["sh", "-c", script], "system", extras=True)
+    assert any("is not what was proven before them: burns_still" in text for text in made.subjects[0].warnings)
+
+
+def test_a_program_that_will_not_be_followed(built):
+    text = "#include <sys/ptrace.h>\nint main(void) { return ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 ? 0 : 3; }"
+    made = run([str(built("shy", text))])
+    assert [subject.failed for subject in made.subjects] == [None, None]
+    assert all("could not be accounted for" in subject.warnings[0] for subject in made.subjects)
+
+
+def test_what_outlives_its_run_is_in_no_other(tmp_path):
+    late = "(while [ ! -e {0} ]; do sleep 0.02; done; ls -ld /; touch {0}.$$) & echo $!"
+    made = run(["sh", "-c", late.format(tmp_path / "go")], runs=3, output="check")
+    (tmp_path / "go").touch()
+    assert [subject.failed for subject in made.subjects] == [None, None]
+    assert all(compare.OUTLIVED in subject.warnings for subject in made.subjects)
 
 
 def test_a_server():

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -376,14 +377,39 @@ def test_earlier_traces_make_way_and_other_files_do_not(lab):
     assert lab.trace.read_text() == "a letter"
 
 
-def test_what_cannot_be_recorded_is_said(lab):
+@pytest.fixture
+def static(lab) -> str:
     source = lab.folder / "static.c"
-    source.write_text("int main(void) { return 0; }")
+    source.write_text("int main(void) { for (volatile long i = 0; i < 500000000; i++); return 0; }")
     made = subprocess.run(["cc", "-static", "-o", lab.folder / "static", source], capture_output=True)
     if made.returncode != 0:
         pytest.skip("there is no static C library")
-    done = lab.record(str(lab.folder / "static"))
+    return str(lab.folder / "static")
+
+
+def test_what_cannot_be_recorded_is_said(lab, static):
+    done = lab.record(static)
     assert done.returncode == 125 and "statically linked" in done.stderr
+
+
+@pytest.mark.parametrize("script", ["{}; true", "exec {}"])
+def test_what_was_not_recorded_of_a_command_is_told_by_its_share_of_the_time(lab, static, script):
+    done = lab.record("sh", "-c", "echo hello; " + script.format(static))
+    assert done.returncode == 0 and re.search(r"(9\d|100) % of the CPU time .* left no trace", done.stderr), done.stderr
+
+
+BURN = "for (volatile long i = 0; i < 500000000; i++);"
+
+
+@pytest.mark.parametrize("body", [f"int main(void) {{ {BURN} mark(); return 0; }}",
+                                  f"int main(void) {{ mark(); {BURN} return 0; }}",
+                                  f"int main(void) {{ mark(); {BURN} _exit(0); }}",
+                                  f"int main(void) {{ if (fork() == 0) {{ mark(); {BURN} _exit(0); }} wait(0); }}",
+                                  f"int main(void) {{ mark(); if (vfork() == 0) _exit(0); {BURN} return 0; }}"])
+def test_the_time_of_recorded_programs_is_not_missed(lab, body):
+    done = lab.record(lab.program(body))
+    assert done.returncode == 0 and "left no trace" not in done.stderr
+    assert 0 < record.survey(record.traces(lab.trace)).cpu_s < 60
 
 
 @pytest.mark.parametrize(("text", "count"), [("4096", 4096), ("1k", 1024), ("500M", 500 << 20), ("1.5GiB", 3 << 29)])

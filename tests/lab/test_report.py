@@ -141,7 +141,7 @@ def test_what_was_not_measured_is_absent(tmp_path):
     comparison.extras["reheap"].calls = None
     comparison.extras["reheap"].profile = None
     page, _ = page_of(comparison, tmp_path)
-    assert "major faults" not in page.text and "peak resident" not in page.text.lower()
+    assert "major faults" not in page.text and "largest process" not in page.text.lower()
     row = re.search(r"Time allocator.*? reheap (.*?) Faults", page.text).group(1)
     assert row.count("–") == 4 + 1 and " 0 " not in row  # four intervals, and a dash for user time
 

@@ -133,6 +133,19 @@ def test_peak_is_that_of_a_child_waited_for(measure):
     assert measure(*python(child)).one("end")["peak_rss_kib"] > 64 * 1024
 
 
+def test_the_peak_of_all_counts_each_process_and_what_they_share_once(measure):
+    fork = "import os, time\nshared = bytearray(SHARED)\n" \
+           "for i in range(4):\n  if os.fork() == 0:\n    own = bytearray(OWN); time.sleep(0.5); os._exit(0)\n" \
+           "for i in range(4): os.wait()"
+
+    def end(shared: int, own: int) -> dict:
+        return measure(*python(fork.replace("SHARED", str(shared << 20)).replace("OWN", str(own << 20)))).one("end")
+    apart, together = end(1, 30), end(120, 0)
+    assert apart["peak_tree_pss_kib"] > 4 * 30 * 1024 > 2 * apart["peak_rss_kib"]
+    assert together["peak_tree_rss_kib"] > 4 * 120 * 1024 > 2 * together["peak_tree_pss_kib"]
+    assert "peak_tree_pss_kib" not in measure("sleep", "0.1").one("end")
+
+
 def test_processor_time_of_children_counts(measure):
     measured = measure("sh", "-c", '"$0" -S -c "$1" & "$0" -S -c "$1" & wait', sys.executable, burn(0.3))
     end = measured.one("end")
@@ -406,6 +419,41 @@ def test_wrong_options(words, named, tmp_path, monkeypatch):
     assert not (tmp_path / "x").exists()
 
 
+# ---- who ran ----------------------------------------------------------------------------------
+
+
+def programs(measure, *words, options=()) -> list[dict]:
+    (line,) = measure(*words, options=["--account", *options]).all("programs")
+    return line["programs"]
+
+
+def test_each_program_of_each_process_is_told_with_its_time(measure, tmp_path):
+    burning = compiled(tmp_path, "int main(void) { for (volatile long i = 0; i < 100000000; i++); return 0; }\n")
+    found = programs(measure, "sh", "-c", f"ls / > /dev/null; (exec {burning}); exec env -i {burning}")
+    names = [os.path.basename(os.path.realpath(one["path"])) for one in found]
+    shell = os.path.basename(os.path.realpath(shutil.which("sh")))
+    assert names == [shell, shell, "ls", shell, "program", "env", "program"]
+    used = [one["cpu_us"] for one in found]
+    assert sum(used[i] for i in (4, 6)) > 0.8 * sum(used) and min(used[4], used[6]) > 0.3 * max(used[4], used[6])
+    assert found[0]["pid"] == found[5]["pid"] == found[6]["pid"]
+    assert [one.get("parent") for one in found] == [None, 0, None, 0, None, None, None]
+    assert found[0]["ended_ns"] <= found[5]["began_ns"] <= found[5]["ended_ns"] <= found[6]["began_ns"]
+
+
+def test_threads_are_part_of_their_process_and_children_are_not(measure):
+    code = f"import os, threading\nt = threading.Thread(target=lambda: exec({burn(0.2)!r}))\nt.start(); t.join()\n" \
+           f"child = os.fork()\nif child == 0:\n  x = bytearray(60 << 20); exec({burn(0.3)!r}); os._exit(0)\n" \
+           "os.waitpid(child, 0)"
+    parent, child = programs(measure, *python(code))
+    assert parent["cpu_us"] >= 200_000 and child["parent"] == 0 and child["pid"] != parent["pid"]
+    assert child["cpu_us"] >= 300_000 and child["peak_kib"] > 60 * 1024 > parent["peak_kib"]
+
+
+def test_many_processes_are_all_accounted_for(measure):
+    found = programs(measure, "sh", "-c", "i=0; while [ $i -lt 200 ]; do /bin/true & i=$((i+1)); done; wait")
+    assert sum(os.path.basename(one["path"]) == "true" for one in found) == 200
+
+
 # ---- the witness ------------------------------------------------------------------------------
 
 
@@ -417,7 +465,7 @@ def served(measure, tmp_path, *words, preload=()) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     processes = set()
     for line in out.read_text().splitlines():
-        process, function, path = line.split("\t")
+        process, _, function, path = line.split("\t")
         processes.add(process)
         if path not in found.setdefault(function, []):
             found[function].append(path)
@@ -426,6 +474,13 @@ def served(measure, tmp_path, *words, preload=()) -> dict[str, list[str]]:
 
 
 FUNCTIONS = ["malloc", "free", "calloc", "realloc"]
+OWN_MALLOC = """
+#include <stddef.h>
+static char all[99999]; static size_t used;
+void* malloc(size_t n) { void* p = all + used; used += (n + 15) & ~15ul; return p; }
+void free(void* p) { (void)p; }
+int main(void) { return 0; }
+"""
 
 
 def test_the_witness_names_the_c_library_when_nothing_is_preloaded(measure, tmp_path):
@@ -449,10 +504,12 @@ def test_a_jump_in_the_program_is_not_taken_for_the_allocator(measure, tmp_path)
     assert all("libc.so" in path for path in found["malloc"])
 
 
+def test_objects_with_the_old_hash_table_alone_are_looked_into(measure, tmp_path):
+    program = compiled(tmp_path, OWN_MALLOC, "-fno-builtin", "-rdynamic", "-Wl,--hash-style=sysv")
+    assert served(measure, tmp_path, program)["malloc"] == [program]
+
+
 def test_a_program_that_is_its_own_allocator_is_named(measure, tmp_path):
-    text = "#include <stddef.h>\nstatic char all[99999]; static size_t used;\n" \
-           "void* malloc(size_t n) { void* p = all + used; used += (n + 15) & ~15ul; return p; }\n" \
-           "void free(void* p) { (void)p; }\nint main(void) { return 0; }\n"
-    program = compiled(tmp_path, text, "-fno-builtin", "-rdynamic")
+    program = compiled(tmp_path, OWN_MALLOC, "-fno-builtin", "-rdynamic")
     found = served(measure, tmp_path, program)
     assert found["malloc"] == [program] and "libc.so" in found["calloc"][0]

@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from on_wine import BUILD, WINE, build_program, under_wine
-from reheap_lab import allocators, cli, profile, results, windows
+from reheap_lab import allocators, cli, evidence, profile, results, windows
 from reheap_lab.errors import LabError, UsageError
 
 
@@ -112,7 +112,7 @@ def test_the_proof_is_what_reheap_wrote_in_that_process(no_wine, tmp_path, serve
         launch = allocator.launch(no_wine, tmp_path / "run")
         wrote(tmp_path / "run", *served)
         launch.amend(OUTER)
-        objection = allocator.objection(allocators.Testimony.read(tmp_path / "run").first())
+        objection = allocator.objection(evidence.Proof(evidence.Testimony.read(tmp_path / "run")).first())
         assert (objection is None) == (allocator.name == right), objection
 
 
@@ -130,14 +130,14 @@ def test_an_earlier_run_proves_nothing(no_wine, tmp_path):
     launch = reheap.launch(no_wine, tmp_path / "run")
     wrote(tmp_path / "run")
     launch.amend(OUTER)
-    assert "nothing proves" in reheap.objection(allocators.Testimony.read(tmp_path / "run").first())
+    assert "nothing proves" in reheap.objection(evidence.Proof(evidence.Testimony.read(tmp_path / "run")).first())
 
 
 def test_a_program_that_did_not_start(no_wine, tmp_path):
     reheap = windows.choose("reheap", no_wine)[0]
     with pytest.raises(LabError, match="not started: its launcher ended with 125"):
         reheap.launch(no_wine, tmp_path / "run").amend([{"type": "end", "exit": 125}])
-    assert "nothing proves" in reheap.objection(allocators.Testimony.read(tmp_path / "run").first())
+    assert "nothing proves" in reheap.objection(evidence.Proof(evidence.Testimony.read(tmp_path / "run")).first())
 
 
 # ---- allocators under a program ---------------------------------------------------------------

@@ -135,6 +135,20 @@ void Lines::profile(const Profile& profile) {
   put(line.json());
 }
 
+void Lines::programs(const std::vector<Program>& all) {
+  Object line("programs");
+  line.list("programs", all, [](Object& program, const Program& one) {
+    program.figure("pid", one.process);
+    program.text("path", one.path);
+    program.figure("began_ns", one.began_ns);
+    program.figure("ended_ns", one.ended_ns);
+    program.figure("cpu_us", one.cpu_us);
+    program.figure("peak_kib", one.peak_kib);
+    program.figure("parent", one.parent);
+  });
+  put(line.json());
+}
+
 void Lines::end(const End& end) {
   Object line("end");
   line.figure("wall_us", end.wall_us);
@@ -143,6 +157,7 @@ void Lines::end(const End& end) {
   line.figure("peak_rss_kib", end.peak_rss_kib);
   line.figure("floor_rss_kib", end.floor_rss_kib);
   line.figure("peak_tree_rss_kib", end.peak_tree_rss_kib);
+  line.figure("peak_tree_pss_kib", end.peak_tree_pss_kib);
   line.figure("peak_commit_kib", end.peak_commit_kib);
   line.figure("minor_faults", end.minor_faults);
   line.figure("major_faults", end.major_faults);

@@ -28,6 +28,17 @@ struct Profile {
   std::map<std::string, std::int64_t> modules;  // samples in each
 };
 
+// What one process was from one exec to the next, or to its end (on Linux). Times are CLOCK_MONOTONIC's.
+struct Program {
+  std::int64_t process = 0;
+  std::string path;  // empty when unknown
+  std::int64_t began_ns = 0, ended_ns = 0;
+  std::int64_t cpu_us = 0;
+  Figure peak_kib;       // unknown when it became another one
+  Figure parent;         // the place of the one it was forked from
+  bool by_exec = false;  // it began by one
+};
+
 struct SeenModule {
   std::string path;
   bool wines;  // one of Wine's own
@@ -38,6 +49,7 @@ struct End {
   Figure peak_rss_kib;       // of the largest single process
   Figure floor_rss_kib;      // peak_rss_kib cannot be less than this, whatever the command did
   Figure peak_tree_rss_kib;  // the largest sum over the living processes that was seen
+  Figure peak_tree_pss_kib;  // the same, where a page that n processes share counts an nth in each: when several lived
   Figure peak_commit_kib;
   Figure minor_faults, major_faults, voluntary_switches, involuntary_switches;
   Figure exit, signal;
@@ -59,6 +71,7 @@ class Lines {
   void sample(const Sample& sample);
   void calls(const std::vector<std::pair<std::string, std::int64_t>>& counts);
   void profile(const Profile& profile);
+  void programs(const std::vector<Program>& all);
   void modules(const std::vector<SeenModule>& seen);
   void end(const End& end);
 

@@ -26,7 +26,10 @@ const char kHelp[] = "Runs one command, follows its children, and writes what th
                      "it\n"
                      "  --profile-by-stops   stop threads to see where they are, even where the kernel has a "
                      "sampler\n"
-                     "  --count-calls        count the memory calls to the system; slows the command down\n"
+                     "  --account            name every program of every process, with what it used (Linux); needs "
+                     "ptrace\n"
+                     "  --count-calls        count the memory calls to the system; slows the command down; accounts "
+                     "too\n"
                      "  --watch NAME         tell the figures of the first process of that name, not of all\n"
                      "  --modules            name the files that the command loads (Windows)\n"
                      "\n"
@@ -83,6 +86,7 @@ const Known kOptions[] = {
     {"profile", required_argument,
      [](Options& options, const char* value) { options.profile_hz = whole_number("--profile", value, 1, 10'000); }},
     {"profile-by-stops", no_argument, [](Options& options, const char*) { options.profile_by_stops = true; }},
+    {"account", no_argument, [](Options& options, const char*) { options.account = true; }},
     {"count-calls", no_argument, [](Options& options, const char*) { options.count_calls = true; }},
     {"watch", required_argument, [](Options& options, const char* value) { options.watch = value; }},
     {"modules", no_argument, [](Options& options, const char*) { options.modules = true; }},
@@ -114,6 +118,8 @@ Options parse(int count, char** words) {
   if (optind >= count) reject("there is no command: give it after --");
   if (options.count_calls && options.profile_hz > 0)
     reject("--count-calls stops the command at every call, so it does not go with --profile");
+  if (options.account && options.profile_hz > 0)
+    reject("--account stops the command where processes begin and end, so it does not go with --profile");
   options.command.assign(words + optind, words + count);
   options.command.push_back(nullptr);
   return options;

@@ -46,6 +46,8 @@ struct Progress {
   uint32_t ended;    // 1: the process ran to its end; 0: it runs, was killed, or replaced itself
   uint32_t threads;  // that recorded anything so far
   uint32_t unused;
+  uint64_t cpu_begin;   // processor time of the process before this program
+  uint64_t cpu_latest;  // and at `latest`, or as it called _exit; both in nanoseconds, 0: not known
 };
 
 struct FileHeader {

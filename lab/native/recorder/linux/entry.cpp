@@ -1,6 +1,7 @@
 // The names that a program calls. Each passes the call on and tells of it; what the call returns is the next
 // allocator's.
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bit>
@@ -8,6 +9,7 @@
 
 #include "linux/next.h"
 #include "linux/residence.h"
+#include "stream/recorder.h"
 #include "stream/stream.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -109,3 +111,11 @@ EXPORT int posix_memalign(void** to, size_t alignment, size_t size) {
 EXPORT void* valloc(size_t size) { return told_aligned(g_next.valloc(size), size, page_bytes()); }
 
 EXPORT void* pvalloc(size_t size) { return told_aligned(g_next.pvalloc(size), size, page_bytes()); }
+
+// Without destructors: nobody else tells that the process ends here, as many shells do.
+EXPORT [[noreturn]] void _exit(int status) {
+  process_exits();
+  for (;;) syscall(SYS_exit_group, status);
+}
+
+EXPORT [[noreturn]] void _Exit(int status) { _exit(status); }

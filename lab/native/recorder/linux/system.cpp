@@ -79,6 +79,7 @@ __attribute__((constructor)) void prepare() {
   process_started();
 }
 
+__attribute__((constructor)) void begin() { process_began(); }
 __attribute__((destructor)) void finish() { process_ended(); }
 
 // ---- the file ---------------------------------------------------------------------------------
@@ -170,6 +171,10 @@ bool even_counter() {
 }
 
 uint64_t time_of_day_nanoseconds() { return nanoseconds(CLOCK_REALTIME); }
+
+uint64_t cpu_nanoseconds() { return nanoseconds(CLOCK_PROCESS_CPUTIME_ID); }
+
+uint64_t process_id() { return static_cast<uint64_t>(getpid()); }
 
 void* memory_of_this_process(size_t bytes) {
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

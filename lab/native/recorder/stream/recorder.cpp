@@ -59,6 +59,13 @@ trace::Moment moment() { return {ticks_now(), monotonic_nanoseconds()}; }
 
 // ---- the process ------------------------------------------------------------------------------
 
+constinit uint64_t g_cpu_begin = 0;  // 0: it has not begun
+
+void note_times(trace::Progress& progress) {
+  progress.latest = moment();
+  progress.cpu_latest = system::cpu_nanoseconds();
+}
+
 void write_header(trace::FileHeader& header, trace::Moment begin, bool forked) {
   std::memcpy(header.magic, trace::kMagic, sizeof header.magic);
   header.version = trace::kVersion;
@@ -73,7 +80,8 @@ void write_header(trace::FileHeader& header, trace::Moment begin, bool forked) {
   }
   std::memcpy(header.recorder, REHEAP_LAB_VERSION, sizeof REHEAP_LAB_VERSION);
   header.checksum = trace::crc32c(&header, offsetof(trace::FileHeader, checksum));
-  header.progress.latest = moment();
+  header.progress.cpu_begin = forked ? 0 : g_cpu_begin ? g_cpu_begin : system::cpu_nanoseconds();
+  note_times(header.progress);
 }
 
 // Begins the trace of this process: at its first event, and at the first of a forked child. Locked.
@@ -142,7 +150,7 @@ bool new_chunk(Stream& stream, uint64_t earliest) {
   chunk->stream = stream.number;
   chunk->sequence = stream.sequence++;
   chunk->thread = stream.thread;
-  g_header->progress.latest = moment();
+  note_times(g_header->progress);
   chunk->begin = {earliest < stream.base.time ? stream.base.time : earliest, g_header->progress.latest.nanoseconds};
   chunk->magic = trace::kChunkMagic;
   g_header->progress.chunks = g_chunks.load(std::memory_order_relaxed);
@@ -271,6 +279,8 @@ void thread_ended() {
   end_thread(*stream);
 }
 
+void process_began() { g_cpu_begin = system::cpu_nanoseconds(); }
+
 void process_ended() {
   system::Quiet quiet;
   if (!g_table || !g_table->begun || !g_header) return;
@@ -279,8 +289,14 @@ void process_ended() {
   Lock lock;
   for (Stream* stream = g_table->idle; stream; stream = stream->next_idle)
     if (stream->chunk && !sealed(*stream)) seal_chunk(*stream);
-  g_header->progress.latest = moment();
+  note_times(g_header->progress);
   g_header->progress.ended = 1;
+}
+
+// A child between vfork and exec has its parent's memory: what it says is not of that process.
+void process_exits() {
+  if (g_table && g_table->begun && g_header && g_header->process == system::process_id())
+    g_header->progress.cpu_latest = system::cpu_nanoseconds();
 }
 
 }  // namespace recorder

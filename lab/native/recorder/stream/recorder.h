@@ -10,6 +10,12 @@ void process_started();
 void thread_ended();
 
 // The process ends: completes what this thread and ended ones wrote. Recording goes on behind it.
+// Another program may have been this process before. Events may come earlier.
+void process_began();
+
 void process_ended();
+
+// It ends at once, without destructors. May be called from a handler of a signal.
+void process_exits();
 
 }  // namespace recorder

@@ -15,6 +15,11 @@ bool even_counter();
 
 uint64_t time_of_day_nanoseconds();
 
+// Processor time of this process.
+uint64_t cpu_nanoseconds();
+
+uint64_t process_id();
+
 // Memory, zeroed, that a forked child finds zeroed again. Null when there is none.
 void* memory_of_this_process(size_t bytes);
 

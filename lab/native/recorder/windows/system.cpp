@@ -112,6 +112,15 @@ uint64_t time_of_day_nanoseconds() {
   return ((uint64_t{now.dwHighDateTime} << 32 | now.dwLowDateTime) - kUnixEpoch) * 100;
 }
 
+uint64_t cpu_nanoseconds() {
+  FILETIME began, ended, kernel, user;
+  if (!GetProcessTimes(GetCurrentProcess(), &began, &ended, &kernel, &user)) return 0;
+  const auto units = [](const FILETIME& time) { return uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime; };
+  return (units(kernel) + units(user)) * 100;
+}
+
+uint64_t process_id() { return GetCurrentProcessId(); }
+
 void* memory_of_this_process(size_t bytes) {
   return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <iterator>
 
-#include "runner/linux/tracer.h"
+#include "runner/linux/call_counter.h"
 
 namespace runner {
 
@@ -47,7 +47,7 @@ sock_filter tell(std::uint32_t kind) { return BPF_STMT(BPF_RET | BPF_K, SECCOMP_
 }  // namespace
 
 CallCounter::CallCounter(pid_t command)
-    : Tracer(command, "--count-calls", PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL), counts_(kCount) {}
+    : Accountant(command, "--count-calls", PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL), counts_(kCount) {}
 
 bool CallCounter::install_filter() {
   sock_filter filter[5 + 2 * kCount];

@@ -32,6 +32,13 @@ std::int64_t pages_to_kib(std::int64_t pages) {
   return pages * kPageKib;
 }
 
+// The figure behind a word at the beginning of a line; -1: there is none.
+std::int64_t kib_in(const ProcFile& file, const char* word) {
+  char text[4096];
+  const char* line = file.read(text, sizeof text) > 0 ? std::strstr(text, word) : nullptr;
+  return line ? std::strtoll(line + std::strlen(word), nullptr, 10) : -1;
+}
+
 }  // namespace
 
 ProcFile::ProcFile(pid_t process, const char* name)
@@ -69,11 +76,9 @@ bool Process::look() {
   return look_at_statm();
 }
 
-// The scheduler's own reckoning of all threads: finer than the ticks of `stat`.
 void Process::look_at_clock() {
-  const clockid_t clock = (~id) * 8 | 2;  // as clock_getcpuclockid has it, which asks the kernel each time
-  timespec time;
-  own_us = clock_gettime(clock, &time) == 0 ? nanoseconds(time) / 1000 : -1;
+  const std::int64_t used = used_by_ns(id);
+  own_us = used < 0 ? -1 : used / 1000;
 }
 
 bool Process::look_at_stat() {
@@ -135,11 +140,8 @@ void Process::add_children_of_threads(std::vector<pid_t>& children) const {
   closedir(folder);
 }
 
-std::int64_t Process::peak_kib() const {
-  char text[4096];
-  std::int64_t peak;
-  const char* line = ProcFile(id, "status").read(text, sizeof text) > 0 ? std::strstr(text, "\nVmHWM:") : nullptr;
-  return line && std::sscanf(line, "\nVmHWM: %" SCNd64, &peak) == 1 ? peak : -1;
-}
+std::int64_t peak_kib(pid_t thread) { return kib_in(ProcFile(thread, "status"), "\nVmHWM:"); }
+
+std::int64_t share_of_resident_kib(pid_t process) { return kib_in(ProcFile(process, "smaps_rollup"), "\nPss:"); }
 
 }  // namespace runner

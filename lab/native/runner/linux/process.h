@@ -29,6 +29,13 @@ class ProcFile {
 // The children that one thread has given birth to or, if it is the runner's, adopted.
 void add_children(const ProcFile& file, std::vector<pid_t>& children);
 
+// The highest that the resident memory of a thread's process has been; -1 when unknown.
+std::int64_t peak_kib(pid_t thread);
+
+// A process's share of what is resident: a page that n processes have counts an nth. -1 when unknown. The kernel walks
+// all its pages for it, and meanwhile the process cannot map any.
+std::int64_t share_of_resident_kib(pid_t process);
+
 class Process {
  public:
   explicit Process(pid_t id);
@@ -40,9 +47,6 @@ class Process {
   void add_children(std::vector<pid_t>& children) const { runner::add_children(children_, children); }
   // The same for all threads: dear when there are many.
   void add_children_of_threads(std::vector<pid_t>& children) const;
-
-  // The highest its resident memory has been; -1 when unknown.
-  std::int64_t peak_kib() const;
 
   const pid_t id;
   pid_t parent = 0;

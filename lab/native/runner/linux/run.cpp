@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "runner/failure.h"
+#include "runner/linux/call_counter.h"
 #include "runner/linux/child.h"
 #include "runner/linux/clock.h"
 #include "runner/linux/perf.h"
@@ -50,7 +51,10 @@ class Run {
       : options_(options), lines_(lines), child_(options, options.count_calls ? CallCounter::install_filter : nullptr),
         tree_(child_.id(), options.watch) {
     allow_many_files();
-    if (options.count_calls) count_calls();
+    if (options.count_calls)
+      count_calls();
+    else if (options.account)
+      account();
     if (options.profile_hz > 0) begin_profile();
   }
 
@@ -68,8 +72,14 @@ class Run {
   std::int64_t started() const { return child_.started_ns(); }
 
   void count_calls() {
-    counter_ = std::make_unique<CallCounter>(child_.id());
-    tracer_ = counter_.get();
+    auto counter = std::make_unique<CallCounter>(child_.id());
+    tracer_ = counter_ = counter.get();
+    accountant_ = std::move(counter);
+  }
+
+  void account() {
+    accountant_ = std::make_unique<Accountant>(child_.id());
+    tracer_ = accountant_.get();
   }
 
   void begin_profile() {
@@ -167,6 +177,7 @@ class Run {
     if (perf_) lines_.profile(perf_->finish());
     if (stopper_) lines_.profile(stopper_->finish());
     if (counter_) tell_calls();
+    if (accountant_) lines_.programs(accountant_->finish());
     End end = tree_.used();
     end.wall_us = (*ended_ns_ - started()) / 1000;
     // A peak that is no more than what the process was born with says nothing about the command.
@@ -196,8 +207,9 @@ class Run {
   Tree tree_;
   std::optional<Perf> perf_;
   std::unique_ptr<Stopper> stopper_;
-  std::unique_ptr<CallCounter> counter_;
-  Tracer* tracer_ = nullptr;  // one of these two
+  std::unique_ptr<Accountant> accountant_;
+  CallCounter* counter_ = nullptr;  // the accountant, when it also counts
+  Tracer* tracer_ = nullptr;        // one of these
   std::int64_t next_look_ = kNever, next_drain_ = kNever, deadline_ = kNever;
   std::optional<std::int64_t> ended_ns_;
   int status_ = 0;

@@ -44,6 +44,8 @@ std::uint64_t instruction_of(pid_t thread) {
 #endif
 }
 
+}  // namespace
+
 pid_t process_of(pid_t thread) {
   char text[4096];
   int process = thread;
@@ -51,8 +53,6 @@ pid_t process_of(pid_t thread) {
     if (const char* line = std::strstr(text, "\nTgid:")) std::sscanf(line, "\nTgid: %d", &process);
   return process;
 }
-
-}  // namespace
 
 Tracer::Tracer(pid_t command, const char* purpose, int more) {
   if (ptrace(PTRACE_SEIZE, command, nullptr, kFollow | more) == 0) return;
@@ -69,8 +69,9 @@ void Tracer::stopped(pid_t thread, int status) {
   case PTRACE_EVENT_SECCOMP: called(message_of(thread)); break;
   case PTRACE_EVENT_FORK:
   case PTRACE_EVENT_VFORK:
-  case PTRACE_EVENT_CLONE: born(static_cast<pid_t>(message_of(thread))); break;
+  case PTRACE_EVENT_CLONE: born(static_cast<pid_t>(message_of(thread)), thread); break;
   case PTRACE_EVENT_EXEC: replaced(thread); break;
+  case PTRACE_EVENT_EXIT: leaving(thread); break;
   case PTRACE_EVENT_STOP:
     if (is_stop_of_group(signal))
       resume = PTRACE_LISTEN;
@@ -84,7 +85,9 @@ void Tracer::stopped(pid_t thread, int status) {
 
 // ---- a profile by stopping threads ----------------------------------------------------------------
 
-Stopper::Stopper(pid_t command, int hz) : Tracer(command, "--profile", 0), hz_(hz) { born(command); }
+Stopper::Stopper(pid_t command, int hz) : Tracer(command, "--profile", 0), hz_(hz) {
+  threads_.try_emplace(command, command);
+}
 
 std::int64_t Stopper::interval_ns() const { return kSecond / hz_; }
 
@@ -104,13 +107,13 @@ std::int64_t Stopper::Thread::used_ns() const {
   return times.read(text, sizeof text) > 0 ? std::strtoll(text, nullptr, 10) : 0;
 }
 
-void Stopper::born(pid_t thread) { threads_.try_emplace(thread, thread); }
+void Stopper::born(pid_t thread, pid_t) { threads_.try_emplace(thread, thread); }
 
 // The thread that did it is now the only one, and goes by the number of the process.
 void Stopper::replaced(pid_t process) {
   modules_.forget(process);
   threads_.erase(process);
-  born(process);
+  threads_.try_emplace(process, process);
 }
 
 void Stopper::interrupted(pid_t thread) {

@@ -1,6 +1,7 @@
-// Follows the command and all that it starts by ptrace: to count calls, or to see where threads are.
+// Follows the command and all that it starts by ptrace: to account for its processes, to count calls, or to see where
+// threads are.
 //
-// Both cost the command time, so no other figure of such a run means much.
+// All of it costs the command time, so no other figure of such a run means much.
 #pragma once
 
 #include <sys/types.h>
@@ -8,8 +9,6 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "runner/lines.h"
 #include "runner/linux/modules.h"
@@ -30,28 +29,10 @@ class Tracer {
   Tracer(pid_t command, const char* purpose, int more);
 
   virtual void called(unsigned long) {}
-  virtual void born(pid_t) {}
-  virtual void replaced(pid_t) {}     // by another program
-  virtual void interrupted(pid_t) {}  // as we had asked
-};
-
-// Counts the calls by which memory is had from the system. A filter in the kernel stops the command at those alone.
-class CallCounter : public Tracer {
- public:
-  explicit CallCounter(pid_t command);
-
-  // To be run in the command's process before it becomes the command; needs the tracer in place. False, with errno,
-  // when the kernel does not want it.
-  static bool install_filter();
-
-  // Nothing when there were calls that cannot be told apart: those of a program for another kind of processor.
-  std::vector<std::pair<std::string, std::int64_t>> counts() const;
-
- private:
-  void called(unsigned long kind) override;
-
-  std::vector<std::int64_t> counts_;
-  bool foreign_ = false;
+  virtual void born(pid_t /*thread*/, pid_t /*parent*/) {}
+  virtual void replaced(pid_t /*process*/) {}    // by another program
+  virtual void leaving(pid_t /*thread*/) {}      // it still has its memory
+  virtual void interrupted(pid_t /*thread*/) {}  // as we had asked
 };
 
 // A profile by stopping threads, for where the kernel's sampler is not allowed.
@@ -77,7 +58,7 @@ class Stopper : public Tracer {
     std::int64_t due = 0;       // samples that the next stop stands for
   };
 
-  void born(pid_t thread) override;
+  void born(pid_t thread, pid_t parent) override;
   void replaced(pid_t process) override;
   void interrupted(pid_t thread) override;
 
@@ -85,5 +66,8 @@ class Stopper : public Tracer {
   std::unordered_map<pid_t, Thread> threads_;
   Modules modules_;
 };
+
+// The process that a thread belongs to; the number itself when that cannot be told.
+pid_t process_of(pid_t thread);
 
 }  // namespace runner

@@ -18,6 +18,9 @@ constexpr std::size_t kNameLength = 15;  // all that the kernel keeps of a proce
 // Reading the lists of all threads may take this part of the time.
 constexpr std::int64_t kThreadsShare = 200;
 
+// A new height of the sum of resident memory is one by more than this part of it.
+constexpr std::int64_t kWorthWeighing = 100;
+
 std::string path_of_adopted() { return "task/" + std::to_string(getpid()) + "/children"; }
 
 void add(Figure& sum, std::int64_t more) { sum = sum.value_or(0) + more; }
@@ -108,7 +111,17 @@ Sample Tree::figures() {
   sums.rss_kib = rss;
   sums.commit_kib = commit;
   total_.peak_tree_rss_kib = std::max(total_.peak_tree_rss_kib.value_or(0), rss);
+  if (count > 1 && rss > weighed_kib_ + weighed_kib_ / kWorthWeighing) weigh(rss);
   return sums;
+}
+
+// What processes share counts once. It is asked for at new heights alone, for it holds them up.
+void Tree::weigh(std::int64_t rss_kib) {
+  weighed_kib_ = rss_kib;
+  std::int64_t sum = 0;
+  for (const Process& process : processes_)
+    if (!process.ended && process.rss_kib > 0) sum += std::max<std::int64_t>(0, share_of_resident_kib(process.id));
+  total_.peak_tree_pss_kib = std::max(total_.peak_tree_pss_kib.value_or(0), sum);
 }
 
 Sample Tree::figures_of_watched() {
@@ -133,7 +146,7 @@ void Tree::remember_watched(const Process& process) {
   of_watched_.system_us = process.system_us;
   of_watched_.minor_faults = process.minor_faults;
   of_watched_.major_faults = process.major_faults;
-  if (const std::int64_t peak = process.peak_kib(); peak >= 0) of_watched_.peak_rss_kib = peak;
+  if (const std::int64_t peak = peak_kib(process.id); peak >= 0) of_watched_.peak_rss_kib = peak;
   of_watched_.peak_commit_kib = std::max(of_watched_.peak_commit_kib.value_or(0), process.commit_kib);
 }
 

@@ -44,6 +44,7 @@ class Tree {
   void know(const std::vector<pid_t>& children);
   bool knows(pid_t process) const;
   void add(pid_t process);
+  void weigh(std::int64_t rss_kib);
   void remember_watched(const Process& process);
   Sample figures();
   Sample figures_of_watched();
@@ -52,6 +53,7 @@ class Tree {
   ProcFile adopted_;
   std::list<Process> processes_;
   std::int64_t reaped_us_ = 0;
+  std::int64_t weighed_kib_ = 0;  // the sum of resident memory at which shares were last asked for
   std::int64_t most_us_ = 0;
   End total_;
   pid_t watched_ = 0;

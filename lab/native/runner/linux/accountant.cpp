@@ -1,0 +1,87 @@
+#include "runner/linux/accountant.h"
+
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "runner/linux/clock.h"
+#include "runner/linux/process.h"
+
+namespace runner {
+
+namespace {
+
+std::string file_of(pid_t process) {
+  char path[PATH_MAX];
+  const ssize_t length = readlink(("/proc/" + std::to_string(process) + "/exe").c_str(), path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : "";
+}
+
+}  // namespace
+
+Accountant::Accountant(pid_t command, const char* purpose, int more)
+    : Tracer(command, purpose, PTRACE_O_TRACEEXIT | more) {}
+
+void Accountant::born(pid_t thread, pid_t parent) {
+  if (process_of(thread) != thread) return;
+  const std::size_t from = running(process_of(parent)).program;
+  Program& forked = programs_[running(thread).first];
+  if (!forked.by_exec) forked.parent = static_cast<std::int64_t>(from);
+}
+
+void Accountant::replaced(pid_t process) {
+  const std::int64_t used = used_by_ns(process);
+  const auto found = running_.find(process);
+  if (found == running_.end()) {
+    begin(process, true, used);
+    return;
+  }
+  reckon(found->second, process);
+  const std::size_t first = found->second.first;
+  running_.erase(found);
+  begin(process, true, used).first = first;
+}
+
+void Accountant::leaving(pid_t thread) {
+  const pid_t process = process_of(thread);
+  Running& one = running(process);
+  reckon(one, process);
+  Figure& peak = programs_[one.program].peak_kib;
+  if (const std::int64_t seen = peak_kib(thread); seen >= 0) peak = std::max(peak.value_or(0), seen);
+}
+
+void Accountant::ended(pid_t thread) { running_.erase(thread); }
+
+std::vector<Program> Accountant::finish() {
+  std::vector<pid_t> left;
+  for (const auto& [process, one] : running_) left.push_back(process);
+  for (pid_t process : left) leaving(process);
+  return std::move(programs_);
+}
+
+// A child may be seen to stop, and even to end, before its parent is seen to have had it.
+Accountant::Running& Accountant::running(pid_t process) {
+  const auto found = running_.find(process);
+  return found != running_.end() ? found->second : begin(process, false, 0);
+}
+
+Accountant::Running& Accountant::begin(pid_t process, bool by_exec, std::int64_t used_ns) {
+  const std::size_t place = programs_.size();
+  Program program;
+  program.process = process;
+  program.path = file_of(process);
+  program.began_ns = program.ended_ns = now_ns();
+  program.by_exec = by_exec;
+  programs_.push_back(program);
+  return running_.insert_or_assign(process, Running{place, place, used_ns}).first->second;
+}
+
+void Accountant::reckon(Running& one, pid_t process) {
+  Program& program = programs_[one.program];
+  program.ended_ns = now_ns();
+  program.cpu_us = std::max(program.cpu_us, (used_by_ns(process) - one.used_before_ns) / 1000);
+}
+
+}  // namespace runner
