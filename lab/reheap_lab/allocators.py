@@ -33,6 +33,12 @@ KNOWN = {
 }
 CLANG_FOLDERS = ("/usr/lib/llvm-*/lib/clang/*/lib/linux", "/usr/lib/clang/*/lib/linux")
 
+# The variables by which allocators, and the loader that brings them, are told what to do.
+SETTINGS = re.compile(r"LD_(PRELOAD|LIBRARY_PATH|BIND_NOW)$|GLIBC_TUNABLES$|REHEAP_(?!LAB|RECORD|WITNESS)|"
+                      r"SCUDO_OPTIONS$|GWP_ASAN_|(_RJEM_|JE_)MALLOC_CONF$|((MI|TC|SN|RP|TBB_)?MALLOC|HOARD)_")
+
+RUNTIMES = re.compile(r"(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libc\+\+|libc\+\+abi|ld-linux\S*)\.so")
+
 FUNCTIONS = ("malloc", "free", "calloc", "realloc")
 
 
@@ -55,6 +61,12 @@ class Allocator:
         theirs = os.environ.get("LD_PRELOAD")  # stays, behind
         env = {"LD_PRELOAD": ":".join(preload + [theirs] * bool(theirs))} if preload else {}
         return Launch(command, env | ({"REHEAP_WITNESS": str(evidence)} if evidence else {}))
+
+    def parts(self) -> list[str]:
+        """Its own files: what is preloaded, and what that brings along beside the C and C++ runtimes."""
+        brought = [path for library in self.libraries for path in elf.brought_by(library)
+                   if not RUNTIMES.match(path.name)]
+        return list(map(str, [*self.libraries, *brought]))
 
     def objection(self, proof: dict[str, str]) -> str | None:
         """Why `proof` does not show that this allocator served the process; None when it does."""
@@ -186,6 +198,10 @@ def _package_version(path: str) -> str | None:
         return subprocess.run(shown, capture_output=True, text=True, timeout=10).stdout or None
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def settings_of_allocators(environment: typing.Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in sorted(environment.items()) if SETTINGS.match(name)}
 
 
 # ---- what was asked for -------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import reheap_lab
 from reheap_lab import beside, elf, figures, machine, profile, verdicts
-from reheap_lab.allocators import SYSTEM, Allocator
+from reheap_lab.allocators import SYSTEM, Allocator, settings_of_allocators
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.evidence import Program, Proof, Testimony
 from reheap_lab.results import Comparison, Extras, Run, Subject
@@ -175,7 +175,7 @@ class Comparer:
         try:
             sampled = self.workload.run(allocator, Extra(profile_hz=self._profile_hz(subject.name)))
             if sampled.measured.profile:
-                extras.profile = profile.read(sampled.measured.profile, list(map(str, allocator.libraries)))
+                extras.profile = profile.read(sampled.measured.profile, allocator.parts())
             if allocator.traced:
                 counted = self.workload.run(allocator, Extra(count_calls=True)).measured
                 extras.calls = counted.calls
@@ -201,6 +201,7 @@ def _blank(workload: CommandWorkload, chosen: list[Allocator]) -> Comparison:
     facts = machine.describe()
     return Comparison(
         command=workload.command, lab_version=reheap_lab.__version__, cwd=os.getcwd(), kind=workload.kind,
+        environment=settings_of_allocators(os.environ),
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         settings=workload.settings.as_data(), machine=facts, warnings=machine.warnings(facts),
         subjects=[Subject(a.name, a.version, list(map(str, a.libraries))) for a in chosen])
@@ -277,7 +278,8 @@ def reproduction(comparison: Comparison) -> str:
         if server.get(name) is not None:
             words += [option, str(server[name])]
     place = f"cd {shlex.quote(comparison.cwd)} && " if comparison.cwd else ""
-    return place + shlex.join([*words, "--", *comparison.command])
+    given = [f"{name}={value}" for name, value in comparison.environment.items()]
+    return place + shlex.join([*(["env"] if given else []), *given, *words, "--", *comparison.command])
 
 
 def _spelt(subject: Subject) -> str:

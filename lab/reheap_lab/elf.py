@@ -1,7 +1,9 @@
 """As much of an ELF file as tells whether a process can load it."""
 
 import pathlib
+import re
 import struct
+import subprocess
 from dataclasses import dataclass
 
 from reheap_lab.errors import UsageError
@@ -29,6 +31,15 @@ def kind(path: pathlib.Path) -> Kind | None:
     little = head[5] == 1
     (machine,) = struct.unpack_from("<H" if little else ">H", head, 18)
     return Kind(32 * head[4], machine, little)
+
+
+def brought_by(path: pathlib.Path) -> list[pathlib.Path]:
+    """The libraries that the loader loads for it, as it says itself; none when it cannot be asked."""
+    try:
+        said = subprocess.run(["ldd", path], capture_output=True, text=True, timeout=10).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [pathlib.Path(found) for found in re.findall(r"(/\S+) \(0x", said)]
 
 
 def own() -> Kind | None:

@@ -109,6 +109,7 @@ class Comparison:
     lab_version: str = ""
     started: str = ""  # ISO 8601, UTC
     cwd: str = ""
+    environment: dict[str, str] = field(default_factory=dict)  # the variables that change what allocators do
     kind: str = "command"  # or "server", "replay"
     settings: dict[str, typing.Any] = field(default_factory=dict)
     machine: dict[str, typing.Any] = field(default_factory=dict)

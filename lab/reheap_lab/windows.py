@@ -163,13 +163,17 @@ class Allocator:
     def libraries(self) -> tuple[pathlib.Path, ...]:
         return (self.library,) if self.library else ()
 
+    def parts(self) -> list[str]:
+        return list(map(str, self.libraries))
+
     def launch(self, command: list[str], evidence: pathlib.Path) -> Launch:
         """How one run is started. Beside `evidence`, which names no file yet, lie those that it is made of."""
         inner = Inner(evidence, self.library or self.program.parts / "reheap.dll")
         inner.clear()
 
         def argv(*options: str) -> list[str]:
-            measuring = ["--out", windows_path(inner.record), "--sample-ms", "0", *self.asked, *options, "--"]
+            measuring = ["--out", windows_path(inner.record), "--sample-ms", "0", "--account", *self.asked, *options,
+                         "--"]
             return [*self.started(), *measuring, windows_path(self.program.path), *command[1:]]
 
         return Launch(argv(), {**quiet_wine(), "REHEAP_STATS": windows_path(inner.statistics("%p"))},
@@ -193,9 +197,18 @@ class Allocator:
         return None
 
     def warnings(self, proof: Proof) -> list[str]:
-        if self.library:
-            return list(self.left)
-        return ["its heap is Wine's, not Windows': a difference to it says nothing about Windows"]
+        processes = list(proof.testimony.told.values())
+        found = []
+        if len(processes) > 1:
+            found.append(f"it starts more processes ({len(processes) - 1}): CPU time and memory are those of "
+                         f"{self.program.path.name} alone, wall time is that of all")
+        if not self.library:
+            return [*found, "its heap is Wine's, not Windows': a difference to it says nothing about Windows"]
+        missed = sum(self.objection(served) is not None for served in processes)
+        if missed:
+            found.append(f"{missed} of {len(processes)} processes were not served by it: they wrote no statistics as "
+                         "they ended")
+        return found + list(self.left)
 
 
 def recording(command: list[str], output: pathlib.Path, settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
@@ -264,7 +277,9 @@ class Inner:
         inner = {line["type"]: line for line in lines}
         end = next(line for line in outer if line["type"] == "end")
         if "start" in inner:
-            self.testify(inner["start"]["pid"])
+            first = inner["start"]["pid"]
+            others = [one["pid"] for one in inner.get("programs", {}).get("programs", [])]
+            self.testify([first, *(process for process in others if process != first)])
         if end.get("timed_out") or end.get("stopped"):
             return outer
         if "end" not in inner:
@@ -273,13 +288,17 @@ class Inner:
         told = [amended(line, inner["end"], first) for line in outer]
         return told + [with_linux_paths(line) for line in lines if line["type"] == "profile"]
 
-    def testify(self, process: int) -> None:
+    def testify(self, processes: list[int]) -> None:
+        """The first is the one that is measured."""
+        servers = {process: str(self.library) if self.served(process) else WINES for process in processes}
+        self.evidence.write_text("".join(f"{process}\t0\t{function}\t{server}\n"
+                                         for process, server in servers.items() for function in FUNCTIONS))
+
+    def served(self, process: int) -> bool:
         try:
-            served = json.loads(read_text(self.statistics(process))).get("pid") == process
+            return json.loads(read_text(self.statistics(process))).get("pid") == process
         except ValueError:
-            served = False
-        server = str(self.library) if served else WINES
-        self.evidence.write_text("".join(f"{process}\t0\t{function}\t{server}\n" for function in FUNCTIONS))
+            return False
 
 
 def with_linux_paths(profile: dict) -> dict:

@@ -213,6 +213,17 @@ def test_the_result_survives_json_and_can_be_repeated(fake):
     assert "--prepare 'sync; true'" in made.reproduce and made.reproduce.endswith("-- true x")
 
 
+def test_the_line_that_repeats_it_has_what_the_allocators_were_told(fake, monkeypatch):
+    monkeypatch.setenv("MALLOC_CONF", "dirty_decay_ms:0,narenas:1")
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")
+    monkeypatch.setenv("UNRELATED", "x")
+    fake.plan()
+    line = run(fake, "system", "a").reproduce
+    given = "env GLIBC_TUNABLES=glibc.malloc.arena_max=1 MALLOC_CONF=dirty_decay_ms:0,narenas:1"
+    assert f" && {given} reheap compare" in line
+    assert "UNRELATED" not in line
+
+
 def test_stopped_while_looking_closer_loses_nothing(fake, monkeypatch):
     fake.plan()
     start = runner.start

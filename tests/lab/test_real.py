@@ -95,6 +95,14 @@ def test_a_program_that_cannot_be_reached(built):
         run([str(program)])
 
 
+def test_what_a_library_brings_along_is_part_of_the_allocator(built):
+    inner = built("libinner.so", "void inner(void) {}", "-shared", "-fPIC")
+    outer = built("libouter.so", "void inner(void); void outer(void) { inner(); }", "-shared", "-fPIC", str(inner))
+    allocator = allocators.Allocator("x", (outer,))
+    assert list(map(pathlib.Path, allocator.parts())) == [outer, inner]
+    assert allocators.Allocator("y", (built("libodd.txt", "int x;", "-c"),)).parts()[1:] == []
+
+
 BURN = "int main(void) { for (volatile long i = 0; i < 50000000; i++); return 0; }"
 
 

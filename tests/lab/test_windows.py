@@ -90,9 +90,10 @@ OUTER = [{"type": "start", "pid": 1}, {"type": "sample", "t_us": 700, "rss_kib":
          {"type": "end", "wall_us": 9000, "user_us": 3, "timed_out": False, "exit": 232, "watched": 77}]
 
 
-def wrote(evidence: pathlib.Path, *served: int) -> None:
+def wrote(evidence: pathlib.Path, *served: int, started: tuple[int, ...] = (8,)) -> None:
     """What a run of process 8 leaves, and the statistics of others."""
-    lines = [{"type": "start", "pid": 8}, {"type": "end", "wall_us": 5, "exit": 1000}]
+    lines = [{"type": "start", "pid": 8}, {"type": "programs", "programs": [{"pid": one} for one in started]},
+             {"type": "end", "wall_us": 5, "exit": 1000}]
     evidence.with_name(evidence.name + "-windows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     for process in served:
         evidence.with_name(f"{evidence.name}-{process}.json").write_text(json.dumps({"pid": process}))
@@ -114,6 +115,18 @@ def test_the_proof_is_what_reheap_wrote_in_that_process(no_wine, tmp_path, serve
         launch.amend(OUTER)
         objection = allocator.objection(evidence.Proof(evidence.Testimony.read(tmp_path / "run")).first())
         assert (objection is None) == (allocator.name == right), objection
+
+
+def test_the_processes_that_a_program_starts_are_told(no_wine, tmp_path):
+    def told(name: str, *served: int) -> list[str]:
+        allocator = windows.choose(name, no_wine)[0]
+        launch = allocator.launch(no_wine, tmp_path / "run")
+        wrote(tmp_path / "run", *served, started=(8, 9, 10))
+        launch.amend(OUTER)
+        return allocator.warnings(evidence.Proof(evidence.Testimony.read(tmp_path / "run")))
+    assert "it starts more processes (2): CPU time and memory are those of reheap-runner.exe alone" in told("system")[0]
+    assert "2 of 3 processes were not served by it" in told("reheap", 8)[1]
+    assert not any("not served" in text for text in told("reheap", 8, 9, 10))
 
 
 def test_figures_of_wine_are_not_the_programs(no_wine, tmp_path):

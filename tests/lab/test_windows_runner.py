@@ -31,8 +31,8 @@ def lines_of(path: pathlib.Path) -> dict[str, list[dict]]:
 def test_windows_runner_measures(program, tmp_path):
     out, said = tmp_path / "out.jsonl", tmp_path / "said"
     words = ["a b", 'quote"d', "*.c", "--", "end\\"]
-    done = runner("--out", out, "--env", "LAB_WORD=hello", "--stdout", said, "--profile", 100, "--modules", "--",
-                  program, *words)
+    done = runner("--out", out, "--env", "LAB_WORD=hello", "--stdout", said, "--profile", 100, "--modules", "--account",
+                  "--", program, *words)
     assert (done.returncode, done.stderr) == (0, "")
     assert said.read_text() == '[a b][quote"d][*.c][--][end\\]hello\n'
     lines = lines_of(out)
@@ -43,6 +43,7 @@ def test_windows_runner_measures(program, tmp_path):
     # Wine counts neither of these; what it says in their place is not passed on.
     assert all(sample["rss_kib"] > 500 and not {"cpu_us", "commit_kib"} & sample.keys() for sample in lines["sample"])
     assert not {"user_us", "system_us", "minor_faults", "peak_commit_kib"} & end.keys()
+    assert lines["programs"] == [{"type": "programs", "programs": [{"pid": lines["start"][0]["pid"]}]}]
     modules = {one["module"].rsplit("\\")[-1]: one["samples"] for one in lines["profile"][0]["modules"]}
     assert lines["profile"][0]["source"] == "suspend" and sum(modules.values()) > 0
     assert modules.keys() & {"work.exe", "msvcrt.dll", "ntdll.dll", "[kernel]"}

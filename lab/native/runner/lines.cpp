@@ -139,6 +139,7 @@ void Lines::programs(const std::vector<Program>& all) {
   Object line("programs");
   line.list("programs", all, [](Object& program, const Program& one) {
     program.figure("pid", one.process);
+    if (one.began_ns == 0) return;
     program.text("path", one.path);
     program.figure("began_ns", one.began_ns);
     program.figure("ended_ns", one.ended_ns);

@@ -28,10 +28,11 @@ struct Profile {
   std::map<std::string, std::int64_t> modules;  // samples in each
 };
 
-// What one process was from one exec to the next, or to its end (on Linux). Times are CLOCK_MONOTONIC's.
+// What one process was from one exec to the next, or to its end. Times are CLOCK_MONOTONIC's. Where `began_ns` is 0,
+// only the process's number is known.
 struct Program {
   std::int64_t process = 0;
-  std::string path;  // empty when unknown
+  std::string path;
   std::int64_t began_ns = 0, ended_ns = 0;
   std::int64_t cpu_us = 0;
   Figure peak_kib;       // unknown when it became another one

@@ -26,8 +26,8 @@ const char kHelp[] = "Runs one command, follows its children, and writes what th
                      "it\n"
                      "  --profile-by-stops   stop threads to see where they are, even where the kernel has a "
                      "sampler\n"
-                     "  --account            name every program of every process, with what it used (Linux); needs "
-                     "ptrace\n"
+                     "  --account            name every program of every process, with what it used; needs ptrace; on "
+                     "Windows, numbers alone\n"
                      "  --count-calls        count the memory calls to the system; slows the command down; accounts "
                      "too\n"
                      "  --watch NAME         tell the figures of the first process of that name, not of all\n"
@@ -118,8 +118,6 @@ Options parse(int count, char** words) {
   if (optind >= count) reject("there is no command: give it after --");
   if (options.count_calls && options.profile_hz > 0)
     reject("--count-calls stops the command at every call, so it does not go with --profile");
-  if (options.account && options.profile_hz > 0)
-    reject("--account stops the command where processes begin and end, so it does not go with --profile");
   options.command.assign(words + optind, words + count);
   options.command.push_back(nullptr);
   return options;

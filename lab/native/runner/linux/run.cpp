@@ -221,6 +221,8 @@ class Run {
 void run(const Options& options, Lines& lines) {
   // Who loses its parent becomes a child of the runner, not of init.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (options.account && options.profile_hz > 0)
+    throw Failure(kUsage, "--account follows the command, which --profile may do too: ask for one of them");
   if (options.modules) throw Failure(kUsage, "--modules is for Windows: leave it out");
   Run(options, lines).go();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "handle.h"
 #include "runner/options.h"
@@ -22,6 +23,9 @@ class Command {
   DWORD exit_code() const;
   void end_all();  // with all it started
 
+  // The processes there have been in the job until now; to be asked once.
+  std::vector<DWORD> processes() const;
+
   HANDLE job() const { return job_.get(); }
   HANDLE process() const { return process_.get(); }
   DWORD id() const { return id_; }
@@ -29,7 +33,9 @@ class Command {
  private:
   void create(std::wstring& line, const Options& options, STARTUPINFOW& startup);
 
-  Handle job_, process_, thread_;
+  void begin_log() const;
+
+  Handle job_, log_, process_, thread_;
   DWORD id_ = 0;
   bool resumed_ = false;
 };

@@ -123,7 +123,15 @@ class Measurement {
     end_.left = static_cast<std::int64_t>(processes_of(command_.job()).size());
     if (options_.profile_hz > 0) lines_.profile({"suspend", options_.profile_hz, sampler_.lost(), sampler_.samples()});
     if (options_.modules) lines_.modules(modules_.seen());
+    if (options_.account) lines_.programs(programs());
     lines_.end(end_);
+  }
+
+  // Of one that has ended nothing more is known.
+  std::vector<Program> programs() const {
+    std::vector<Program> all;
+    for (const DWORD id : command_.processes()) all.emplace_back().process = id;
+    return all;
   }
 
   const Options& options_;
@@ -135,7 +143,6 @@ class Measurement {
 };
 
 void reject_others(const Options& options) {
-  if (options.account) throw Failure(kUsage, "--account is for Linux: leave it out");
   if (options.count_calls) throw Failure(kUsage, "--count-calls is for Linux: nothing here counts them; leave it out");
   if (!options.watch.empty()) throw Failure(kUsage, "--watch is for programs under Wine, from Linux; leave it out");
   if (command_after_dashes(GetCommandLineW()).empty()) throw Failure(kUsage, "there is no command behind --");
