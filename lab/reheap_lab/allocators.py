@@ -37,6 +37,8 @@ CLANG_FOLDERS = ("/usr/lib/llvm-*/lib/clang/*/lib/linux", "/usr/lib/clang/*/lib/
 SETTINGS = re.compile(r"LD_(PRELOAD|LIBRARY_PATH|BIND_NOW)$|GLIBC_TUNABLES$|REHEAP_(?!LAB|RECORD|WITNESS)|"
                       r"SCUDO_OPTIONS$|GWP_ASAN_|(_RJEM_|JE_)MALLOC_CONF$|((MI|TC|SN|RP|TBB_)?MALLOC|HOARD)_")
 
+VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*$|_RJEM_MALLOC_CONF$")  # or what any program is told by
+
 RUNTIMES = re.compile(r"(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libc\+\+|libc\+\+abi|ld-linux\S*)\.so")
 
 FUNCTIONS = ("malloc", "free", "calloc", "realloc")
@@ -49,6 +51,7 @@ class Allocator:
     name: str
     libraries: tuple[pathlib.Path, ...] = ()
     version: str | None = None
+    variables: tuple[tuple[str, str], ...] = ()  # what it is told by the environment
 
     examined: typing.ClassVar[bool] = False  # no small program has to show that it serves malloc
     traced: typing.ClassVar[bool] = True  # the runner can account for its processes, and count their calls
@@ -59,8 +62,12 @@ class Allocator:
         costs each process a little memory, so no figure comes from such a run."""
         preload = [*map(str, self.libraries), *([str(native.library("libreheap-witness.so"))] if evidence else [])]
         theirs = os.environ.get("LD_PRELOAD")  # stays, behind
-        env = {"LD_PRELOAD": ":".join(preload + [theirs] * bool(theirs))} if preload else {}
-        return Launch(command, env | ({"REHEAP_WITNESS": str(evidence)} if evidence else {}))
+        env = dict(self.variables)
+        if preload:
+            env["LD_PRELOAD"] = ":".join(preload + [theirs] * bool(theirs))
+        if evidence:
+            env["REHEAP_WITNESS"] = str(evidence)
+        return Launch(command, env)
 
     def parts(self) -> list[str]:
         """Its own files: what is preloaded, and what that brings along beside the C and C++ runtimes."""
@@ -208,11 +215,13 @@ def settings_of_allocators(environment: typing.Mapping[str, str]) -> dict[str, s
 
 def choose(wanted: str | None, kind: elf.Kind | None = None,
            folders: list[pathlib.Path] | None = None) -> list[Allocator]:
-    """`wanted` as in --with: names and name=path, by commas; without it, everything that is installed."""
+    """`wanted` as in --with: names, name=name or name=path, by commas, each followed by the variables it is told;
+    without it, everything that is installed."""
     here = installed(folders, kind)
     if not wanted:
         return [with_version(allocator) for allocator in here.values()]
-    chosen = [with_version(_chosen(word.strip(), here, kind)) for word in wanted.split(",") if word.strip()]
+    chosen = [with_version(dataclasses.replace(_chosen(word, here, kind), variables=variables))
+              for word, variables in variants(wanted, set(here))]
     names = [allocator.name for allocator in chosen]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
@@ -221,6 +230,23 @@ def choose(wanted: str | None, kind: elf.Kind | None = None,
     if not chosen:
         raise UsageError("--with names no allocator; for example: --with system,reheap")
     return chosen
+
+
+def variants(wanted: str, names: set[str]) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Each allocator's word with its variables. A variable's value may have commas: what is no name goes on with it."""
+    found: list[tuple[str, list[list[str]]]] = []
+    for word in filter(None, map(str.strip, wanted.split(","))):
+        name, equals, value = word.partition("=")
+        if equals and VARIABLE.match(name):
+            if not found:
+                raise UsageError(f"--with {word}: a variable stands behind the allocator that it is for: --with "
+                                 f"x=jemalloc,{word}")
+            found[-1][1].append([name, value])
+        elif not equals and found and found[-1][1] and word not in names | OWN.keys() | KNOWN.keys():
+            found[-1][1][-1][1] += "," + word
+        else:
+            found.append((word, []))
+    return [(word, tuple((name, value) for name, value in variables)) for word, variables in found]
 
 
 def _chosen(word: str, here: dict[str, Allocator], kind: elf.Kind | None) -> Allocator:
@@ -235,8 +261,8 @@ def _chosen(word: str, here: dict[str, Allocator], kind: elf.Kind | None) -> All
                          f"{word}=PATH")
     if not name or not place:
         raise UsageError(f"--with {word}: a library is named like this: name=/path/to/lib.so")
-    if place == SYSTEM:
-        return Allocator(name, (), system().version)
+    if place in here:
+        return dataclasses.replace(here[place], name=name)
     path = pathlib.Path(place).expanduser().absolute()
     elf.check_library(name, path, kind)
     if re.search(r"[:\s]", str(path)):

@@ -204,7 +204,7 @@ def _blank(workload: CommandWorkload, chosen: list[Allocator]) -> Comparison:
         environment=settings_of_allocators(os.environ),
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         settings=workload.settings.as_data(), machine=facts, warnings=machine.warnings(facts),
-        subjects=[Subject(a.name, a.version, list(map(str, a.libraries))) for a in chosen])
+        subjects=[Subject(a.name, a.version, list(map(str, a.libraries)), dict(a.variables)) for a in chosen])
 
 
 # ---- before the rounds --------------------------------------------------------------------------
@@ -284,6 +284,6 @@ def reproduction(comparison: Comparison) -> str:
 
 def _spelt(subject: Subject) -> str:
     """As --with takes it, whatever is found on the machine where it is repeated."""
-    if subject.libraries:
-        return f"{subject.name}={subject.libraries[0]}"
-    return subject.name if subject.name == SYSTEM else f"{subject.name}={SYSTEM}"
+    place = subject.libraries[0] if subject.libraries else SYSTEM
+    word = subject.name if subject.name == place else f"{subject.name}={place}"
+    return ",".join([word, *(f"{name}={value}" for name, value in subject.variables.items())])

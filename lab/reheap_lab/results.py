@@ -24,6 +24,7 @@ class Subject:
     name: str
     version: str | None = None
     libraries: list[str] = field(default_factory=list)  # preloaded, in this order
+    variables: dict[str, str] = field(default_factory=dict)  # what it was told by the environment
     proof: dict[str, str] = field(default_factory=dict)  # function: the object that served it
     share: float | None = None  # of the command's CPU time, served by it; None when it could not be accounted for
     memory_of_others: bool = False  # the largest process was not served by it, so it has no figures of memory

@@ -10,6 +10,7 @@ without it nobody does. So each run tells from inside whether reheap served it, 
 Linux does it. What it replaced there is told once, by `reheap.exe doctor`.
 """
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -20,7 +21,7 @@ import subprocess
 import typing
 from dataclasses import dataclass
 
-from reheap_lab.allocators import FUNCTIONS
+from reheap_lab.allocators import FUNCTIONS, variants
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.evidence import Proof
 from reheap_lab.launch import Launch
@@ -154,6 +155,7 @@ class Allocator:
     version: str | None = None
     left: tuple[str, ...] = ()  # what it does not replace, and why
     asked: tuple[str, ...] = ()  # more of Windows' runner
+    variables: tuple[tuple[str, str], ...] = ()  # what it is told by the environment
 
     examined: typing.ClassVar[bool] = True
     traced: typing.ClassVar[bool] = False  # what Linux sees is Wine's
@@ -176,8 +178,8 @@ class Allocator:
                          "--"]
             return [*self.started(), *measuring, windows_path(self.program.path), *command[1:]]
 
-        return Launch(argv(), {**quiet_wine(), "REHEAP_STATS": windows_path(inner.statistics("%p"))},
-                      watch=self.program.path.name, amend=inner.amend,
+        given = {**quiet_wine(), **dict(self.variables), "REHEAP_STATS": windows_path(inner.statistics("%p"))}
+        return Launch(argv(), given, watch=self.program.path.name, amend=inner.amend,
                       profiled=lambda hz: argv("--profile", str(min(hz, MOST_HZ))))
 
     def started(self) -> list[str]:
@@ -227,8 +229,8 @@ WINES = "Wine's C runtime and heap"
 def choose(wanted: str | None, command: list[str]) -> list[Allocator]:
     """`wanted` as in --with; without it, the system's and reheap."""
     program = Program(command[0])
-    words = [word.strip() for word in (wanted or f"{SYSTEM},{REHEAP}").split(",") if word.strip()]
-    chosen = [chosen_of(word, program) for word in words]
+    words = variants(wanted or f"{SYSTEM},{REHEAP}", {SYSTEM, REHEAP})
+    chosen = [dataclasses.replace(chosen_of(word, program), variables=variables) for word, variables in words]
     names = [allocator.name for allocator in chosen]
     if not names or len(set(names)) < len(names):
         raise UsageError(f"--with {wanted}: each allocator has a name of its own; for example: --with system,reheap")

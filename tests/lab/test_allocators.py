@@ -51,6 +51,25 @@ def test_the_choice_keeps_its_order_and_takes_any_library(fake):
     assert [(a.name, a.libraries) for a in chosen] == [("mine", (path,)), ("system", ()), ("again", ())]
 
 
+def test_what_an_allocator_is_told_stands_behind_it(fake):
+    path = fake.library("any")
+    wanted = f"system,MALLOC_ARENA_MAX=1,je={path},MALLOC_CONF=a:1,b:2,OTHER_X=,plain=je,same=system"
+    with pytest.raises(UsageError, match="plain: there is no .*/je"):
+        allocators.choose(wanted, HERE, [])
+    chosen = allocators.choose(wanted.replace("plain=je,", ""), HERE, [])
+    assert [(a.name, dict(a.variables)) for a in chosen] == [
+        ("system", {"MALLOC_ARENA_MAX": "1"}), ("je", {"MALLOC_CONF": "a:1,b:2", "OTHER_X": ""}), ("same", {})]
+    assert chosen[1].launch(["x"], None).env == {"MALLOC_CONF": "a:1,b:2", "OTHER_X": "", "LD_PRELOAD": str(path)}
+    with pytest.raises(UsageError, match="--with MALLOC_CONF=a:1: a variable stands behind the allocator"):
+        allocators.choose("MALLOC_CONF=a:1,system", HERE, [])
+
+
+def test_an_installed_one_may_be_given_another_name(fake, tmp_path):
+    (tmp_path / "libjemalloc.so.2").write_bytes(fakes.elf_bytes())
+    one, other = allocators.choose("jemalloc,je=jemalloc,MALLOC_CONF=narenas:1", HERE, [tmp_path])
+    assert one.libraries == other.libraries and other.name == "je" and not one.variables
+
+
 def test_the_same_library_twice_under_two_names(fake):
     path = fake.library("any")
     assert len(allocators.choose(f"a={path},b={path}", HERE, [])) == 2

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from reheap_lab import compare, export, results, rounds, runner, terminal
+from reheap_lab import allocators, compare, export, results, rounds, runner, terminal
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.settings import Server, Settings
 
@@ -222,6 +222,16 @@ def test_the_line_that_repeats_it_has_what_the_allocators_were_told(fake, monkey
     given = "env GLIBC_TUNABLES=glibc.malloc.arena_max=1 MALLOC_CONF=dirty_decay_ms:0,narenas:1"
     assert f" && {given} reheap compare" in line
     assert "UNRELATED" not in line
+
+
+def test_variants_of_one_allocator_are_told_apart_and_repeated(fake):
+    fake.plan()
+    path = fake.library("a")
+    chosen = allocators.choose(f"a={path},b={path},MALLOC_CONF=x:1,y:2", folders=[])
+    made = compare.compare(COMMAND, chosen, Settings(runs=3, extras=False))
+    told = {launch.env.get("MALLOC_CONF") for launch, _ in fake.calls}
+    assert told == {None, "x:1,y:2"} and made.subjects[1].variables == {"MALLOC_CONF": "x:1,y:2"}
+    assert f"--with a={path},b={path},MALLOC_CONF=x:1,y:2 " in made.reproduce
 
 
 def test_stopped_while_looking_closer_loses_nothing(fake, monkeypatch):
