@@ -31,8 +31,7 @@ def of(made: Comparison, figure: str, subject: str) -> Interval | None:
 def added(made: Comparison, figure: str, subject: str, base: str) -> Interval | None:
     """Subject less base, round by round."""
     both = pairs(made.runs, figure, subject, base)
-    return statistics.median([one - other for one, other in zip(*both)], made.settings["confidence"],
-                             made.settings["seed"])
+    return statistics.median([one - other for one, other in zip(*both)], made.settings["confidence"])
 
 
 def cells(found: Interval | None, digits: int, scale: float = 1) -> list[str]:

@@ -49,7 +49,7 @@ MEASURING = (
                  help="Rounds that do not count"),
     click.option("--margin", type=SHARE, default=0.01, help="What differs by less is the same  [default: 1%]"),
     click.option("--confidence", type=SHARE, default=0.99, help="Of each interval  [default: 99%]"),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of the order of runs and of the bootstrap"),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of the order of runs"),
     click.option("--sample-ms", type=click.IntRange(0), default=10, show_default=True, metavar="N",
                  help="Time between two looks at the memory; 0: none"),
     click.option("--timeout", type=TIME, help="A run that takes longer has failed"),

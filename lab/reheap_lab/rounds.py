@@ -4,7 +4,7 @@ caches, other programs) meets all alike, and the runs of one round make pairs.""
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from reheap_lab import figures, statistics
@@ -120,10 +120,10 @@ class Precise:
 
     margin: float
     confidence: float
-    seed: int
     most_runs: int
     most_time: float
     least: int = 8
+    _known: tuple[int, list[statistics.Interval]] = field(default=(-1, []), init=False)  # after so many rounds
 
     def enough(self, book: Book) -> bool:
         if book.rounds < min(self.least, self.most_runs):
@@ -142,8 +142,14 @@ class Precise:
         return max(0, min(wanted, self.most_runs - book.rounds, in_time))
 
     def _ratios(self, book: Book) -> list[statistics.Interval]:
+        """Asked for at every run, for the time left; they change once a round."""
+        if self._known[0] != book.rounds:
+            self._known = book.rounds, self._ratios_now(book)
+        return self._known[1]
+
+    def _ratios_now(self, book: Book) -> list[statistics.Interval]:
         base, *others = book.subjects or [""]
-        found = (statistics.paired_ratio(*pairs(book.runs, figure, subject, base), self.confidence, self.seed)
+        found = (statistics.paired_ratio(*pairs(book.runs, figure, subject, base), self.confidence)
                  for figure in figures.DECIDING for subject in others)
         return [ratio for ratio in found if ratio]
 
@@ -153,7 +159,7 @@ def stop_of(settings: Settings) -> Stop:
         return Fixed(settings.runs)
     if settings.time is not None:
         return Budget(settings.time)
-    return Precise(settings.margin, settings.confidence, settings.seed, settings.most_runs, settings.most_time)
+    return Precise(settings.margin, settings.confidence, settings.most_runs, settings.most_time)
 
 
 # ---- the rounds ---------------------------------------------------------------------------------

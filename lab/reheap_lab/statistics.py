@@ -1,20 +1,19 @@
 """The statistics of a comparison, on plain numbers. docs/design/lab.md says why these.
 
 Two subjects are compared by the ratios of their paired runs, one pair a round. The ratio is estimated by the 20 %
-trimmed mean of the logarithms; the interval reaches as many bootstrap standard errors to either side as Student's t
-asks for, so that few runs are not mistaken for certainty (a plain percentile or BCa interval of ten runs is far too
-narrow).
+trimmed mean of the logarithms; the interval reaches as many standard errors to either side as Student's t asks for, so
+that few runs are not mistaken for certainty.
 """
 
+import functools
 import math
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy
 
 TRIM = 0.2
-RESAMPLES = 4000
 FEWEST = 3  # below, an interval would be a guess
 OUTLYING = 3.5  # Iglewicz and Hoaglin's bound for the modified z-score
 NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its MAD
@@ -37,30 +36,18 @@ class Drift:
 
 # ---- location and interval ----------------------------------------------------------------------
 
-def trimmed_mean(rows: numpy.ndarray) -> numpy.ndarray:
-    """The mean of each row without a fifth of its values at either end."""
-    n = rows.shape[-1]
-    cut = int(TRIM * n)
-    return numpy.sort(rows, axis=-1)[..., cut:n - cut].mean(axis=-1)
-
-
-def resample(data: numpy.ndarray, seed: int) -> numpy.ndarray:
-    n = len(data)
-    return data[numpy.random.default_rng(_mixed(seed, n)).integers(0, n, (RESAMPLES, n))]
-
-
-def location(values: Sequence[float], confidence: float, seed: int = 0) -> Interval | None:
-    """Where the middle of `values` lies, and its interval; None when they are too few."""
-    data = numpy.asarray(values, dtype=float)
+def location(values: Sequence[float], confidence: float) -> Interval | None:
+    """The 20 % trimmed mean of `values`, and its interval by Tukey and McLaughlin (1963); None when they are too few."""
+    data = numpy.sort(numpy.asarray(values, dtype=float))
     n = len(data)
     if n < FEWEST:
         return None
-    middle = float(trimmed_mean(data))
-    error = float(trimmed_mean(resample(data, seed)).std(ddof=1))
-    if error < 1e-12 * max(1.0, abs(middle)):  # most values are equal: as wide as all of them
-        return Interval(middle, min(middle, float(data.min())), max(middle, float(data.max())), n)
-    # The bootstrap's spread is that of n values about their own mean, hence too small by the root of (n - 1) / n.
-    half = error * math.sqrt(n / (n - 1)) * student_quantile(confidence, n - 1)
+    cut = int(TRIM * n)
+    middle, kept = float(data[cut:n - cut].mean()), n - 2 * cut
+    spread = float(data.clip(data[cut], data[n - cut - 1]).std(ddof=1))  # winsorised: what is cut counts as the ends
+    if spread < 1e-12 * max(1.0, abs(middle)):  # most values are equal: as wide as all of them
+        return Interval(middle, min(middle, float(data[0])), max(middle, float(data[-1])), n)
+    half = spread * math.sqrt((n - 1) / (kept * (kept - 1))) * student_quantile(confidence, kept - 1)
     return Interval(middle, middle - half, middle + half, n)
 
 
@@ -77,6 +64,7 @@ def student(t: float, degrees: int) -> float:
     return 2 / math.pi * (angle + inner) if odd else inner
 
 
+@functools.cache
 def student_quantile(share: float, degrees: int) -> float:
     """How far to either side of 0 that share of it lies."""
     low, high = 0.0, 1.0
@@ -87,32 +75,38 @@ def student_quantile(share: float, degrees: int) -> float:
     return high
 
 
-def _mixed(seed: int, n: int) -> int:
-    return zlib.crc32(f"{seed}/{n}".encode())  # other draws for another n, the same ones again next time
-
-
-def median(values: Sequence[float], confidence: float, seed: int = 0) -> Interval | None:
-    """The median and its interval by the percentile bootstrap, for one subject's figures as they are."""
-    data = numpy.asarray(values, dtype=float)
+def median(values: Sequence[float], confidence: float) -> Interval | None:
+    """The median and its interval between two of the values, whatever their distribution (Thompson 1936), for one
+    subject's figures as they are. Of few values it is all of them, which holds the median less often than asked for."""
+    data = numpy.sort(numpy.asarray(values, dtype=float))
     n = len(data)
     if not n:
         return None
-    middle = float(numpy.median(data))
-    if n < FEWEST:
-        return Interval(middle, float(data.min()), float(data.max()), n)
-    tail = (1 - confidence) / 2
-    low, high = numpy.quantile(numpy.median(resample(data, seed), axis=1), [tail, 1 - tail])
-    return Interval(middle, float(low), float(high), n)
+    outside = _left_out(n, confidence)
+    return Interval(float(numpy.median(data)), float(data[outside]), float(data[n - 1 - outside]), n)
 
 
-def paired_ratio(subject: Sequence[float], base: Sequence[float], confidence: float, seed: int = 0) -> Interval | None:
+@functools.cache
+def _left_out(n: int, confidence: float) -> int:
+    """How many values may be left out at either end, so that the median lies between the others often enough."""
+    allowed = Fraction(1 - confidence) / 2 * 2**n  # of the 2**n ways in which n values lie below or above the median
+    ways = coefficient = 1  # with none below it
+    out = 0
+    while ways <= allowed:
+        coefficient = coefficient * (n - out) // (out + 1)
+        ways += coefficient
+        out += 1
+    return max(0, out - 1)
+
+
+def paired_ratio(subject: Sequence[float], base: Sequence[float], confidence: float) -> Interval | None:
     """Subject over base, pair by pair; None when there are too few pairs or a ratio does not exist."""
     top, bottom = numpy.asarray(subject, dtype=float), numpy.asarray(base, dtype=float)
     if top.shape != bottom.shape:
         raise ValueError(f"{top.size} figures cannot be paired with {bottom.size}")
     if not (numpy.all(top > 0) and numpy.all(bottom > 0)):
         return None
-    logs = location(numpy.log(top / bottom), confidence, seed)
+    logs = location(numpy.log(top / bottom), confidence)
     if logs is None:
         return None
     return Interval(math.exp(logs.middle), math.exp(logs.low), math.exp(logs.high), logs.n)

@@ -16,9 +16,8 @@ DRIFT_CHANGE = 0.02
 def judge(comparison: Comparison) -> None:
     """Fills outliers, summaries, verdicts and the warnings that follow from figures."""
     confidence = comparison.settings.get("confidence", 0.99)
-    seed = comparison.settings.get("seed", 0)
     _mark_outliers(comparison)
-    comparison.summaries = _summaries(comparison, confidence, seed)
+    comparison.summaries = _summaries(comparison, confidence)
     comparison.verdicts = _verdicts(comparison, confidence)
     comparison.warnings += _wary(comparison)
 
@@ -49,11 +48,11 @@ def figure_names(comparison: Comparison) -> list[str]:
     return [name for name in figures.ALL if name in met] + sorted(met - figures.ALL.keys())
 
 
-def _summaries(comparison: Comparison, confidence: float, seed: int) -> dict[str, dict[str, Summary]]:
+def _summaries(comparison: Comparison, confidence: float) -> dict[str, dict[str, Summary]]:
     found: dict[str, dict[str, Summary]] = {}
     for figure in figure_names(comparison):
         for subject in _names(comparison):
-            middle = statistics.median(_values(comparison, subject, figure), confidence, seed)
+            middle = statistics.median(_values(comparison, subject, figure), confidence)
             if middle:
                 found.setdefault(figure, {})[subject] = Summary(middle.middle, middle.low, middle.high, middle.n)
     return found
@@ -76,8 +75,8 @@ def _verdicts(comparison: Comparison, confidence: float) -> list[Verdict]:
 
 
 def ratio(comparison: Comparison, figure: str, subject: str, base: str) -> Interval | None:
-    confidence, seed = comparison.settings.get("confidence", 0.99), comparison.settings.get("seed", 0)
-    return statistics.paired_ratio(*pairs(comparison.runs, figure, subject, base), confidence, seed)
+    confidence = comparison.settings.get("confidence", 0.99)
+    return statistics.paired_ratio(*pairs(comparison.runs, figure, subject, base), confidence)
 
 
 def verdict(figure: Figure, subject: str, base: str, ratio: Interval, margin: float, confidence: float) -> Verdict:

@@ -273,7 +273,7 @@ def test_a_budget_ends_before_it_is_overdrawn(fake):
 
 
 def test_until_precise_gives_up_at_its_bounds(fake):
-    stop = rounds.Precise(0.01, 0.99, 0, most_runs=12, most_time=1e9)
+    stop = rounds.Precise(0.01, 0.99, most_runs=12, most_time=1e9)
     book, walls = rounds.Book(["a", "b"], stop), iter([1.0, 2.0, 3.0, 1.5, 2.2] * 100)
     rounds.run_rounds(book, lambda *words: results.Run(*words[:3], figures={"wall_s": next(walls)}), 0, 0,
                       rounds.Quiet())

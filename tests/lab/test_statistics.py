@@ -14,23 +14,22 @@ def noise(n: int, seed: int = 1, spread: float = 0.02) -> numpy.ndarray:
     return numpy.random.default_rng(seed).normal(0, spread, n)
 
 
-@pytest.mark.parametrize("n", [3, 5, 10, 23])
-def test_trimmed_mean_is_scipys(n):
+@pytest.mark.parametrize("n", [3, 5, 10, 23, 60])
+@pytest.mark.parametrize("confidence", [0.95, 0.99])
+def test_the_interval_is_scipys(n, confidence):
     values = noise(n)
-    assert statistics.trimmed_mean(values) == pytest.approx(scipy.stats.trim_mean(values, statistics.TRIM))
-
-
-def test_the_spread_is_that_of_scipys_bootstrap():
-    values = noise(40)
-    ours = statistics.location(values, 0.99)
-    theirs = scipy.stats.bootstrap((values,), lambda x, axis: scipy.stats.trim_mean(x, 0.2, axis=axis),
-                                   n_resamples=4000, random_state=2, method="basic").standard_error
-    reach = scipy.stats.t.ppf(0.995, 39) * math.sqrt(40 / 39)
-    assert (ours.high - ours.low) / 2 == pytest.approx(reach * theirs, rel=0.05)
+    found = statistics.location(values, confidence)
+    assert found.middle == pytest.approx(scipy.stats.trim_mean(values, statistics.TRIM))
+    theirs = scipy.stats.mstats.trimmed_mean_ci(values, (statistics.TRIM, statistics.TRIM), alpha=1 - confidence)
+    # Scipy takes the share that is to be cut; Yuen (1974) what is left, which is never narrower once anything is.
+    kept = n - 2 * int(statistics.TRIM * n)
+    yuens = (1 - 2 * statistics.TRIM) * math.sqrt(n * (n - 1) / (kept * (kept - 1)))
+    middle = found.middle
+    assert (found.low, found.high) == pytest.approx(tuple(middle + (end - middle) * yuens for end in theirs))
 
 
 @pytest.mark.parametrize("method", ["BCa", "percentile"])
-def test_with_many_values_the_interval_is_scipys(method):
+def test_with_many_values_it_is_that_of_the_bootstrap(method):
     values = noise(200)
     ours = statistics.location(values, 0.95)
     theirs = scipy.stats.bootstrap((values,), lambda x, axis: scipy.stats.trim_mean(x, 0.2, axis=axis),
@@ -40,24 +39,16 @@ def test_with_many_values_the_interval_is_scipys(method):
     assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.1 * width)
 
 
-def test_on_normal_numbers_the_interval_is_close_to_tukey_and_mclaughlins():
-    values = noise(60)
-    ours = statistics.location(values, 0.95)
-    low, high = scipy.stats.mstats.trimmed_mean_ci(values, (0.2, 0.2), alpha=0.05)
-    assert ours.high - ours.low == pytest.approx(high - low, rel=0.1)
-
-
 @pytest.mark.parametrize("n", [5, 8, 20])
 @pytest.mark.parametrize("kind", ["normal", "heavy", "spiky"])
-def test_the_interval_covers_as_often_as_it_says(n, kind, monkeypatch):
-    monkeypatch.setattr(statistics, "RESAMPLES", 300)
+def test_the_interval_covers_as_often_as_it_says(n, kind):
     random = numpy.random.default_rng(3)
     draw = {"normal": lambda: random.normal(size=n), "heavy": lambda: random.standard_t(3, n),
             "spiky": lambda: random.normal(size=n) + 8 * random.choice([-1, 0, 1], n, p=[.1, .8, .1])}[kind]
-    intervals = [statistics.location(draw(), 0.95, seed) for seed in range(300)]
+    intervals = [statistics.location(draw(), 0.95) for _ in range(2000)]
     hits = sum(i.low <= 0 <= i.high for i in intervals)
-    # Three standard deviations below 95 % of 300.
-    assert hits >= 0.95 * 300 - 3 * math.sqrt(300 * 0.95 * 0.05)
+    # Three standard deviations below 95 % of 2000; with five normal values it is two per cent below.
+    assert hits >= (0.93 if n == 5 else 0.945) * 2000 - 3 * math.sqrt(2000 * 0.95 * 0.05)
 
 
 def test_an_outlier_hardly_moves_the_ratio():
@@ -99,13 +90,12 @@ def test_unequal_lengths_are_not_paired():
         statistics.paired_ratio([1, 2], [1, 2, 3], 0.99)
 
 
-def test_median_interval_is_scipys():
-    values = noise(30)
+@pytest.mark.parametrize("n", [8, 12, 30, 101, 2000])
+def test_median_interval_is_scipys(n):
+    values = noise(n)
     ours = statistics.median(values, 0.95)
-    theirs = scipy.stats.bootstrap((values,), numpy.median, confidence_level=0.95, n_resamples=4000, random_state=2,
-                                   method="percentile").confidence_interval
-    assert ours.middle == numpy.median(values)
-    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.003)
+    theirs = scipy.stats.quantile_test(values, q=0, p=0.5).confidence_interval(0.95)
+    assert ours.middle == numpy.median(values) and (ours.low, ours.high) == (theirs.low, theirs.high)
 
 
 def test_median_of_two_spans_them():
@@ -196,9 +186,3 @@ def test_time_weighted_mean_is_the_integral():
 
 def test_no_mean_without_samples():
     assert statistics.time_weighted([], [], 1) is None and statistics.time_weighted([1.0], [2], 1.0) is None
-
-
-def test_the_same_seed_gives_the_same_interval():
-    values = noise(12)
-    assert statistics.location(values, 0.99, 4) == statistics.location(values, 0.99, 4)
-    assert statistics.location(values, 0.99, 4) != statistics.location(values, 0.99, 5)
