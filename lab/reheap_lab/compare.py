@@ -16,7 +16,7 @@ from reheap_lab.allocators import SYSTEM, Allocator, settings_of_allocators
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.evidence import Program, Proof, Testimony
 from reheap_lab.results import Comparison, Extras, Run, Subject
-from reheap_lab.rounds import Book, Quiet, Watch, run_rounds, stop_of
+from reheap_lab.rounds import Book, Precise, Quiet, Watch, run_rounds, stop_of
 from reheap_lab.runner import Ask, measure
 from reheap_lab.server import ServerWorkload
 from reheap_lab.settings import Settings
@@ -57,8 +57,16 @@ class Comparer:
         if self.settings.extras and not self.stopped:
             with self._stoppable():
                 self._look_closer()
+        self._tell_imprecise()
         verdicts.judge(self.comparison)
         return self.comparison
+
+    def _tell_imprecise(self) -> None:
+        missed = self.book.stop.imprecise(self.book) if isinstance(self.book.stop, Precise) else []
+        if missed and not self.stopped:
+            named = ", ".join(f"{figures.ALL[one.figure].label} of {one.subject}" for one in missed)
+            self.comparison.warnings.append(f"not precise after {self.book.rounds} rounds, where it gives up: {named}. "
+                                            "--time 1h, or --side-by-side with two allocators, may decide it")
 
     @contextlib.contextmanager
     def _stoppable(self) -> Iterator[None]:

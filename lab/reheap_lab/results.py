@@ -119,7 +119,8 @@ class Comparison:
     runs: list[Run] = field(default_factory=list)  # in the order they were made
     extras: dict[str, Extras] = field(default_factory=dict)  # by subject
     summaries: dict[str, dict[str, Summary]] = field(default_factory=dict)  # figure: subject
-    verdicts: list[Verdict] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)  # against the base
+    between_others: list[Verdict] = field(default_factory=list)  # every other pair's; `base` is the earlier one
     warnings: list[str] = field(default_factory=list)
 
     def measured(self, subject: str) -> list[Run]:

@@ -114,6 +114,15 @@ class Budget:
         return max(0, int((self.seconds - book.elapsed()) / each)) if each else None
 
 
+@dataclass(frozen=True)
+class Ratio:
+    """Of one figure of one subject to the base's."""
+
+    figure: str
+    subject: str
+    ratio: statistics.Interval | None
+
+
 @dataclass
 class Precise:
     """Until every deciding figure of every subject is known precisely, or the bounds are reached."""
@@ -123,35 +132,41 @@ class Precise:
     most_runs: int
     most_time: float
     least: int = 8
-    _known: tuple[int, list[statistics.Interval]] = field(default=(-1, []), init=False)  # after so many rounds
+    _known: tuple[Book | None, int, list["Ratio"]] = field(default=(None, 0, []), init=False)  # after how many rounds
 
     def enough(self, book: Book) -> bool:
         if book.rounds < min(self.least, self.most_runs):
             return False
         if book.rounds >= self.most_runs or book.elapsed() >= self.most_time:
             return True
-        return all(statistics.precise(ratio, self.margin) for ratio in self._ratios(book))
+        return not self.imprecise(book)
 
     def rounds_left(self, book: Book) -> int | None:
         if book.rounds < 3:
             return None
-        more = [statistics.runs_until_precise(ratio, self.margin) for ratio in self._ratios(book)]
+        more = [statistics.runs_until_precise(one.ratio, self.margin) for one in self._ratios(book)]
         wanted = max([self.least - book.rounds, *more])
         each = book.per_round()
         in_time = int((self.most_time - book.elapsed()) / each) if each else wanted
         return max(0, min(wanted, self.most_runs - book.rounds, in_time))
 
-    def _ratios(self, book: Book) -> list[statistics.Interval]:
-        """Asked for at every run, for the time left; they change once a round."""
-        if self._known[0] != book.rounds:
-            self._known = book.rounds, self._ratios_now(book)
-        return self._known[1]
+    def imprecise(self, book: Book) -> list["Ratio"]:
+        return [one for one in self._ratios(book) if not statistics.precise(one.ratio, self.margin)]
 
-    def _ratios_now(self, book: Book) -> list[statistics.Interval]:
+    def _ratios(self, book: Book) -> list["Ratio"]:
+        """Asked for at every run, for the time left; they change once a round."""
+        known, rounds, ratios = self._known
+        if known is not book or rounds != book.rounds:
+            ratios = self._ratios_now(book)
+            self._known = book, book.rounds, ratios
+        return ratios
+
+    def _ratios_now(self, book: Book) -> list["Ratio"]:
         base, *others = book.subjects or [""]
-        found = (statistics.paired_ratio(*pairs(book.runs, figure, subject, base), self.confidence)
+        each = statistics.for_all_pairs(self.confidence, len(book.subjects))
+        found = (Ratio(figure, subject, statistics.paired_ratio(*pairs(book.runs, figure, subject, base), each))
                  for figure in figures.DECIDING for subject in others)
-        return [ratio for ratio in found if ratio]
+        return [one for one in found if one.ratio]
 
 
 def stop_of(settings: Settings) -> Stop:

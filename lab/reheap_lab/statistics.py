@@ -37,7 +37,7 @@ class Drift:
 # ---- location and interval ----------------------------------------------------------------------
 
 def location(values: Sequence[float], confidence: float) -> Interval | None:
-    """The 20 % trimmed mean of `values`, and its interval by Tukey and McLaughlin (1963); None when they are too few."""
+    """The 20 % trimmed mean of `values` with its interval by Tukey and McLaughlin (1963); None when they are too few."""
     data = numpy.sort(numpy.asarray(values, dtype=float))
     n = len(data)
     if n < FEWEST:
@@ -120,12 +120,19 @@ def equivalent(ratio: Interval, margin: float) -> bool:
     return -edge <= math.log(ratio.low) and math.log(ratio.high) <= edge
 
 
-def differs(ratio: Interval) -> bool:
-    return ratio.high < 1 or ratio.low > 1
+def differs(ratio: Interval, margin: float) -> bool:
+    """Certainly, and by more than counts as none."""
+    return (ratio.high < 1 or ratio.low > 1) and abs(math.log(ratio.middle)) > math.log1p(margin)
 
 
 def decided(ratio: Interval, margin: float) -> bool:
-    return equivalent(ratio, margin) or differs(ratio)
+    return equivalent(ratio, margin) or differs(ratio, margin)
+
+
+def for_all_pairs(confidence: float, subjects: int) -> float:
+    """What each interval needs so that those of all pairs of so many hold the truth together as often as one should
+    (Bonferroni)."""
+    return 1 - (1 - confidence) / max(1, math.comb(subjects, 2))
 
 
 def precise(ratio: Interval, margin: float) -> bool:
@@ -150,7 +157,7 @@ def more_runs(ratio: Interval, margin: float) -> int | None:
     if decided(ratio, margin):
         return None
     effect, edge = abs(math.log(ratio.middle)), math.log1p(margin)
-    wanted = max(effect, edge - effect)
+    wanted = max(effect if effect > edge else edge - effect, 1e-6)
     needed = math.ceil(ratio.n * (_half_width(ratio) / wanted) ** 2)
     return max(1, needed - ratio.n)
 

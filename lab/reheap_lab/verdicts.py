@@ -1,5 +1,7 @@
 """Reads the runs of a comparison and says what they show: summaries, verdicts in words, and what to be wary of."""
 
+import itertools
+
 from reheap_lab import figures, statistics
 from reheap_lab.figures import SAME, UNDECIDED, Figure
 from reheap_lab.results import Comparison, Summary, Verdict
@@ -18,7 +20,7 @@ def judge(comparison: Comparison) -> None:
     confidence = comparison.settings.get("confidence", 0.99)
     _mark_outliers(comparison)
     comparison.summaries = _summaries(comparison, confidence)
-    comparison.verdicts = _verdicts(comparison, confidence)
+    comparison.verdicts, comparison.between_others = _verdicts(comparison, confidence)
     comparison.warnings += _wary(comparison)
 
 
@@ -32,7 +34,9 @@ def _names(comparison: Comparison) -> list[str]:
 
 
 def _values(comparison: Comparison, subject: str, figure: str) -> list[float]:
-    return [run.figures[figure] for run in comparison.measured(subject) if figure in run.figures]
+    """None of a figure that some of its runs lack: those that have it are not like the others (the slow ones, say)."""
+    runs = comparison.measured(subject)
+    return [run.figures[figure] for run in runs] if all(figure in run.figures for run in runs) else []
 
 
 def _mark_outliers(comparison: Comparison) -> None:
@@ -60,22 +64,29 @@ def _summaries(comparison: Comparison, confidence: float) -> dict[str, dict[str,
 
 # ---- verdicts -----------------------------------------------------------------------------------
 
-def _verdicts(comparison: Comparison, confidence: float) -> list[Verdict]:
-    base = base_of(comparison)
-    margin = comparison.settings.get("margin", 0.01)
-    found = []
+def _verdicts(comparison: Comparison, confidence: float) -> tuple[list[Verdict], list[Verdict]]:
+    """Against the base, and between the others."""
+    measured = [name for name in _names(comparison) if comparison.measured(name)]
+    margin, each = comparison.settings.get("margin", 0.01), statistics.for_all_pairs(confidence, len(measured))
+    found: tuple[list[Verdict], list[Verdict]] = [], []
     for figure in (f for f in figures.ALL.values() if f.judged):
-        for subject in _names(comparison):
-            if subject == base:
+        for base, subject in itertools.combinations(measured, 2):
+            if not _comparable(comparison, figure, subject, base):
                 continue
-            between = ratio(comparison, figure.name, subject, base)
+            between = ratio(comparison, figure.name, subject, base, each)
             if between:
-                found.append(verdict(figure, subject, base, between, margin, confidence))
+                found[base != measured[0]].append(verdict(figure, subject, base, between, margin, confidence))
     return found
 
 
-def ratio(comparison: Comparison, figure: str, subject: str, base: str) -> Interval | None:
-    confidence = comparison.settings.get("confidence", 0.99)
+def _comparable(comparison: Comparison, figure: Figure, *names: str) -> bool:
+    both = [comparison.summaries.get(figure.name, {}).get(name) for name in names]
+    return all(both) and max(one.median for one in both) >= figure.least
+
+
+def ratio(comparison: Comparison, figure: str, subject: str, base: str, confidence: float | None = None
+          ) -> Interval | None:
+    confidence = confidence or comparison.settings.get("confidence", 0.99)
     return statistics.paired_ratio(*pairs(comparison.runs, figure, subject, base), confidence)
 
 
@@ -89,11 +100,9 @@ def verdict(figure: Figure, subject: str, base: str, ratio: Interval, margin: fl
 def word_of(figure: Figure, ratio: Interval, margin: float) -> str:
     if statistics.equivalent(ratio, margin):
         return SAME
-    if ratio.high < 1:
-        return figure.less
-    if ratio.low > 1:
-        return figure.more
-    return UNDECIDED
+    if not statistics.differs(ratio, margin):
+        return UNDECIDED
+    return figure.less if ratio.high < 1 else figure.more
 
 
 def _text(figure: Figure, subject: str, base: str, ratio: Interval, word: str, more: int | None, margin: float,

@@ -7,16 +7,10 @@ import click.testing
 import numpy
 import pytest
 
-from reheap_lab import calibrate, figures, statistics, synthetic
+from reheap_lab import calibrate, figures, synthetic
 from reheap_lab.errors import LabError
 from reheap_lab.rounds import Fixed, stop_of
 from reheap_lab.synthetic import BUSY, MEMORY, QUIET, WILD, Truth
-
-
-@pytest.fixture(autouse=True)
-def fewer_resamples(monkeypatch):
-    """What they estimate is a standard error: three hundred do, and all the trials can be made."""
-    monkeypatch.setattr(statistics, "RESAMPLES", 300)
 
 
 def said_of(score: calibrate.Score) -> str:

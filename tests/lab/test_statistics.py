@@ -113,12 +113,23 @@ def test_equivalence_is_two_one_sided_tests(centre):
     assert statistics.equivalent(ratio, 0.01) == (max(above, below) < 0.05)
 
 
-def test_what_is_equivalent_may_differ_and_is_decided_either_way():
+def test_what_is_equivalent_does_not_differ_and_either_is_decided():
     inside, across, beyond = Interval(1.002, 1.001, 1.003, 9), Interval(1.0, 0.97, 1.03, 9), Interval(1.05, 1.02, 1.08,
                                                                                                       9)
-    assert statistics.equivalent(inside, 0.01) and statistics.differs(inside)
-    assert not statistics.equivalent(across, 0.01) and not statistics.differs(across)
+    assert statistics.equivalent(inside, 0.01) and not statistics.differs(inside, 0.01)
+    assert not statistics.equivalent(across, 0.01) and not statistics.differs(across, 0.01)
     assert [statistics.decided(i, 0.01) for i in (inside, across, beyond)] == [True, False, True]
+
+
+def test_a_difference_that_counts_as_none_is_not_told_as_one():
+    certain = Interval(1.006, 1.001, 1.012, 9)  # not 1, but perhaps as good as 1
+    assert not statistics.equivalent(certain, 0.01) and not statistics.differs(certain, 0.01)
+    assert statistics.differs(certain, 0.005) and statistics.more_runs(certain, 0.01) > 1
+
+
+def test_the_more_pairs_the_surer_each():
+    assert statistics.for_all_pairs(0.99, 1) == statistics.for_all_pairs(0.99, 2) == 0.99
+    assert statistics.for_all_pairs(0.99, 5) == pytest.approx(0.999)
 
 
 def test_precise_asks_for_width():

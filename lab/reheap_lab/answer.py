@@ -1,0 +1,129 @@
+"""The answer to what a comparison was made for, in one sentence: which allocator to take, or why none stands out.
+
+An allocator is faster, smaller or the same only where a verdict says so. Taken is, of those that none is faster than,
+one that none of them is smaller than; the base, where nothing speaks against it.
+"""
+
+from dataclasses import dataclass
+
+from reheap_lab import figures
+from reheap_lab.figures import SAME, UNDECIDED
+from reheap_lab.results import Comparison, Verdict
+
+TIME = "wall_s"
+MEMORY = ("peak_tree_kib", "peak_rss_kib")  # the first that all have
+
+
+@dataclass(frozen=True)
+class Answer:
+    text: str
+    take: str | None = None  # the allocator to take, if one stands out
+
+
+class Relations:
+    """What the verdicts say of each pair, either way round."""
+
+    def __init__(self, comparison: Comparison):
+        self.names = [s.name for s in comparison.subjects if s.failed is None and comparison.measured(s.name)]
+        self.base = self.names[0] if self.names else ""
+        found = comparison.verdicts + comparison.between_others
+        self._verdicts = {(v.figure, v.subject, v.base): v for v in found}
+        self.memory = next((name for name in MEMORY if comparison.summaries.get(name, {}).keys() >= set(self.names)),
+                           MEMORY[-1])
+        self._medians = {name: summary.median for name, summary in comparison.summaries.get(TIME, {}).items()}
+
+    def of(self, figure: str, one: str, other: str) -> Verdict | None:
+        """`one` over `other`."""
+        found = self._verdicts.get((figure, one, other))
+        turned = self._verdicts.get((figure, other, one))
+        return found or (turned and _turned(turned))
+
+    def less(self, figure: str, one: str, other: str) -> bool:
+        found = self.of(figure, one, other)
+        return found is not None and found.word == figures.ALL[figure].less
+
+    def unbeaten(self, figure: str, among: list[str]) -> list[str]:
+        return [one for one in among if not any(self.less(figure, other, one) for other in among)]
+
+    def best(self, among: list[str]) -> str:
+        """The base, or else the one with the least time."""
+        left = self.unbeaten(self.memory, self.unbeaten(TIME, among))
+        return self.base if self.base in left else min(left, key=lambda one: self._medians.get(one, 0))
+
+    def words(self, figure: str) -> set[str]:
+        return {v.word for (name, *_), v in self._verdicts.items() if name == figure}
+
+
+def _turned(found: Verdict) -> Verdict:
+    figure = figures.ALL[found.figure]
+    word = {figure.less: figure.more, figure.more: figure.less}.get(found.word, found.word)
+    return Verdict(found.figure, found.base, found.subject, 1 / found.ratio, 1 / found.high, 1 / found.low, word, "")
+
+
+def answer(comparison: Comparison) -> Answer:
+    known = Relations(comparison)
+    if not known.names:
+        return Answer("No allocator could be measured.")
+    if len(known.names) == 1:
+        return Answer(f"Only {known.base} could be measured: there is nothing to compare.")
+    if not known.words(TIME) and not known.words(known.memory):
+        return Answer("Too few rounds to tell the allocators apart.")
+    take = known.best(known.names)
+    if take == known.base:
+        return _stay(known)
+    rest = [name for name in known.names if name not in (take, known.base)]
+    others = [text for text in (_next(known, rest), _smaller(known, take)) if text]
+    return Answer(" ".join([f"Take {take}: {_against_base(known, take)}.", *others]), take)
+
+
+def _stay(known: Relations) -> Answer:
+    words = known.words(TIME) | known.words(known.memory)
+    if words <= {SAME}:
+        return Answer("Nothing tells them apart: they take the same time and the same memory.")
+    if words <= {SAME, UNDECIDED}:
+        return Answer("Nothing tells them apart yet: no difference in time or memory is certain.")
+    smaller = _smaller(known, known.base)
+    return Answer(f"Stay with {known.base}: nothing is faster{'.' if smaller else ', or as fast with less memory.'}"
+                  + (f" {smaller}" if smaller else ""), known.base)
+
+
+def _next(known: Relations, rest: list[str]) -> str | None:
+    """The second choice: the best of the others that are faster than the base."""
+    faster = [name for name in rest if known.less(TIME, name, known.base)]
+    if not faster:
+        return None
+    second = known.best(faster)
+    return f"Next is {second}: {_against_base(known, second)}."
+
+
+def _smaller(known: Relations, take: str) -> str | None:
+    """What the choice costs in memory."""
+    smaller = known.unbeaten(known.memory, [name for name in known.names if known.less(known.memory, name, take)])
+    if not smaller:
+        return None
+    return f"{smaller[0]} takes {_memory(known, smaller[0], take)}, and is {_time(known, smaller[0], take)}."
+
+
+def _against_base(known: Relations, name: str) -> str:
+    return f"{_time(known, name, known.base)}, with {_memory(known, name, known.base)}"
+
+
+def _time(known: Relations, one: str, other: str) -> str:
+    verdict = known.of(TIME, one, other)
+    if verdict is None or verdict.word == UNDECIDED:
+        return f"not certainly faster or slower than {other}"
+    return f"as fast as {other}" if verdict.word == SAME else f"{_amount(verdict)} {verdict.word} than {other}"
+
+
+def _memory(known: Relations, one: str, other: str) -> str:
+    verdict = known.of(known.memory, one, other)
+    if verdict is None:
+        return "memory not compared"
+    if verdict.word == UNDECIDED:
+        return "no certain difference in memory"
+    return "the same memory" if verdict.word == SAME else f"{_amount(verdict)} {verdict.word}"
+
+
+def _amount(verdict: Verdict) -> str:
+    """2.3 times slower would be read in two ways: 130 % is not."""
+    return f"{100 * abs(verdict.ratio - 1):.{0 if abs(verdict.ratio - 1) >= 0.1 else 1}f} %"
