@@ -20,16 +20,24 @@ class Answer:
     take: str | None = None  # the allocator to take, if one stands out
 
 
+def measured(comparison: Comparison) -> list[str]:
+    return [s.name for s in comparison.subjects if s.failed is None and comparison.measured(s.name)]
+
+
+def memory_figure(comparison: Comparison) -> str:
+    names = set(measured(comparison))
+    return next((figure for figure in MEMORY if comparison.summaries.get(figure, {}).keys() >= names), MEMORY[-1])
+
+
 class Relations:
     """What the verdicts say of each pair, either way round."""
 
     def __init__(self, comparison: Comparison):
-        self.names = [s.name for s in comparison.subjects if s.failed is None and comparison.measured(s.name)]
+        self.names = measured(comparison)
         self.base = self.names[0] if self.names else ""
         found = comparison.verdicts + comparison.between_others
         self._verdicts = {(v.figure, v.subject, v.base): v for v in found}
-        self.memory = next((name for name in MEMORY if comparison.summaries.get(name, {}).keys() >= set(self.names)),
-                           MEMORY[-1])
+        self.memory = memory_figure(comparison)
         self._medians = {name: summary.median for name, summary in comparison.summaries.get(TIME, {}).items()}
 
     def of(self, figure: str, one: str, other: str) -> Verdict | None:

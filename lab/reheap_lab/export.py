@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable
 
 from reheap_lab import figures, results, verdicts
+from reheap_lab.answer import answer
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.results import Comparison, Summary
 
@@ -28,8 +29,8 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def as_markdown(comparison: Comparison) -> str:
-    parts = [_heading(comparison), _summary_table(comparison), _verdict_list(comparison), _extras_tables(comparison),
-             _warning_list(comparison), _closing(comparison)]
+    parts = [_heading(comparison), f"**{answer(comparison).text}**", _summary_table(comparison),
+             _verdict_list(comparison), _extras_tables(comparison), _warning_list(comparison), _closing(comparison)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -39,8 +40,9 @@ def _heading(comparison: Comparison) -> str:
              machine.get("libc")]
     rounds = len({run.round for run in comparison.runs if not run.warmup})
     beside = " side by side" if comparison.settings.get("side_by_side") else ""
-    return (f"# `{shlex.join(comparison.command)}`\n\n{rounds} rounds{beside}, {comparison.started}, "
-            f"{', '.join(str(w) for w in words if w)}. Medians with their {100 * confidence:g} % intervals.")
+    made = f"{rounds} {'round' if rounds == 1 else 'rounds'}{beside}, {comparison.started}"
+    return (f"# `{shlex.join(comparison.command)}`\n\n{made}, {', '.join(str(w) for w in words if w)}. "
+            f"Medians with their {100 * confidence:g} % intervals.")
 
 
 def _summary_table(comparison: Comparison) -> str:
@@ -62,7 +64,7 @@ def _cell(figure: str, summary: Summary | None) -> str:
 
 
 def _verdict_list(comparison: Comparison) -> str:
-    return "\n".join(f"- {verdict.text}" for verdict in comparison.verdicts)
+    return "\n".join(f"- {verdict.text}" for verdict in comparison.verdicts + comparison.between_others)
 
 
 def _extras_tables(comparison: Comparison) -> str:

@@ -37,7 +37,7 @@ class Drift:
 # ---- location and interval ----------------------------------------------------------------------
 
 def location(values: Sequence[float], confidence: float) -> Interval | None:
-    """The 20 % trimmed mean of `values` with its interval by Tukey and McLaughlin (1963); None when they are too few."""
+    """The 20 % trimmed mean of `values`, and its interval by Tukey and McLaughlin (1963); None of too few."""
     data = numpy.sort(numpy.asarray(values, dtype=float))
     n = len(data)
     if n < FEWEST:

@@ -6,12 +6,14 @@ from rich.table import Table
 from rich.text import Text
 
 from reheap_lab import figures, verdicts
+from reheap_lab.answer import answer
 from reheap_lab.export import all_warnings, by_kind, percent
 from reheap_lab.figures import SAME, UNDECIDED
 from reheap_lab.results import Comparison, Run, Verdict
 from reheap_lab.rounds import Book
 
 STYLES = {SAME: "dim", UNDECIDED: "yellow"}
+GAP = 2  # between columns
 IN_TABLE_ONLY = ("user_s", "system_s")  # CPU time has a sentence, its parts have not
 GOOD = {figure.less for figure in figures.ALL.values()}
 
@@ -61,31 +63,60 @@ def left(book: Book) -> str:
 
 
 def show(comparison: Comparison, console: Console) -> None:
-    console.print(Group(*_parts(comparison)))
+    console.print(Group(*_parts(comparison, console.width)))
 
 
-def _parts(comparison: Comparison) -> list:
-    parts: list = [_summary(comparison)]
+def _parts(comparison: Comparison, width: int) -> list:
+    """The answer first; then what it rests on."""
+    parts: list = [Text(answer(comparison).text + "\n", style="bold"), *_summaries(comparison, width)]
     for title, (kinds, rows) in (("time spent in", by_kind(comparison.shares(), percent)),
                                  ("memory calls", by_kind(comparison.calls(), "{:,}".format))):
         if rows:
             parts.append(table([f"\n{title}", *(f"\n{kind}" for kind in kinds)], rows))
     parts += [_sentence(verdict) for verdict in comparison.verdicts if verdict.figure not in IN_TABLE_ONLY]
+    parts += [_sentence(verdict) for verdict in comparison.between_others if verdict.figure in figures.DECIDING]
     parts += [Text("careful: " + text, style="yellow") for text in all_warnings(comparison)]
     return parts
 
 
-def _summary(comparison: Comparison) -> Table:
-    """A row for each allocator; beside each figure its ratio to the base, as the verdict has it."""
+def _summaries(comparison: Comparison, width: int) -> list[Table | Text]:
+    """A row for each allocator; below each figure its ratio to the base, as the verdict has it. As many tables, one
+    below the other, as the width makes necessary."""
     shown = [name for name in figures.ALL if name in comparison.summaries and name != "major_faults"]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("allocator")
-    for name in shown:
-        table.add_column(figures.ALL[name].label, justify="right")
-    for subject in comparison.subjects:
-        cells = [_cell(comparison, name, subject.name) for name in shown]
-        table.add_row(subject.name, *cells, style="red" if subject.failed else "")
-    return table
+    columns = {name: [_cell(comparison, name, subject.name) for subject in comparison.subjects] for name in shown}
+    room = width - max(len(text) for text in ("allocator", *(s.name for s in comparison.subjects)))
+    widths = {name: max(map(_width, [_heading(name), *cells])) + GAP for name, cells in columns.items()}
+    made = [_summary(comparison, {name: columns[name] for name in block}) for block in blocks(widths, room)]
+    return [part for table in made for part in (table, Text(""))][:-1]
+
+
+def blocks(widths: dict[str, int], room: int) -> list[list[str]]:
+    """The names in their order, in as few lines as have room for them."""
+    found: list[list[str]] = [[]]
+    for name, width in widths.items():
+        if found[-1] and sum(widths[one] for one in found[-1]) + width > room:
+            found.append([])
+        found[-1].append(name)
+    return found
+
+
+def _summary(comparison: Comparison, columns: dict[str, list[Text]]) -> Table:
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    made.add_column("allocator")
+    for name in columns:
+        made.add_column(_heading(name), justify="right", no_wrap=True)
+    for subject, *cells in zip(comparison.subjects, *columns.values()):
+        made.add_row(subject.name, *cells, style="red" if subject.failed else "")
+    return made
+
+
+def _heading(figure: str) -> Text:
+    """On two lines, where it has two words."""
+    return Text("\n".join(figures.ALL[figure].label.rsplit(" ", 1)))
+
+
+def _width(cell: Text) -> int:
+    return max(map(len, cell.plain.split("\n")))
 
 
 def _cell(comparison: Comparison, figure: str, subject: str) -> Text:

@@ -4,6 +4,7 @@ import csv
 import io
 import pathlib
 
+import comparisons
 import pytest
 from rich.console import Console
 
@@ -86,6 +87,53 @@ def test_the_terminal_shows_all_of_it():
     assert "1.25 s" in text and "-10.0 %" in text and "+20.0 %" in text
     assert "b is faster than a" in text and "careful: c has no verdict" in text
     assert "time spent in" in text and "75.0 %" in text and "memory calls" in text
+
+
+def test_eighty_columns_are_enough():
+    """No word is cut, no cell takes a second line: what does not fit beside stands below."""
+    comparison = comparisons.made_up(runs=8)
+    comparison.verdicts, comparison.warnings = [], []
+    verdicts.judge(comparison)
+    console = Console(width=80, record=True, file=io.StringIO())
+    terminal.show(comparison, console)
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 80 and "…" not in "".join(lines)
+    assert sum(line.startswith("mimalloc ") for line in lines) == 4  # two tables of figures, time spent, calls
+    assert lines[0].startswith("Take reheap: 7.")
+
+
+def test_columns_fill_as_few_tables_as_they_can():
+    assert terminal.blocks({"a": 4, "b": 4, "c": 4, "d": 20}, 9) == [["a", "b"], ["c"], ["d"]]
+
+
+def test_the_answer_stands_first_and_every_pair_is_judged():
+    comparison = comparisons.made_up(("system", "reheap", "mimalloc"), runs=8)
+    comparison.verdicts = []
+    verdicts.judge(comparison)
+    text = export.as_markdown(comparison)
+    assert text.split("\n\n")[2].startswith("**Take reheap: 6.")
+    assert "- wall time: mimalloc is slower than reheap, by" in text
+    assert [(v.base, v.subject) for v in comparison.between_others if v.figure == "wall_s"] == [("reheap", "mimalloc")]
+
+
+def test_a_figure_that_some_runs_lack_is_not_told():
+    """Those that have it are not like the others: a mean over time is had of the slow runs only."""
+    comparison = comparisons.made_up(("system", "reheap"), runs=8)
+    comparison.verdicts = []
+    comparison.measured("reheap")[3].figures.pop("mean_rss_kib")
+    verdicts.judge(comparison)
+    assert "reheap" not in comparison.summaries["mean_rss_kib"] and not comparison.verdict("mean_rss_kib", "reheap")
+    assert comparison.verdict("peak_rss_kib", "reheap")
+
+
+def test_what_rests_on_single_ticks_is_not_judged():
+    comparison = comparisons.made_up(("system", "reheap"), runs=8)
+    comparison.verdicts = []
+    for run in comparison.runs:
+        run.figures["system_s"] = 0.004 * (1 + run.round % 2)
+    verdicts.judge(comparison)
+    assert comparison.summaries["system_s"] and not comparison.verdict("system_s", "reheap")
+    assert comparison.verdict("user_s", "reheap")
 
 
 @pytest.mark.parametrize("name, value, said", [

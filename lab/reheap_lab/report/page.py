@@ -7,7 +7,7 @@ import shlex
 import jinja2
 from markupsafe import Markup
 
-from .. import figures
+from .. import answer, figures
 from ..results import Comparison, Verdict
 from . import palette, plots, svg, timelines, units
 from .palette import KINDS, Look
@@ -16,11 +16,11 @@ _TEMPLATES = pathlib.Path(__file__).parent / "templates"
 
 TABLES = (
     ("Time", ("wall_s", "cpu_s", "user_s", "system_s", "utilisation")),
-    ("Memory", ("peak_rss_kib", "mean_rss_kib", "idle_rss_kib", "peak_commit_kib", "resident_over_live",
-                "peak_resident_over_live", "peak_live_kib")),
+    ("Memory", ("peak_rss_kib", "peak_tree_kib", "mean_rss_kib", "idle_rss_kib", "peak_commit_kib",
+                "resident_over_live", "peak_resident_over_live", "peak_live_kib")),
     ("Faults and switches", ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")),
 )
-HEADLINES = ("wall_s", "cpu_s", "peak_rss_kib", "mean_rss_kib", "idle_rss_kib", "peak_commit_kib",
+HEADLINES = ("wall_s", "cpu_s", "peak_rss_kib", "peak_tree_kib", "mean_rss_kib", "idle_rss_kib", "peak_commit_kib",
              "resident_over_live")
 
 _SENSE = {figures.SAME: "same", figures.UNDECIDED: "open"}
@@ -38,6 +38,7 @@ def html(comparison: Comparison) -> str:
         drawn = _pictures(comparison, looks)
     return render("compare.html.j2", comparison=comparison, looks=looks, title=title(comparison),
                   base=_base(comparison),
+                  answer=answer.answer(comparison).text, short=_table(comparison, "", _deciding(comparison)),
                   leads=_leads(comparison),
                   judged=_judged(comparison), tables=_tables(comparison),
                   failed=[s for s in comparison.subjects if s.failed],
@@ -99,6 +100,7 @@ def _pictures(comparison: Comparison, looks: dict[str, Look]) -> dict:
     over = timelines.timeline(comparison, "over_live", "resident over live memory", "", looks)
     cores = timelines.timeline(comparison, "busy_cores", "cores busy", "", looks)
     return {
+        "scatter": plots.time_and_memory(comparison, looks),
         "forests": of(plots.forest, HEADLINES),
         "distributions": of(plots.distribution, HEADLINES),
         "orders": of(plots.in_order, ("wall_s",)) or of(plots.in_order, ("cpu_s",)),
@@ -140,15 +142,23 @@ def _tables(comparison: Comparison) -> list[dict]:
     made = []
     further = tuple(name for name in comparison.summaries if not any(name in names for _, names in TABLES))
     for caption, names in (*TABLES, ("Further figures", further)):
-        names = [name for name in names if comparison.summaries.get(name)]
-        scales = {n: units.of_figure(n, [s.median for s in comparison.summaries[n].values()]) for n in names}
-        rows = [(subject.name, [_cell(comparison, name, subject.name, scales[name]) for name in names])
-                for subject in comparison.subjects]
-        rows = [(subject, cells) for subject, cells in rows if any(cells)]
-        if rows:
-            made.append({"caption": caption, "rows": rows,
-                         "columns": [(units.name_of(n), scales[n].unit) for n in names]})
+        table = _table(comparison, caption, names)
+        if table["rows"]:
+            made.append(table)
     return made
+
+
+def _table(comparison: Comparison, caption: str, names: tuple[str, ...]) -> dict:
+    names = [name for name in names if comparison.summaries.get(name)]
+    scales = {n: units.of_figure(n, [s.median for s in comparison.summaries[n].values()]) for n in names}
+    rows = [(subject.name, [_cell(comparison, name, subject.name, scales[name]) for name in names])
+            for subject in comparison.subjects]
+    return {"caption": caption, "rows": [(subject, cells) for subject, cells in rows if any(cells)],
+            "columns": [(units.name_of(n), scales[n].unit) for n in names]}
+
+
+def _deciding(comparison: Comparison) -> tuple[str, str]:
+    return answer.TIME, answer.memory_figure(comparison)
 
 
 def _cell(comparison: Comparison, figure: str, subject: str, scale: units.Scale) -> dict | None:

@@ -6,12 +6,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from ..results import Comparison, Run
+from .. import answer
+from ..results import Comparison, Run, Summary
 from . import svg, units
 from .palette import KINDS, Look, role
 
 WIDTH = 430  # half a page; the whole of a phone
 WIDE = 880
+SCATTER = 220  # the height of the one of time against memory, without what its names need
 LANE = 30  # the height of one allocator in a plot that has a line of each
 
 
@@ -60,6 +62,53 @@ def forest(comparison: Comparison, figure: str, looks: dict[str, Look]) -> Pictu
     spoken = "; ".join(f"{v.subject} {units.percent(v.ratio)} ({units.percent(v.low)} to {units.percent(v.high)})"
                        for v in verdicts)
     return Picture(svg.render(made, f"{name} against {base}: {spoken}"), name)
+
+
+def time_and_memory(comparison: Comparison, looks: dict[str, Look]) -> Picture | None:
+    """Each allocator at its time and its memory, with both intervals: what the answer rests on. The names stand in a
+    column beside the plot, so that they cannot overlap."""
+    names, memory = answer.measured(comparison), answer.memory_figure(comparison)
+    both = [comparison.summaries.get(figure, {}) for figure in (answer.TIME, memory)]
+    if len(names) < 2 or not all(name in by for by in both for name in names):
+        return None
+    scales = [units.of_figure(figure, [by[name].median for name in names])
+              for figure, by in zip((answer.TIME, memory), both)]
+    height = SCATTER + 22 * len(names)
+    made = svg.figure(WIDTH, height)
+    axes = made.add_axes((0.15, 48 / height, 0.56, 1 - 64 / height))
+    points = {name: [_scaled(by[name], scale) for by, scale in zip(both, scales)] for name in names}
+    for name, ((x, *across), (y, *along)) in points.items():
+        look = looks[name]
+        axes.plot(across, [y, y], color=look.colour, linewidth=2, gid=look.group)
+        axes.plot([x, x], along, color=look.colour, linewidth=2, gid=look.group)
+        axes.plot([x], [y], look.marker, color=look.colour, markersize=9, markeredgewidth=0, gid=look.group)
+    axes.margins(0.1)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.grid()
+    axes.set_xlabel(f"{units.name_of(answer.TIME)}, {scales[0].unit} (less is better)")
+    axes.set_ylabel(f"{units.name_of(memory)}, {scales[1].unit} (less is better)")
+    _name_beside(axes, {name: (x, y) for name, ((x, *_), (y, *_)) in points.items()}, looks)
+    spoken = "; ".join(f"{name} {scales[0].text(both[0][name].median)}, {scales[1].text(both[1][name].median)}"
+                       for name in names)
+    return Picture(svg.render(made, f"Time and memory: {spoken}"), "time and memory")
+
+
+def _scaled(summary: Summary, scale: units.Scale) -> tuple[float, float, float]:
+    return summary.median / scale.size, summary.low / scale.size, summary.high / scale.size
+
+
+def _name_beside(axes: Axes, points: dict[str, tuple[float, float]], looks: dict[str, Look]) -> None:
+    """The highest on top, a line's height apart, each with a thin line to its point."""
+    step = 16 / axes.get_window_extent().height
+    low, high = axes.get_ylim()
+    ranked = sorted(points, key=lambda name: -points[name][1])
+    place = 1 + step
+    for left, name in zip(range(len(ranked), 0, -1), ranked):
+        wanted = (points[name][1] - low) / (high - low)
+        place = max(min(place - step, wanted), (left - 1) * step)
+        axes.annotate(svg.label(name), points[name], (1.05, place), textcoords="axes fraction", va="center",
+                      color=role("ink"), gid=looks[name].group, annotation_clip=False,
+                      arrowprops={"arrowstyle": "-", "color": looks[name].colour, "linewidth": 0.7, "shrinkB": 5})
 
 
 class _ratio_axis:
