@@ -130,6 +130,21 @@ def test_only_resident_pages_of_a_large_block_are_touched(tmp_path):
     assert whole["peak_heap_bytes"] > size * 0.9
 
 
+def test_the_peak_does_not_depend_on_samples(tmp_path):
+    """All of it comes and goes between the first look and the last."""
+    writer, block = trace_writing.TraceWriter(), 1 << 20
+    for i in range(40):
+        writer.malloc(1, i, 0x10000000 + i * block, block - 64)
+    for i in range(40):
+        writer.free(1, 100 + i, 0x10000000 + i * block)
+    writer.write(tmp_path / "t")
+    status, said, stderr = play(compiled(tmp_path / "t"), "--touch", "whole", "--sample-ms", "60000")
+    assert status == 0, stderr
+    assert 0.97 * 40 * block < said["peak_heap_bytes"] < 1.1 * 40 * block
+    assert said["peak_resident_over_live"] == pytest.approx(1, abs=0.1)
+    assert not {"mean_heap_bytes", "mean_live_bytes", "resident_over_live"} & said.keys()  # of two samples
+
+
 # ---- errors are found -------------------------------------------------------------------------
 
 BROKEN = r"""

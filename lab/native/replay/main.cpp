@@ -124,7 +124,7 @@ Compiled load(const char* path, Ledger& ledger) {
          compiled::kVersion);
   const std::size_t bytes = header.threads * sizeof(compiled::Thread);
   trace.threads = static_cast<compiled::Thread*>(sys::map(bytes + 1));
-  ledger.own_bytes += bytes;
+  ledger.add_own(bytes);
   const bool whole =
       sys::read_at(trace.file, trace.threads, bytes, header.thread_table) == static_cast<std::int64_t>(bytes);
   const std::uint32_t checksum = header.checksum;
@@ -191,7 +191,7 @@ void start(Copy& copy, std::uint64_t thread) {
   Running& running = copy.running[thread];
   running = {.workload = &copy.workload, .thread = thread, .window = nullptr, .handle = {}};
   running.window = static_cast<std::uint8_t*>(sys::map(compiled::kChunkBytes));
-  copy.workload.ledger->own_bytes += kThreadOwnBytes;
+  copy.workload.ledger->add_own(kThreadOwnBytes);
   copy.workload.started.fetch_add(1);  // before it can move on: `next` of the one behind it counts from now
   if (!sys::start(running.handle, run_thread, &running))
     fail(kExitFailed, "thread %llu of the trace could not be started", static_cast<unsigned long long>(thread));
@@ -220,7 +220,7 @@ void run_copy(void* argument) {
 
 template <typename T> T* table(std::uint64_t count, Ledger& ledger) {
   const std::size_t bytes = count * sizeof(T) + 1;
-  ledger.own_bytes += (bytes + 4095) / 4096 * 4096;
+  ledger.add_own((bytes + 4095) / 4096 * 4096);
   return static_cast<T*>(sys::map(bytes));
 }
 
@@ -247,6 +247,7 @@ struct Timing {
   std::uint64_t begin_cpu_ns;
   std::uint64_t wall_ns;
   std::uint64_t cpu_ns;
+  std::uint64_t peak_resident;  // by the system's own mark; 0: unknown
 };
 
 Sample sample(const Timing& timing, const Ledger& ledger) {
@@ -260,11 +261,14 @@ Sample sample(const Timing& timing, const Ledger& ledger) {
 
 Timing run(Copy* copies, unsigned count, Ledger& ledger, Samples& samples) {
   std::atomic<std::uint32_t> left{count};
-  Timing timing{.begin_ns = sys::now_ns(), .begin_cpu_ns = sys::cpu_ns(), .wall_ns = 0, .cpu_ns = 0};
+  const bool reset = sys::reset_peak();
+  const std::uint64_t peak_before = sys::peak_resident_bytes();
+  Timing timing{
+      .begin_ns = sys::now_ns(), .begin_cpu_ns = sys::cpu_ns(), .wall_ns = 0, .cpu_ns = 0, .peak_resident = 0};
   for (unsigned i = 0; i < count; ++i) {
     copies[i].left = &left;
     copies[i].workload.start_ns = timing.begin_ns;
-    ledger.own_bytes += sys::kStackBytes;
+    ledger.add_own(sys::kStackBytes);
     if (!sys::start(copies[i].starter, run_copy, &copies[i])) fail(kExitFailed, "no thread could be started");
   }
   for (std::uint64_t due = timing.begin_ns; left.load() != 0;) {
@@ -278,6 +282,8 @@ Timing run(Copy* copies, unsigned count, Ledger& ledger, Samples& samples) {
   }
   timing.wall_ns = sys::now_ns() - timing.begin_ns;
   timing.cpu_ns = sys::cpu_ns() - timing.begin_cpu_ns;
+  const std::uint64_t peak = sys::peak_resident_bytes();
+  if (reset || peak > peak_before) timing.peak_resident = peak;
   samples.add(sample(timing, ledger));
   for (unsigned i = 0; i < count; ++i) sys::join(copies[i].starter);
   return timing;
@@ -286,6 +292,8 @@ Timing run(Copy* copies, unsigned count, Ledger& ledger, Samples& samples) {
 // ---- results ----------------------------------------------------------------------------------
 
 using Long = unsigned long long;
+
+constexpr std::size_t kFewestSamples = 5;  // with fewer, a mean or a highest one says little
 
 struct Own {
   std::uint64_t tables;  // slots, threads, samples: there from the start
@@ -297,18 +305,23 @@ std::int64_t heap_of(const Sample& sample, const Own& own) {
   return static_cast<std::int64_t>(sample.resident) - static_cast<std::int64_t>(sample.own + own.rest);
 }
 
+// The system's mark, less the most that was the replayer's own, can only be too low; so can a sample.
+std::int64_t peak_heap(const Samples& samples, const Own& own, const Timing& timing, const Ledger& ledger) {
+  std::int64_t peak =
+      static_cast<std::int64_t>(timing.peak_resident) - static_cast<std::int64_t>(ledger.most_own_bytes + own.rest);
+  for (std::size_t i = 0; i < samples.count(); ++i) peak = std::max(peak, heap_of(samples[i], own));
+  return std::max<std::int64_t>(peak, 0);
+}
+
 struct Means {
   double heap = 0;
   double live = 0;
-  std::int64_t peak_heap = 0;
 };
 
 Means means(const Samples& samples, const Own& own) {
   Means result;
   double time = 0;
-  for (std::size_t i = 0; i < samples.count(); ++i) {
-    result.peak_heap = std::max(result.peak_heap, heap_of(samples[i], own));
-    if (i == 0) continue;
+  for (std::size_t i = 1; i < samples.count(); ++i) {
     const double step = static_cast<double>(samples[i].time_ns - samples[i - 1].time_ns);
     time += step;
     result.heap += step * 0.5 * static_cast<double>(heap_of(samples[i], own) + heap_of(samples[i - 1], own));
@@ -338,8 +351,7 @@ void write_series(std::FILE* out, const Samples& samples, const Own& own) {
   series(out, "live_bytes", samples, "}", [](const Sample& s) { return s.live; });
 }
 
-void write_memory(std::FILE* out, const Samples& samples, const Own& own, const Ledger& ledger) {
-  const Means mean = means(samples, own);
+void write_memory(std::FILE* out, const Samples& samples, const Own& own, const Timing& timing, const Ledger& ledger) {
   std::fprintf(out, "\"peak_live_bytes\":%lld,\"live_at_end_bytes\":%lld,\n", static_cast<long long>(ledger.peak_live),
                static_cast<long long>(ledger.live));
   std::fprintf(out,
@@ -347,12 +359,18 @@ void write_memory(std::FILE* out, const Samples& samples, const Own& own, const 
                "\"reading_us\":%llu},\n",
                Long{own.tables}, Long{kThreadOwnBytes}, Long{own.rest}, Long{own.reading_ns / 1000});
   if (samples[0].resident == 0) return;
-  std::fprintf(out, "\"peak_heap_bytes\":%lld,\"mean_heap_bytes\":%.0f,\"mean_live_bytes\":%.0f,\n",
-               static_cast<long long>(mean.peak_heap), mean.heap, mean.live);
+  const bool enough = samples.count() >= kFewestSamples;
+  if (enough || timing.peak_resident != 0) {
+    const std::int64_t peak = peak_heap(samples, own, timing, ledger);
+    std::fprintf(out, "\"peak_heap_bytes\":%lld,\n", static_cast<long long>(peak));
+    if (ledger.peak_live > 0)
+      std::fprintf(out, "\"peak_resident_over_live\":%.4f,\n",
+                   static_cast<double>(peak) / static_cast<double>(ledger.peak_live));
+  }
+  if (!enough) return;
+  const Means mean = means(samples, own);
+  std::fprintf(out, "\"mean_heap_bytes\":%.0f,\"mean_live_bytes\":%.0f,\n", mean.heap, mean.live);
   if (mean.live > 0) std::fprintf(out, "\"resident_over_live\":%.4f,\n", mean.heap / mean.live);
-  if (ledger.peak_live > 0)
-    std::fprintf(out, "\"peak_resident_over_live\":%.4f,\n",
-                 static_cast<double>(mean.peak_heap) / static_cast<double>(ledger.peak_live));
 }
 
 void write_results(const Options& options, const Compiled& trace, const Timing& timing, const Samples& samples,
@@ -380,7 +398,7 @@ void write_results(const Options& options, const Compiled& trace, const Timing& 
                "allocations\":%llu},\n",
                Long{ledger.ordering_errors}, Long{ledger.content_errors}, Long{ledger.alignment_errors},
                Long{ledger.failed_allocations});
-  write_memory(out, samples, own, ledger);
+  write_memory(out, samples, own, timing, ledger);
   write_series(out, samples, own);
   std::fputs("}\n", out);
   if (std::ferror(out) | std::fclose(out)) fail(kExitFailed, "%s could not be written whole", options.out);
@@ -409,7 +427,7 @@ int replay(const Options& options) {
   Own own{};
   own.reading_ns = rehearse(trace, options.file);
   Samples samples(std::uint64_t{options.sample_ms} * 1'000'000);
-  ledger.own_bytes += Samples::bytes();
+  ledger.add_own(Samples::bytes());
   Copy* copies = table<Copy>(options.copies, ledger);
   for (unsigned i = 0; i < options.copies; ++i) prepare(*new (copies + i) Copy, i, trace, options, ledger);
   own.tables = ledger.own_bytes;

@@ -27,6 +27,11 @@ void sleep_until(std::uint64_t ns);
 std::uint64_t resident_bytes();
 std::uint64_t commit_bytes();
 
+// The highest that resident memory has been since `reset_peak`, by the system's own mark; where that cannot be reset,
+// since the process began. 0: the system does not say.
+bool reset_peak();
+std::uint64_t peak_resident_bytes();
+
 // Sleeps while `word` holds `value`, at most `ns`; may return early. `wake` wakes everybody who sleeps there.
 void wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint64_t ns);
 void wake(std::atomic<std::uint32_t>& word);

@@ -5,6 +5,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -93,6 +94,25 @@ void sleep_until(std::uint64_t ns) {
 
 std::uint64_t resident_bytes() { return statm(1); }
 std::uint64_t commit_bytes() { return 0; }
+
+bool reset_peak() {
+  const int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool reset = write(file, "5", 1) == 1;
+  close(file);
+  return reset;
+}
+
+std::uint64_t peak_resident_bytes() {
+  char text[4096];
+  const int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  const ssize_t bytes = read(file, text, sizeof text - 1);
+  if (file >= 0) close(file);
+  if (bytes <= 0) return 0;
+  text[bytes] = 0;
+  const char* mark = std::strstr(text, "VmHWM:");
+  return mark ? std::strtoull(mark + std::strlen("VmHWM:"), nullptr, 10) * 1024 : 0;
+}
 
 void wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint64_t ns) {
   const timespec time = timespec_of(ns);

@@ -108,6 +108,8 @@ void sleep_until(std::uint64_t ns) {
 
 std::uint64_t resident_bytes() { return memory_counters().WorkingSetSize; }
 std::uint64_t commit_bytes() { return memory_counters().PagefileUsage; }
+bool reset_peak() { return false; }
+std::uint64_t peak_resident_bytes() { return memory_counters().PeakWorkingSetSize; }
 
 void wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint64_t ns) {
   if (g_wait)

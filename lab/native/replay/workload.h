@@ -28,6 +28,7 @@ struct Ledger {
   std::atomic<std::int64_t> live{0};
   std::atomic<std::int64_t> peak_live{0};
   std::atomic<std::uint64_t> own_bytes{0};  // mapped for the replayer itself
+  std::atomic<std::uint64_t> most_own_bytes{0};
   std::atomic<std::uint64_t> operations{0};
   std::atomic<std::uint64_t> handoff_waits{0};
   std::atomic<std::uint64_t> handoff_wait_ns{0};
@@ -38,10 +39,15 @@ struct Ledger {
   std::atomic<std::uint64_t> alignment_errors{0};
   std::atomic<std::uint64_t> failed_allocations{0};
 
-  void add_live(std::int64_t bytes) {
-    const std::int64_t now = live.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    std::int64_t peak = peak_live.load(std::memory_order_relaxed);
-    while (now > peak && !peak_live.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
+  void add_live(std::int64_t bytes) { raise(peak_live, live.fetch_add(bytes, std::memory_order_relaxed) + bytes); }
+  void add_own(std::uint64_t bytes) {
+    raise(most_own_bytes, own_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+  }
+
+ private:
+  template <typename Value> static void raise(std::atomic<Value>& peak, Value now) {
+    Value seen = peak.load(std::memory_order_relaxed);
+    while (now > seen && !peak.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {}
   }
 };
 
