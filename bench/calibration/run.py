@@ -4,10 +4,11 @@ import argparse
 import datetime
 import os
 
-from calibration import agreement, made_up, planted, recorder, traces
+from calibration import agreement, made_up, planted, recorder, slowed, traces
 from calibration.shared import RESULTS
 
-PARTS = {"made-up": made_up, "planted": planted, "agreement": agreement, "traces": traces, "recorder": recorder}
+PARTS = {"made-up": made_up, "planted": planted, "agreement": agreement, "traces": traces, "slowed": slowed,
+         "recorder": recorder}
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

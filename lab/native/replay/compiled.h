@@ -3,10 +3,10 @@
 // A header, then chunks of kChunkBytes. Each thread's operations are a chain of chunks, so that one window of one chunk
 // is all a replaying thread needs. Numbers are little-endian; "varint" is LEB128, "zigzag" its signed form.
 //
-// Blocks have no addresses here but slots. A slot is used again by the thread that freed its last block, or by any
-// thread two epochs later; kFree and kRealloc name the slot's generation when another thread made the block, and wait
-// for it. An epoch ends when `epoch_bytes` were allocated or freed; nobody works in epoch E before all of E-2 is done.
-// So live memory is what it was to within two epochs, and the threads run free of each other inside of them.
+// Blocks have no addresses here but slots. A slot is used again by the thread that freed its last block, or, long after
+// that, by any; an operation on a slot that another thread had last names its generation, and waits for it. That is all
+// the order there is, and the program had it too. Epochs tell how far ahead a thread is of the others: one ends when
+// `epoch_bytes` were allocated or freed.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace lab::compiled {
 
 inline constexpr char kMagic[8] = {'R', 'E', 'H', 'E', 'A', 'P', 'O', 'P'};
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::size_t kChunkBytes = 32 * 1024;
 
 // Blocks from here on carry how much of them was touched: the size below which a recorder does not look.
@@ -72,7 +72,7 @@ enum class Kind : std::uint8_t {
   kFree,     // slot, size [, touched]
   kRealloc,  // slot, old size [, old touched], new size [, touched]
 };
-// Bit 4: the block is another thread's; a varint follows at the end, the generation to wait for.
+// Bit 4: another thread had the slot last; a varint follows at the end, the generation to wait for.
 inline constexpr std::uint8_t kRemote = 0x10;
 // slot: zigzag, from the slot of the thread's operation before. size: varint.
 // touched: four bytes, KiB from the block's start, where the size is kLargeBlock or more.

@@ -34,7 +34,8 @@ class Contents {
     if (to - from > 8) put(to - 8, to);
     if (touch == Touch::kEnds || to - from <= 16) return;
     const std::uint64_t step = touch == Touch::kRecorded && to >= compiled::kLargeBlock ? 4096 : 8;
-    for (std::uint64_t at = (from + 7) & ~std::uint64_t{7}; at + 8 <= to; at += step) put(at, to);
+    for (std::uint64_t at = (from + 7) & ~std::uint64_t{7}; at + 8 <= to; at += step)
+      std::memcpy(block_ + at, &seed_, sizeof seed_);  // there it is not rotated
   }
 
   // True when [from, to) still is what `fill` wrote there: its two ends, or all of it with --touch whole.
@@ -57,11 +58,16 @@ class Contents {
   std::uint64_t word(std::uint64_t at) const { return std::rotr(seed_, static_cast<int>(8 * (at % 8))); }
   void put(std::uint64_t at, std::uint64_t to) {
     const std::uint64_t value = word(at);
-    std::memcpy(block_ + at, &value, std::min<std::uint64_t>(8, to - at));
+    // A copy of known length is one instruction.
+    if (to - at >= sizeof value)
+      std::memcpy(block_ + at, &value, sizeof value);
+    else
+      std::memcpy(block_ + at, &value, to - at);
   }
   bool same(std::uint64_t at, std::uint64_t to) const {
     const std::uint64_t value = word(at);
-    return std::memcmp(block_ + at, &value, std::min<std::uint64_t>(8, to - at)) == 0;
+    if (to - at >= sizeof value) return std::memcmp(block_ + at, &value, sizeof value) == 0;
+    return std::memcmp(block_ + at, &value, to - at) == 0;
   }
 
   char* block_;

@@ -20,9 +20,8 @@ constexpr int kExitUsage = 2;
 constexpr int kExitErrors = 1;  // the allocator, or the replay, did something wrong
 constexpr int kExitFailed = 125;
 
-constexpr char kUsage[] = "usage: reheap-replay COMPILED --out FILE [--pace full|recorded] [--touch "
-                          "recorded|whole|ends]\n"
-                          "                     [--threads N] [--sample-ms N]\n"
+constexpr char kUsage[] = "usage: reheap-replay COMPILED --out FILE [--pace full|recorded] [--order program|strict]\n"
+                          "                     [--touch recorded|whole|ends] [--threads N] [--sample-ms N]\n"
                           "COMPILED is made by `reheap-trace compile`. Results are written to FILE as JSON.\n"
                           "--threads N runs N copies of the recorded program at once.\n"
                           "Exit status: 0; 1 when contents were damaged, an allocation failed or an order was broken;\n"
@@ -61,6 +60,12 @@ Touch touch_named(const char* name) {
   fail(kExitUsage, "--touch is recorded, whole or ends, not '%s'", name);
 }
 
+bool strict_order(const char* name) {
+  if (std::strcmp(name, "strict") == 0) return true;
+  if (std::strcmp(name, "program") == 0) return false;
+  fail(kExitUsage, "--order is program or strict, not '%s'", name);
+}
+
 bool recorded_pace(const char* name) {
   if (std::strcmp(name, "recorded") == 0) return true;
   if (std::strcmp(name, "full") == 0) return false;
@@ -77,6 +82,8 @@ void take(Options& options, int letter, const char* value) {
     options.out = value;
   else if (letter == 'p')
     options.settings.recorded_pace = recorded_pace(value);
+  else if (letter == 'r')
+    options.settings.strict = strict_order(value);
   else if (letter == 't')
     options.settings.touch = touch_named(value);
   else if (letter == 'n')
@@ -92,11 +99,15 @@ void take(Options& options, int letter, const char* value) {
 }
 
 Options parse(int count, char** arguments) {
-  static const option known[] = {
-      {"out", required_argument, nullptr, 'o'},       {"pace", required_argument, nullptr, 'p'},
-      {"touch", required_argument, nullptr, 't'},     {"threads", required_argument, nullptr, 'n'},
-      {"sample-ms", required_argument, nullptr, 's'}, {"help", no_argument, nullptr, 'h'},
-      {"version", no_argument, nullptr, 'V'},         {nullptr, 0, nullptr, 0}};
+  static const option known[] = {{"out", required_argument, nullptr, 'o'},
+                                 {"pace", required_argument, nullptr, 'p'},
+                                 {"order", required_argument, nullptr, 'r'},
+                                 {"touch", required_argument, nullptr, 't'},
+                                 {"threads", required_argument, nullptr, 'n'},
+                                 {"sample-ms", required_argument, nullptr, 's'},
+                                 {"help", no_argument, nullptr, 'h'},
+                                 {"version", no_argument, nullptr, 'V'},
+                                 {nullptr, 0, nullptr, 0}};
   Options options;
   for (int letter; (letter = getopt_long(count, arguments, "o:", known, nullptr)) != -1;) take(options, letter, optarg);
   if (optind + 1 != count || !options.out) end_with(kUsage, stderr, kExitUsage);
@@ -134,14 +145,13 @@ Compiled load(const char* path, Ledger& ledger) {
   return trace;
 }
 
-// Reads everything once without doing it: nothing is found damaged in the middle, the file is in the system's cache,
-// and the time it takes is known.
-std::uint64_t rehearse(const Compiled& trace, const char* path) {
+// Reads everything without doing it. Returns the processor time that takes, in ns.
+std::uint64_t read_all(const Compiled& trace, const char* path, bool verify_checksums) {
   auto* window = static_cast<std::uint8_t*>(sys::map(compiled::kChunkBytes));
-  const std::uint64_t begin = sys::now_ns();
+  const std::uint64_t begin = sys::cpu_ns();
   for (std::uint64_t i = 0; i < trace.header.threads; ++i) {
     Stream stream(trace.file, trace.threads[i].first_chunk, window);
-    stream.verify_checksums = true;
+    stream.verify_checksums = verify_checksums;
     Operation operation{};
     bool good;
     while ((good = stream.next(operation)) && operation.kind != compiled::Kind::kEnd) {
@@ -152,9 +162,15 @@ std::uint64_t rehearse(const Compiled& trace, const char* path) {
       fail(kExitFailed, "%s is damaged at offset %llu: compile the trace again", path,
            static_cast<unsigned long long>(stream.chunk_offset()));
   }
-  const std::uint64_t time = sys::now_ns() - begin;
+  const std::uint64_t time = sys::cpu_ns() - begin;
   sys::unmap(window, compiled::kChunkBytes);
   return time;
+}
+
+// Twice: nothing is found damaged in the middle, and the file is in the system's cache; then to know the time it takes.
+std::uint64_t rehearse(const Compiled& trace, const char* path) {
+  read_all(trace, path, true);
+  return read_all(trace, path, false);
 }
 
 // ---- running it -------------------------------------------------------------------------------
@@ -218,6 +234,13 @@ void run_copy(void* argument) {
   sys::wake(*copy.left);
 }
 
+// When order is the program's, a thread may be as far ahead of the slowest as it likes, in epochs, while no more lives
+// than half as much again as was recorded, and some.
+constexpr std::uint32_t kAnyLead = 1 << 30;
+constexpr std::uint64_t kMoreLive = 64 << 20;
+// Live memory is counted for all threads at once, and they must not meet there often.
+constexpr std::uint64_t kFlushBytes = 1024;
+
 template <typename T> T* table(std::uint64_t count, Ledger& ledger) {
   const std::size_t bytes = count * sizeof(T) + 1;
   ledger.add_own((bytes + 4095) / 4096 * 4096);
@@ -233,7 +256,16 @@ void prepare(Copy& copy, unsigned index, const Compiled& trace, const Options& o
   workload.settings = options.settings;
   workload.copy = index;
   const std::uint64_t at_once = std::max<std::uint64_t>(1, trace.header.most_threads);
-  workload.flush_bytes = static_cast<std::int64_t>(trace.header.epoch_bytes / (2 * at_once));
+  const std::uint64_t epoch_bytes = std::max<std::uint64_t>(1, trace.header.epoch_bytes);
+  const std::uint64_t peak = trace.header.peak_live_bytes;
+  workload.most_live = static_cast<std::int64_t>(options.copies * (peak + std::max(peak / 2, kMoreLive)));
+  if (options.settings.strict) {
+    workload.lead = 1;
+    workload.flush_bytes = static_cast<std::int64_t>(epoch_bytes / (2 * at_once));
+  } else {
+    workload.lead = kAnyLead;
+    workload.flush_bytes = static_cast<std::int64_t>(std::max(epoch_bytes / (2 * at_once), kFlushBytes));
+  }
   workload.spins = at_once * options.copies <= sys::cores() ? 2000 : 50;
   workload.slots = table<Slot>(trace.header.slots, ledger);
   workload.next = table<std::atomic<std::uint32_t>>(trace.header.threads, ledger);

@@ -26,7 +26,8 @@ class Worker {
 
   void run() {
     Operation operation{};
-    enter(static_cast<std::uint32_t>(load_.threads[thread_].first_epoch));
+    told_ = static_cast<std::uint32_t>(load_.threads[thread_].first_epoch);  // as the table has it
+    enter(told_);
     while (next(operation))
       if (operation.kind == Kind::kEpoch)
         enter(epoch_ + static_cast<std::uint32_t>(operation.amount));
@@ -55,19 +56,29 @@ class Worker {
   }
 
   void enter(std::uint32_t epoch) {
-    flush();
     epoch_ = epoch;
-    load_.set_next(thread_, epoch);
+    if (load_.matters(told_, epoch)) tell();
     if (load_.may_work_in(epoch)) return;
+    tell();
     const std::uint64_t begin = sys::now_ns();
     load_.await(epoch);
     ++epoch_waits_;
     epoch_wait_ns_ += sys::now_ns() - begin;
   }
 
+  // How far it has come. To be told before any wait: others may wait for that.
+  void tell() {
+    if (load_.settings.strict) flush();
+    if (told_ == epoch_) return;
+    told_ = epoch_;
+    load_.set_next(thread_, epoch_);
+  }
+
   void pace(std::uint64_t ns) {
     time_ns_ += ns;
-    if (load_.settings.recorded_pace) sys::sleep_until(load_.start_ns + time_ns_);
+    if (!load_.settings.recorded_pace) return;
+    tell();
+    sys::sleep_until(load_.start_ns + time_ns_);
   }
 
   void perform(const Operation& operation) {
@@ -90,6 +101,7 @@ class Worker {
 
   void await(Slot& slot, std::uint32_t generation) {
     if (slot.generation.load(std::memory_order_acquire) == generation) return;
+    tell();
     const std::uint64_t begin = sys::now_ns();
     unsigned spins = load_.spins;
     for (;;) {
@@ -219,6 +231,7 @@ class Worker {
   Stream stream_;
   std::uint64_t next_seed_;
   std::uint32_t epoch_ = 0;
+  std::uint32_t told_ = 0;
   std::int64_t live_ = 0;
   std::uint64_t time_ns_ = 0;
   std::uint64_t count_ = 0;

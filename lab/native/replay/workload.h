@@ -1,8 +1,10 @@
 // One copy of the recorded program: its slots, its threads, and how far each of them is.
 //
-// Invariants: `next[t]` is the epoch of the operation that thread t does next (kEnded: none is left), and only grows;
-// `front` never exceeds the least of them. A thread works in epoch E only when front + 1 >= E. So an operation of epoch
-// E sees all of epoch E-2 done.
+// Invariants: `next[t]` is no later than the epoch of the operation that thread t does next (kEnded: none is left), and
+// only grows; `front` never exceeds the least of them. A thread works in epoch E only when front + lead >= E. With a
+// lead of 1 an operation of epoch E sees all of epoch E-2 done, so live memory is what it was to within two epochs. A
+// long lead orders nothing that the program did not; but while far more lives than ever did it is 1, so that no thread
+// fills the memory that others are to free.
 #pragma once
 
 #include <algorithm>
@@ -53,6 +55,7 @@ struct Ledger {
 
 struct Settings {
   Touch touch = Touch::kRecorded;
+  bool strict = false;  // live memory as recorded: a lead of one epoch
   bool recorded_pace = false;
 };
 
@@ -68,7 +71,9 @@ struct Workload {
   unsigned copy;
   std::uint64_t start_ns;
   std::int64_t flush_bytes;  // a thread tells the ledger when its live bytes changed by this much
-  unsigned spins;            // before a waiting thread sleeps
+  std::uint32_t lead;        // in epochs; 1 while more than `most_live` lives
+  std::int64_t most_live;
+  unsigned spins;  // before a waiting thread sleeps
 
   Slot* slots;
   std::atomic<std::uint32_t>* next;
@@ -97,10 +102,20 @@ struct Workload {
     while (seen < least && !front.compare_exchange_weak(seen, least)) {}
     if (seen >= least) return;
     if (sleepers.load() != 0) sys::wake(front);
-    if (may_work_in(due_epoch.load())) ring();
+    if (is_due(due_epoch.load())) ring();
   }
 
-  bool may_work_in(std::uint32_t epoch) const { return std::uint64_t{front.load()} + 1 >= epoch; }
+  bool may_work_in(std::uint32_t epoch) const {
+    const std::uint64_t ahead = epoch - std::min(epoch, front.load());
+    return ahead <= 1 || (ahead <= lead && ledger->live.load(std::memory_order_relaxed) <= most_live);
+  }
+
+  // Whether others need to know that a thread, which last told of `told`, has come to `epoch`.
+  bool matters(std::uint32_t told, std::uint32_t epoch) const {
+    if (epoch - told >= (lead + 3) / 4) return true;
+    const std::uint32_t due = due_epoch.load(std::memory_order_relaxed);
+    return due != kEnded && told + 1 < due && epoch + 1 >= due;
+  }
 
   void await(std::uint32_t epoch) {
     for (unsigned i = 0; i < spins; ++i) {
@@ -108,17 +123,20 @@ struct Workload {
       sys::pause();
     }
     sleepers.fetch_add(1);
-    for (std::uint32_t seen = front.load(); std::uint64_t{seen} + 1 < epoch; seen = front.load())
+    for (std::uint32_t seen = front.load(); !may_work_in(epoch); seen = front.load())
       sys::wait(front, seen, kLongestSleep);
     sleepers.fetch_sub(1);
   }
 
+  // Whether a thread that begins in that epoch is to be started: all others have come as far.
+  bool is_due(std::uint32_t epoch) const { return std::uint64_t{front.load()} + 1 >= epoch; }
+
   // As `await`, for the starter: woken once, not at each epoch.
   void await_due(std::uint32_t epoch) {
     due_epoch.store(epoch);
-    while (!may_work_in(epoch)) {
+    while (!is_due(epoch)) {
       const std::uint32_t seen = due_bell.load();
-      if (!may_work_in(epoch)) sys::wait(due_bell, seen, kLongestSleep);
+      if (!is_due(epoch)) sys::wait(due_bell, seen, kLongestSleep);
     }
     due_epoch.store(kEnded);
   }

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <optional>
-#include <unordered_map>
 
 #include "replay/compiled.h"
 #include "trace/commands.h"
@@ -80,54 +80,55 @@ class Epochs {
   bool alone_ = false;  // the last one was large
 };
 
-// Slots that hold no block. A thread takes its own first: nobody else need have finished for that. Those of two epochs
-// ago are everybody's.
+// Slots that hold no block. A thread takes those it freed itself, the last one first: that it has freed them is its own
+// order. Others are taken by anybody, long after they were freed, so that hardly ever has somebody to wait for that.
 class Slots {
  public:
-  uint32_t take(uint32_t thread, uint32_t epoch) {
-    advance(epoch);
-    for (uint32_t back = 0; back < 2 && back <= epoch; ++back)
-      if (auto* own = of(thread, epoch - back); own && !own->empty()) return pop(*own);
-    if (!shared_.empty()) return pop(shared_);
+  struct Taken {
+    uint32_t slot;
+    bool foreign;  // its last block was another thread's to free: that has to be awaited
+  };
+
+  Taken take(uint32_t thread) {
+    if (thread < own_.size() && !own_[thread].empty()) {
+      const uint32_t slot = own_[thread].back();
+      own_[thread].pop_back();
+      return {slot, false};
+    }
+    if (others_.size() > kBacklog) {
+      const uint32_t slot = others_.front();
+      others_.pop_front();
+      return {slot, true};
+    }
     generation_.push_back(0);
-    return static_cast<uint32_t>(generation_.size() - 1);
+    return {static_cast<uint32_t>(generation_.size() - 1), false};
   }
 
-  void give(uint32_t slot, uint32_t thread, uint32_t epoch) {
-    advance(epoch);
-    freed_[epoch % 2][thread].push_back(slot);
+  void give(uint32_t slot, uint32_t thread) {
+    if (thread >= own_.size()) own_.resize(thread + 1);
+    own_[thread].push_back(slot);
+    if (own_[thread].size() > kOwn) let_go(own_[thread], kOwn / 2);
+  }
+
+  void ended(uint32_t thread) {
+    if (thread < own_.size()) let_go(own_[thread], own_[thread].size());
   }
 
   uint32_t& generation(uint32_t slot) { return generation_[slot]; }
   size_t count() const { return generation_.size(); }
 
  private:
-  using Freed = std::unordered_map<uint32_t, std::vector<uint32_t>>;
+  static constexpr size_t kOwn = 1024;
+  static constexpr size_t kBacklog = 16 * 1024;
 
-  std::vector<uint32_t>* of(uint32_t thread, uint32_t epoch) {
-    Freed& freed = freed_[epoch % 2];
-    const auto at = freed.find(thread);
-    return at == freed.end() ? nullptr : &at->second;
+  void let_go(std::vector<uint32_t>& slots, size_t count) {
+    const auto end = slots.begin() + static_cast<std::ptrdiff_t>(count);
+    others_.insert(others_.end(), slots.begin(), end);
+    slots.erase(slots.begin(), end);
   }
 
-  static uint32_t pop(std::vector<uint32_t>& slots) {
-    const uint32_t slot = slots.back();
-    slots.pop_back();
-    return slot;
-  }
-
-  void advance(uint32_t epoch) {
-    for (uint32_t steps = std::min(epoch - now_, 2u); steps != 0; --steps) {
-      Freed& old = freed_[(epoch - steps + 1) % 2];
-      for (auto& [thread, slots] : old) shared_.insert(shared_.end(), slots.begin(), slots.end());
-      old.clear();
-    }
-    now_ = epoch;
-  }
-
-  uint32_t now_ = 0;
-  Freed freed_[2];  // in this epoch and the one before, by epoch % 2
-  std::vector<uint32_t> shared_;
+  std::vector<std::vector<uint32_t>> own_;  // by thread
+  std::deque<uint32_t> others_;             // the longest free first
   std::vector<uint32_t> generation_;
 };
 
@@ -252,19 +253,24 @@ class Compiler {
     return at + sizeof touched_kib;
   }
 
+  static uint8_t with_wait(compiled::Kind kind, bool wait) {
+    return static_cast<uint8_t>(static_cast<uint8_t>(kind) | (wait ? compiled::kRemote : 0));
+  }
+
   Live put_allocation(const Step& step) {
     ThreadState& thread = prepare(step, step.size);
-    Live block{.size = step.size, .touch_at = 0, .slot = slots_.take(step.thread, thread.epoch), .thread = step.thread};
+    const auto [slot, foreign] = slots_.take(step.thread);
+    Live block{.size = step.size, .touch_at = 0, .slot = slot, .thread = step.thread};
     const Kind asked = step.event->kind;
     const auto kind = asked == Kind::kCalloc    ? compiled::Kind::kCalloc
                       : asked == Kind::kAligned ? compiled::Kind::kAligned
                                                 : compiled::Kind::kMalloc;
     writer_.operation(step.thread, [&](uint8_t* at) {
-      *at++ = static_cast<uint8_t>(kind);
-      at = put_slot(at, thread, block.slot);
+      *at++ = with_wait(kind, foreign);
+      at = put_slot(at, thread, slot);
       at = put_size(at, step.thread, step.size, compiled::kTouchUnknown, block.touch_at);
       if (kind == compiled::Kind::kAligned) *at++ = static_cast<uint8_t>(std::countr_zero(step.event->alignment));
-      return at;
+      return foreign ? compiled::put_varint(at, slots_.generation(slot)) : at;
     });
     ++slots_.generation(block.slot);
     live_bytes_ += step.size;
@@ -276,21 +282,21 @@ class Compiler {
     const bool remote = block.thread != step.thread;
     if (remote) ++header_.remote;
     writer_.operation(step.thread, [&](uint8_t* at) {
-      *at++ = static_cast<uint8_t>(static_cast<uint8_t>(kind) | (remote ? compiled::kRemote : 0));
+      *at++ = with_wait(kind, remote);
       at = put(put_slot(at, state(step.thread), block.slot));
       return remote ? compiled::put_varint(at, slots_.generation(block.slot)) : at;
     });
   }
 
   void put_free(const Step& step, const Live& block, uint32_t touched_kib) {
-    const uint32_t epoch = prepare(step, block.size).epoch;
+    prepare(step, block.size);
     if (block.touch_at != 0) writer_.patch(block.touch_at, touched_kib);
     put_on_block(step, compiled::Kind::kFree, block, [&](uint8_t* at) {
       uint64_t unused;
       return put_size(at, step.thread, block.size, touched_kib, unused);
     });
     ++slots_.generation(block.slot);
-    slots_.give(block.slot, step.thread, epoch);
+    slots_.give(block.slot, step.thread);
     live_bytes_ -= block.size;
   }
 
@@ -313,6 +319,7 @@ class Compiler {
   // Threads without operations are not replayed. A realloc cut off in the middle never happened.
   void ended(uint32_t thread) {
     if (thread < threads_.size()) writer_.end_thread(thread);
+    slots_.ended(thread);
   }
 
   // The most threads that are between their first and their last epoch at a time.
