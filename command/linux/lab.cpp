@@ -14,7 +14,7 @@
 namespace rh::command {
 namespace {
 
-constexpr std::array<std::string_view, 6> lab_commands = {"compare", "report", "record",
+constexpr std::array<std::string_view, 7> lab_commands = {"compare", "report", "gate",     "record",
                                                           "replay",  "trace",  "calibrate"};
 
 }  // namespace

@@ -16,6 +16,7 @@ from reheap_lab.errors import LabError, UsageError
 PARTS = {
     "compare": ("reheap_lab.cli_compare", "Measure a command under each allocator, and judge"),
     "report": ("reheap_lab.cli_report", "Show or convert a comparison kept as JSON"),
+    "gate": ("reheap_lab.gate", "Fail when an allocator became worse since a comparison that was kept"),
     "allocators": ("reheap_lab.cli_allocators", "List the allocators found here"),
     "record": ("reheap_lab.record", "Write a trace of every allocation a command makes"),
     "trace": ("reheap_lab.trace", "Look into a trace, cut, merge or export it"),

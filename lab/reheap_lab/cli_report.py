@@ -6,7 +6,6 @@ import click
 
 from reheap_lab import export, results, terminal
 from reheap_lab.cli import console
-from reheap_lab.errors import UsageError
 
 
 @click.command()
@@ -16,10 +15,7 @@ def command(file: pathlib.Path, into: tuple[pathlib.Path, ...]) -> None:
     """Show the comparison in FILE (JSON), or write it as INTO: .html, .md, .csv."""
     for path in into:
         export.check_path(path)
-    try:
-        comparison = results.load_file(file)
-    except results.Damaged as error:
-        raise UsageError(f"{error}. It must be a file that --export wrote as .json") from None
+    comparison = results.load_export(file)
     if not into:
         terminal.show(comparison, console())
     for path in into:

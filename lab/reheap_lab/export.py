@@ -29,7 +29,7 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def as_markdown(comparison: Comparison) -> str:
-    parts = [_heading(comparison), f"**{answer(comparison).text}**", _summary_table(comparison),
+    parts = [_heading(comparison), f"**{answer(comparison).text}**", _summarytable(comparison),
              _verdict_list(comparison), _extras_tables(comparison), _warning_list(comparison), _closing(comparison)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -45,11 +45,11 @@ def _heading(comparison: Comparison) -> str:
             f"Medians with their {100 * confidence:g} % intervals.")
 
 
-def _summary_table(comparison: Comparison) -> str:
+def _summarytable(comparison: Comparison) -> str:
     subjects = [s.name for s in comparison.subjects]
     rows = [[_label(figure), *(_cell(figure, by.get(name)) for name in subjects)]
             for figure, by in comparison.summaries.items()]
-    return _table(["", *subjects], rows) if rows else ""
+    return table(["", *subjects], rows) if rows else ""
 
 
 def _label(figure: str) -> str:
@@ -68,7 +68,7 @@ def _verdict_list(comparison: Comparison) -> str:
 
 
 def _extras_tables(comparison: Comparison) -> str:
-    return "\n\n".join(f"{title}:\n\n{_table(['', *kinds], rows)}" for title, (kinds, rows) in (
+    return "\n\n".join(f"{title}:\n\n{table(['', *kinds], rows)}" for title, (kinds, rows) in (
         ("Where the time goes (share of samples)", by_kind(comparison.shares(), percent)),
         ("Memory calls to the OS", by_kind(comparison.calls(), str, ""))) if rows)
 
@@ -101,7 +101,7 @@ def _closing(comparison: Comparison) -> str:
     return f"Again:\n\n```sh\n{comparison.reproduce}\n```" if comparison.reproduce else ""
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
+def table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |"
                      for line in lines)

@@ -62,6 +62,9 @@ WORDS = tuple(sorted({word for f in ALL.values() if f.judged for word in (f.less
 # What `until precise` waits for.
 DECIDING = ("wall_s", "peak_rss_kib")
 
+# What may not become worse, for `reheap gate`.
+GATED = ("wall_s", "cpu_s", "peak_rss_kib", "peak_tree_kib")
+
 
 def is_memory(name: str) -> bool:
     return name in ALL and ALL[name].unit == "KiB"

@@ -10,6 +10,8 @@ import types
 import typing
 from dataclasses import dataclass, field
 
+from reheap_lab.errors import UsageError
+
 SCHEMA = "reheap-lab/compare/1"
 
 
@@ -202,3 +204,11 @@ def load_file(path: pathlib.Path | str) -> Comparison:
         return load(pathlib.Path(path).read_text(encoding="utf-8"))
     except (Damaged, UnicodeDecodeError) as error:
         raise Damaged(f"{path}: {error}") from None
+
+
+def load_export(path: pathlib.Path) -> Comparison:
+    """For a command that was given the file."""
+    try:
+        return load_file(path)
+    except Damaged as error:
+        raise UsageError(f"{error}. It must be a file that --export wrote as .json") from None

@@ -58,7 +58,7 @@ def test_markdown_has_the_tables_the_verdicts_and_the_way_to_repeat_it():
 
 
 def test_a_cell_cannot_break_the_table():
-    assert export._table(["a"], [["x|y\nz"]]).splitlines()[-1] == "| x\\|y z |"
+    assert export.table(["a"], [["x|y\nz"]]).splitlines()[-1] == "| x\\|y z |"
 
 
 def test_html_is_written_by_the_report(tmp_path):
