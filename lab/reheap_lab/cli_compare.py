@@ -10,7 +10,7 @@ from reheap_lab import allocators, compare, export, terminal, windows
 from reheap_lab.cli import console
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.results import Comparison
-from reheap_lab.settings import Server, Settings, seconds, share
+from reheap_lab.settings import OwnFigure, Server, Settings, seconds, share
 
 
 class Converted(click.ParamType):
@@ -67,6 +67,9 @@ COMMAND = (
                  help="Its standard output: warn, or fail, when it differs between allocators; or /dev/null"),
     click.option("--check-output", is_flag=True, help="The same as --output check"),
     click.option("--side-by-side", is_flag=True, help="Run both of two allocators at once, each on its own processor"),
+    click.option("--more-is-better", multiple=True, metavar="NAME=PATTERN",
+                 help="A figure that CMD prints (a server's load): the first group of a regular expression"),
+    click.option("--less-is-better", multiple=True, metavar="NAME=PATTERN", help="The same for times and sizes"),
     click.option("--ignore-status", is_flag=True, help="An exit status other than 0 is no failure"),
 )
 
@@ -117,7 +120,9 @@ def settings_of(words: dict) -> Settings:
     given |= {"allocators": words["with_"], "warmups": words["warmup"], "extras": not words["no_extras"]}
     if words.get("check_output"):
         given["output"] = "check"
-    return Settings(**given, server=_server(words))
+    own = [OwnFigure.parse(text, more_is_better=option == "more_is_better")
+           for option in ("more_is_better", "less_is_better") for text in words.get(option) or ()]
+    return Settings(**given, server=_server(words), own=own)
 
 
 def _server(words: dict) -> Server | None:

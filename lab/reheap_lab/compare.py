@@ -41,6 +41,7 @@ class Comparer:
         self.watch = watch or Quiet()
         self.printed: dict[str, Counter[str]] = {name: Counter() for name in self.allocators}
         self.comparison = _blank(workload, chosen)
+        figures.learn(self.comparison.settings.get("own", []))
         self.book = Book(list(self.allocators), stop_of(self.settings))
         self.proofs: dict[str, Proof] = {}
         self.stopped = False
@@ -281,6 +282,9 @@ def reproduction(comparison: Comparison) -> str:
               "--output", settings["output"]]
     words += ["--ignore-status"] * settings["ignore_status"] + ["--no-extras"] * (not settings["extras"])
     words += ["--side-by-side"] * settings["side_by_side"]
+    for own in settings.get("own", []):
+        option = "--more-is-better" if own["more_is_better"] else "--less-is-better"
+        words += [option, f"{own['name']}={own['pattern']}"]
     server = settings.get("server") or {}
     for option, name in (("--load", "load"), ("--ready", "ready"), ("--idle", "idle"), ("--stop", "stop")):
         if server.get(name) is not None:

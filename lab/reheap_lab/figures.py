@@ -15,6 +15,12 @@ class Figure:
     more: str
     judged: bool = True  # gets a verdict
     least: float = 0  # below, it is too coarse to compare
+    more_is_better: bool = False
+
+    @property
+    def good(self) -> str:
+        """The word of a verdict that one likes to hear."""
+        return self.more if self.more_is_better else self.less
 
 
 TICKS = 0.1  # seconds: the kernel splits CPU time into these two by ticks of up to a hundredth
@@ -56,6 +62,8 @@ ALL = {figure.name: figure for figure in (
     _count("involuntary_switches", "involuntary switches"),
 )}
 
+BUILT_IN = frozenset(ALL)
+
 # The words a verdict may have.
 WORDS = tuple(sorted({word for f in ALL.values() if f.judged for word in (f.less, f.more)})) + (SAME, UNDECIDED)
 
@@ -64,6 +72,14 @@ DECIDING = ("wall_s", "peak_rss_kib")
 
 # What may not become worse, for `reheap gate`.
 GATED = ("wall_s", "cpu_s", "peak_rss_kib", "peak_tree_kib")
+
+
+def learn(own: list[dict]) -> None:
+    """Figures that the command itself prints: each with `name` and `more_is_better` (settings.py)."""
+    for one in own:
+        more = one["more_is_better"]
+        words = ("worse", "better") if more else ("better", "worse")
+        ALL[one["name"]] = Figure(one["name"], one["name"], "", *words, more_is_better=more)
 
 
 def is_memory(name: str) -> bool:
@@ -81,7 +97,7 @@ def describe(name: str, value: float) -> str:
         return f"{value:.3f}"
     if unit == "cores":
         return f"{value:.2f}"
-    return f"{value:,.0f}"
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
 def seconds(value: float) -> str:

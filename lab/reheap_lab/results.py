@@ -10,6 +10,7 @@ import types
 import typing
 from dataclasses import dataclass, field
 
+from reheap_lab import figures
 from reheap_lab.errors import UsageError
 
 SCHEMA = "reheap-lab/compare/1"
@@ -196,7 +197,9 @@ def load(text: str) -> Comparison:
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         found = data.get("schema") if isinstance(data, dict) else None
         raise Damaged(f"not a comparison this version reads: its schema is {found!r}, not {SCHEMA!r}")
-    return from_data(Comparison, data)
+    made = from_data(Comparison, data)
+    figures.learn(made.settings.get("own", []))
+    return made
 
 
 def load_file(path: pathlib.Path | str) -> Comparison:

@@ -132,6 +132,7 @@ class Precise:
     most_runs: int
     most_time: float
     least: int = 8
+    own: tuple[str, ...] = ()  # figures of the command's own, which decide too
     _known: tuple[Book | None, int, list["Ratio"]] = field(default=(None, 0, []), init=False)  # after how many rounds
 
     def enough(self, book: Book) -> bool:
@@ -165,7 +166,7 @@ class Precise:
         base, *others = book.subjects or [""]
         each = statistics.for_all_pairs(self.confidence, len(book.subjects))
         found = (Ratio(figure, subject, statistics.paired_ratio(*pairs(book.runs, figure, subject, base), each))
-                 for figure in figures.DECIDING for subject in others)
+                 for figure in (*figures.DECIDING, *self.own) for subject in others)
         return [one for one in found if one.ratio]
 
 
@@ -174,7 +175,8 @@ def stop_of(settings: Settings) -> Stop:
         return Fixed(settings.runs)
     if settings.time is not None:
         return Budget(settings.time)
-    return Precise(settings.margin, settings.confidence, settings.most_runs, settings.most_time)
+    return Precise(settings.margin, settings.confidence, settings.most_runs, settings.most_time,
+                   own=tuple(one.name for one in settings.own))
 
 
 # ---- the rounds ---------------------------------------------------------------------------------

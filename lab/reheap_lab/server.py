@@ -27,6 +27,9 @@ class ServerWorkload(CommandWorkload):
         super().__init__(command, settings, folder)
         self.server = settings.server
 
+    def printed(self) -> pathlib.Path:
+        return self.path("load-stdout")
+
     def drive(self, launch: Launch, ask: Ask) -> Measured:
         began = time.monotonic()
         process = runner.start(launch, ask, self.path("record"))
@@ -47,7 +50,7 @@ class ServerWorkload(CommandWorkload):
         """Seconds the load took."""
         self._wait_until_ready(process)
         began = time.monotonic()
-        shell(self.server.load, "--load")
+        shell(self.server.load, "--load", self.printed())
         took = time.monotonic() - began
         self._must_live(process, "during the load")
         return took

@@ -4,6 +4,7 @@ import dataclasses
 import re
 from dataclasses import dataclass
 
+from reheap_lab import figures
 from reheap_lab.errors import UsageError
 
 
@@ -28,6 +29,7 @@ class Settings:
     extras: bool = True
     side_by_side: bool = False
     server: "Server | None" = None
+    own: "list[OwnFigure]" = dataclasses.field(default_factory=list)  # that the command prints, or the server's load
 
     def __post_init__(self) -> None:
         if self.runs is not None and self.time is not None:
@@ -45,7 +47,39 @@ class Settings:
     def as_data(self) -> dict:
         data = dataclasses.asdict(self)
         data["with"] = data.pop("allocators")
-        return {name: value for name, value in data.items() if value is not None}
+        return {name: value for name, value in data.items() if value is not None and value != []}
+
+
+@dataclass
+class OwnFigure:
+    """A number in what a command prints: the first group of the first place that the pattern matches."""
+
+    name: str
+    pattern: str
+    more_is_better: bool
+
+    @classmethod
+    def parse(cls, text: str, more_is_better: bool) -> "OwnFigure":
+        name, equals, pattern = text.partition("=")
+        if not name.strip() or not equals:
+            raise UsageError(f"{text!r} names no figure of the command's own; for example: "
+                             "'requests/s=Requests/sec: +([0-9.]+)'")
+        try:
+            groups = re.compile(pattern).groups
+        except re.error as error:
+            raise UsageError(f"{pattern!r} is no regular expression: {error}") from None
+        if name.strip() in figures.BUILT_IN:
+            raise UsageError(f"{name.strip()} is one of the lab's own figures: give this one another name")
+        if not groups:
+            raise UsageError(f"{pattern!r} has no group: put parentheses around the number that is meant")
+        return cls(name.strip(), pattern, more_is_better)
+
+    def find(self, printed: str) -> float | None:
+        found = re.search(self.pattern, printed)
+        try:
+            return float(found[1].replace(",", "")) if found else None
+        except (TypeError, ValueError):
+            return None
 
 
 @dataclass

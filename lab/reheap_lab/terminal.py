@@ -15,7 +15,6 @@ from reheap_lab.rounds import Book
 STYLES = {SAME: "dim", UNDECIDED: "yellow"}
 GAP = 2  # between columns
 IN_TABLE_ONLY = ("user_s", "system_s")  # CPU time has a sentence, its parts have not
-GOOD = {figure.less for figure in figures.ALL.values()}
 
 
 class ProgressLine:
@@ -131,7 +130,7 @@ def _cell(comparison: Comparison, figure: str, subject: str) -> Text:
 
 
 def style_of(verdict: Verdict) -> str:
-    return STYLES.get(verdict.word) or ("green" if verdict.word in GOOD else "red")
+    return STYLES.get(verdict.word) or ("green" if verdict.word == figures.ALL[verdict.figure].good else "red")
 
 
 def table(header: list[str], rows: list[list[str]]) -> Table:

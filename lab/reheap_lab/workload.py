@@ -64,6 +64,7 @@ class CommandWorkload:
             outcome.proof = Proof(Testimony.read(self.path("evidence")), measured.programs)
         if self.settings.output != "discard":
             outcome.printed = digest(self.path("stdout"))
+        self._add_own(outcome)
         self.complete(outcome)
         return outcome
 
@@ -83,6 +84,19 @@ class CommandWorkload:
     def path(self, name: str) -> pathlib.Path:
         return self._place / name
 
+    def printed(self) -> pathlib.Path:
+        """What the figures of its own stand in."""
+        return self.path("stdout")
+
+    def _add_own(self, outcome: Outcome) -> None:
+        text = read_text(self.printed()) if self.settings.own else ""
+        for own in self.settings.own:
+            value = own.find(text)
+            if value is not None:
+                outcome.measured.figures[own.name] = value
+            else:
+                outcome.failed = outcome.failed or f"it printed no {own.name}: nothing is like {own.pattern}"
+
     def _begin(self) -> None:
         """In a folder of its own: what outlives one run cannot write into the next one's."""
         shutil.rmtree(self._place, ignore_errors=True)
@@ -90,7 +104,8 @@ class CommandWorkload:
 
     def _ask(self, extra: Extra) -> Ask:
         settings = self.settings
-        stdout = os.devnull if settings.output == "discard" else str(self.path("stdout"))
+        unread = settings.output == "discard" and not settings.own
+        stdout = os.devnull if unread else str(self.path("stdout"))
         return Ask(stdin=settings.input or os.devnull, stdout=stdout, stderr=str(self.path("stderr")),
                    timeout=settings.timeout, sample_ms=settings.sample_ms, profile_hz=extra.profile_hz,
                    count_calls=extra.count_calls, account=extra.account)
@@ -105,21 +120,24 @@ class CommandWorkload:
         return f"{reason}; it said: {said}" if said else reason
 
 
-def shell(command: str | None, option: str) -> None:
-    """A helper of the user's own, under no allocator of ours."""
+def shell(command: str | None, option: str, out: str | pathlib.Path = os.devnull) -> None:
+    """A helper of the user's own, under no allocator of ours. What it prints goes to `out`."""
     if command is None:
         return
-    done = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True, errors="replace")
+    with open(out, "wb") as printed:
+        done = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=printed,
+                              stderr=subprocess.PIPE, text=True, errors="replace")
     if done.returncode:
         said = done.stderr.strip()[-TAIL:]
         raise LabError(f"{option} failed with status {done.returncode}: {command}" + (f"\n{said}" if said else ""))
 
 
 def tail(path: pathlib.Path) -> str:
-    if not path.exists():
-        return ""
-    return path.read_text(encoding="utf-8", errors="replace").strip()[-TAIL:]
+    return read_text(path).strip()[-TAIL:]
+
+
+def read_text(path: pathlib.Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def digest(path: pathlib.Path) -> str | None:

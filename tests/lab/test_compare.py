@@ -6,7 +6,7 @@ import pytest
 
 from reheap_lab import allocators, compare, export, results, rounds, runner, terminal
 from reheap_lab.errors import LabError, UsageError
-from reheap_lab.settings import Server, Settings
+from reheap_lab.settings import OwnFigure, Server, Settings
 
 COMMAND = ["true", "x"]
 
@@ -163,6 +163,52 @@ def test_the_peak_of_all_processes_stands_beside_that_of_the_largest(fake):
     assert made.verdict("peak_tree_kib", "a").word == "more memory"
     assert made.verdict("peak_rss_kib", "a").word == "no measurable difference"
     assert made.measured("b")[0].figures["peak_tree_kib"] == 2000  # no less than the largest one's own
+
+
+RATE = OwnFigure.parse("requests/s=rate: ([0-9.,]+)", more_is_better=True)
+DELAY = OwnFigure.parse("p99=p99 ([0-9.]+) ms", more_is_better=False)
+
+
+def test_what_the_command_prints_of_itself_is_judged_its_own_way(fake):
+    fake.plan(system={"prints": "rate: 1,000.5\np99 8 ms"}, a={"prints": "rate: 1,100.55\np99 9 ms"})
+    made = run(fake, "system", "a", own=[RATE, DELAY], output="discard")
+    assert made.measured("a")[0].figures["requests/s"] == 1100.55
+    rate, delay = made.verdict("requests/s", "a"), made.verdict("p99", "a")
+    assert rate.word == "better" and rate.text.startswith("requests/s: a is better than system, by 10.0 %")
+    assert delay.word == "worse" and [terminal.style_of(one) for one in (rate, delay)] == ["green", "red"]
+    assert "--more-is-better 'requests/s=rate: ([0-9.,]+)'" in made.reproduce
+    assert results.load(results.dump(made)) == made
+    assert "| requests/s | 1,000 " in export.as_markdown(made)
+
+
+def test_until_precise_waits_for_the_commands_own_figure_too(fake):
+    fake.plan()
+    stop = rounds.stop_of(Settings(own=[RATE]))
+    book = rounds.Book(["system", "a"], stop)
+    book.runs = [results.Run(name, n, 0, figures={"wall_s": 1.0, "peak_rss_kib": 9.0, "requests/s": rate})
+                 for n in range(8) for name, rate in (("system", 10), ("a", 10 + n % 3))]
+    book.rounds = 8
+    assert [one.figure for one in stop.imprecise(book)] == ["requests/s"]
+
+
+def test_a_command_that_does_not_print_it_has_failed(fake):
+    fake.plan(a={"prints": "nothing of it"}, system={"prints": "rate: 5"})
+    made = run(fake, "system", "a", own=[RATE])
+    assert made.subjects[1].failed == "it printed no requests/s: nothing is like rate: ([0-9.,]+)"
+
+
+def test_a_servers_own_figures_are_those_of_its_load(fake):
+    fake.plan(system={"serves": True, "prints": "rate: 1"})
+    made = run(fake, "system", runs=1, own=[RATE], server=Server(load="echo rate: 77", idle=0.0))
+    assert made.measured("system")[0].figures["requests/s"] == 77
+
+
+@pytest.mark.parametrize("text, said", [("requests", "names no figure of the command's own"), ("=x(.)", "names no"),
+                                        ("a=x", "has no group"), ("a=(", "is no regular expression"),
+                                        ("wall_s=(.)", "one of the lab's own figures")])
+def test_own_figures_that_are_none(text, said):
+    with pytest.raises(UsageError, match=said):
+        OwnFigure.parse(text, more_is_better=True)
 
 
 def test_setup_runs_once_and_prepare_before_each_run(fake):

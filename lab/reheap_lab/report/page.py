@@ -71,7 +71,7 @@ def sense(verdict: Verdict) -> str:
     """better, worse, same or open: what the sign beside a verdict says."""
     known = figures.ALL.get(verdict.figure)
     if known and verdict.word in (known.less, known.more):
-        return "better" if verdict.word == known.less else "worse"
+        return "better" if verdict.word == known.good else "worse"
     return _SENSE.get(verdict.word, "open")
 
 
