@@ -134,12 +134,23 @@ def test_peak_is_that_of_a_child_waited_for(measure):
 
 
 def test_the_peak_of_all_counts_each_process_and_what_they_share_once(measure):
-    fork = "import os, time\nshared = bytearray(SHARED)\n" \
-           "for i in range(4):\n  if os.fork() == 0:\n    own = bytearray(OWN); time.sleep(0.5); os._exit(0)\n" \
-           "for i in range(4): os.wait()"
-
     def end(shared: int, own: int) -> dict:
-        return measure(*python(fork.replace("SHARED", str(shared << 20)).replace("OWN", str(own << 20)))).one("end")
+        """Four children that have grown, and go when all have been there for a while."""
+        return measure(*python(f"""
+import os, time
+shared, (said, say), (told, tell) = bytearray({shared << 20}), os.pipe(), os.pipe()
+for i in range(4):
+    if os.fork() == 0:
+        os.close(tell)
+        own = bytearray({own << 20})
+        os.write(say, b"!")
+        os.read(told, 1)
+        os._exit(0)
+for i in range(4): os.read(said, 1)
+time.sleep(1)
+os.close(tell)
+for i in range(4): os.wait()
+""")).one("end")
     apart, together = end(1, 30), end(120, 0)
     assert apart["peak_tree_pss_kib"] > 4 * 30 * 1024 > 2 * apart["peak_rss_kib"]
     assert together["peak_tree_rss_kib"] > 4 * 120 * 1024 > 2 * together["peak_tree_pss_kib"]
