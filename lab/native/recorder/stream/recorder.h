@@ -9,10 +9,10 @@ void process_started();
 // This thread makes no more than a few last calls.
 void thread_ended();
 
-// The process ends: completes what this thread and ended ones wrote. Recording goes on behind it.
-// Another program may have been this process before. Events may come earlier.
+// The program begins; another one may have been this process before. Events may come earlier.
 void process_began();
 
+// The process ends: completes what this thread and ended ones wrote. Recording goes on behind it.
 void process_ended();
 
 // It ends at once, without destructors. May be called from a handler of a signal.
