@@ -4,11 +4,11 @@ import argparse
 import datetime
 import os
 
-from calibration import agreement, made_up, planted, recorder, slowed, traces
+from calibration import agreement, counts, made_up, planted, recorder, same, slowed, traces
 from calibration.shared import RESULTS
 
-PARTS = {"made-up": made_up, "planted": planted, "agreement": agreement, "traces": traces, "slowed": slowed,
-         "recorder": recorder}
+PARTS = {"made-up": made_up, "same": same, "planted": planted, "agreement": agreement, "counts": counts,
+         "traces": traces, "slowed": slowed, "recorder": recorder}
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
