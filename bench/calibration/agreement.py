@@ -1,4 +1,4 @@
-"""The runner's figures beside those of hyperfine and /usr/bin/time, on the same commands in interleaved rounds."""
+"""The figures of `reheap compare` beside those of hyperfine and GNU time: the same commands in interleaved rounds."""
 
 import json
 import pathlib
@@ -6,15 +6,14 @@ import sys
 import tempfile
 from statistics import median
 
-from calibration.shared import compile_program, percent, run
+from calibration.shared import compare, compile_program, percent, run
 from common.tables import render_markdown as table
 from registries import need_tool
-from reheap_lab import native, statistics
+from reheap_lab import statistics
 
 SHOWN = ["wall_s", "cpu_s", "user_s", "system_s", "peak_rss_kib", "minor_faults"]
 TO_BE_THE_SAME = {"peak_rss_kib": 0.01, "minor_faults": 0.01}  # what a busy machine does not change
 CONFIDENCE = 0.95
-UNITS = {"wall_s": 1e6, "user_s": 1e6, "system_s": 1e6}  # the runner counts in microseconds
 
 
 def add_options(parser) -> None:
@@ -22,19 +21,17 @@ def add_options(parser) -> None:
 
 
 def main(options) -> bool:
-    tools = {"runner": _runner, "hyperfine": _hyperfine, "time": _time}
-    hyperfine, gnu_time = need_tool("hyperfine", "hyperfine"), need_tool("time", "time")
-    places = {"runner": str(native.program("reheap-runner")), "hyperfine": hyperfine, "time": gnu_time}
+    tools = {"compare": _compare, "hyperfine": _hyperfine, "time": _time}
     right = True
     for title, command in _commands().items():
         measured = {name: [] for name in tools}
         names = list(tools)
         for number in range(options.rounds + 1):
             for name in names[number % 3:] + names[:number % 3]:
-                figures = tools[name](places[name], command)
+                figures = tools[name](command)
                 if number:  # the first round warms up
                     measured[name].append(figures)
-        print(f"\n{title}: medians of {options.rounds} rounds, and how the runner's figure differs, paired by round\n")
+        print(f"\n{title}: medians of {options.rounds} rounds, and how compare's figure differs, paired by round\n")
         print(_table(measured))
         right = right and all(_close(measured, figure, most) for figure, most in TO_BE_THE_SAME.items())
     return right
@@ -50,30 +47,26 @@ def _commands() -> dict[str, list[str]]:
     }
 
 
-def _runner(program: str, command: list[str]) -> dict[str, float]:
-    with tempfile.TemporaryDirectory() as folder:
-        out = pathlib.Path(folder, "out")
-        run([program, "--out", out, "--stdout", "/dev/null", "--", *command])
-        end = next(line for line in map(json.loads, out.read_text().splitlines()) if line["type"] == "end")
-    figures = {name: end[name.removesuffix("_s") + "_us"] / scale for name, scale in UNITS.items()}
-    figures["cpu_s"] = figures["user_s"] + figures["system_s"]
-    return figures | {name: end[name] for name in ("peak_rss_kib", "minor_faults") if name in end}
+def _compare(command: list[str]) -> dict[str, float]:
+    made = compare("agreement", "compare", "--with", "system", "--runs", 1, "--no-extras", "--output", "discard", "--",
+                   *command)
+    return made.measured("system")[0].figures
 
 
-def _hyperfine(program: str, command: list[str]) -> dict[str, float]:
+def _hyperfine(command: list[str]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "out")
         line = " ".join(f"'{part}'" for part in command)
-        run([program, "--shell=none", "--runs", "1", "--export-json", out, line])
+        run([need_tool("hyperfine", "hyperfine"), "--shell=none", "--runs", "1", "--export-json", out, line])
         result = json.loads(out.read_text())["results"][0]
     return {"wall_s": result["mean"], "cpu_s": result["user"] + result["system"],
             "user_s": result["user"], "system_s": result["system"]}
 
 
-def _time(program: str, command: list[str]) -> dict[str, float]:
+def _time(command: list[str]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "out")
-        run([program, "-o", out, "-f", "%e %U %S %M %R", *command])
+        run([need_tool("time", "time"), "-o", out, "-f", "%e %U %S %M %R", *command])
         wall, user, system, peak, faults = map(float, out.read_text().split())
     return {"wall_s": wall, "cpu_s": user + system, "user_s": user, "system_s": system,
             "peak_rss_kib": peak, "minor_faults": faults}
@@ -82,15 +75,15 @@ def _time(program: str, command: list[str]) -> dict[str, float]:
 def _table(measured: dict[str, list[dict[str, float]]]) -> str:
     rows = []
     for figure in SHOWN:
-        row = [figure, _median(measured["runner"], figure)]
+        row = [figure, _median(measured["compare"], figure)]
         for other in ("hyperfine", "time"):
             row += [_median(measured[other], figure), _difference(measured, other, figure)]
         rows.append(row)
-    return table(["figure", "runner", "hyperfine", "differs by (interval)", "time", "differs by (interval)"], rows)
+    return table(["figure", "compare", "hyperfine", "differs by (interval)", "time", "differs by (interval)"], rows)
 
 
 def _ratio(measured: dict, other: str, figure: str) -> statistics.Interval | None:
-    pairs = [(own[figure], theirs[figure]) for own, theirs in zip(measured["runner"], measured[other])
+    pairs = [(own[figure], theirs[figure]) for own, theirs in zip(measured["compare"], measured[other])
              if own.get(figure) and theirs.get(figure)]
     return statistics.paired_ratio(*zip(*pairs), CONFIDENCE) if pairs else None
 

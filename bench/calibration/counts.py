@@ -1,5 +1,5 @@
-"""What a trace says was allocated, beside what valgrind's DHAT and heaptrack say of the same commands: blocks, bytes, the
-most that lived at a time, and what was never freed."""
+"""What a trace says was allocated, beside what valgrind's DHAT and heaptrack say of the same commands: blocks, bytes,
+the most that lived at a time, and what was never freed."""
 
 import json
 import os

@@ -16,6 +16,7 @@ from common.subjects import known_peers
 from common.tables import render_markdown as table
 from reheap_lab import native, statistics
 from reheap_lab.errors import LabError
+from reheap_lab.figures import SAME, UNDECIDED
 from reheap_lab.results import Comparison
 
 CLOSE = 0.01  # how far the replayed peak may be from the recorded one
@@ -136,6 +137,7 @@ def show_ranking(real: Comparison, replayed: Comparison) -> None:
                 for number, name in enumerate(order, 1)]
         print(f"\n{table([label, 'place, program', 'over the best', 'place, replay', 'over the best'], rows)}\n")
         print(agreement([ours[n] for n in names], [theirs[n] for n in names]))
+        print(concordance(real, theirs, figure))
         print(disagreement(real, replayed, figure, names))
 
 
@@ -143,6 +145,18 @@ def agreement(ours: list[float], theirs: list[float]) -> str:
     pairs = list(itertools.combinations(zip(ours, theirs), 2))
     kendall = sum(math.copysign((a - c) * (b - d) != 0, (a - c) * (b - d)) for (a, b), (c, d) in pairs) / len(pairs)
     return f"Kendall's tau {kendall:.2f}, Spearman's rho {statistics.spearman(ours, theirs):.2f}."
+
+
+def concordance(real: Comparison, replayed: dict[str, float], figure: str) -> str:
+    """Of the pairs that the program tells apart: whatever ranks the others ranks noise."""
+    apart = [v for v in real.verdicts + real.between_others
+             if v.figure == figure and v.word not in (SAME, UNDECIDED) and {v.subject, v.base} <= replayed.keys()]
+    if not apart:
+        return "The program tells no two of them apart."
+    alike = sum((replayed[v.subject] > replayed[v.base]) == (v.ratio > 1) for v in apart)
+    gamma = (2 * alike - len(apart)) / len(apart)
+    return (f"The program tells {len(apart)} pairs apart; the replay ranks {alike} alike: Goodman and Kruskal's "
+            f"gamma is {gamma:.2f}.")
 
 
 def disagreement(real: Comparison, replayed: Comparison, figure: str, names: list[str]) -> str:
