@@ -77,8 +77,9 @@ def figures_of(said: dict, outside: dict[str, float]) -> dict[str, float]:
     wall, cpu = said["wall_us"] / 1e6, said["cpu_us"] / 1e6
     figures = {name: outside[name] for name in kept if name in outside}
     figures |= {"wall_s": wall, "cpu_s": cpu, "peak_live_kib": said["peak_live_bytes"] / 1024,
-                "handoff_wait_s": said["waits"]["handoff_us"] / 1e6, "epoch_wait_s": said["waits"]["epoch_us"] / 1e6,
                 "ordering_errors": said["errors"]["ordering"]}
+    if said["most_threads"] * said["copies"] > 1:
+        figures |= {f"{kind}_wait_s": said["waits"][f"{kind}_us"] / 1e6 for kind in ("handoff", "epoch")}
     if wall:
         figures["utilisation"] = cpu / wall
     for name, key in (("peak_rss_kib", "peak_heap_bytes"), ("mean_rss_kib", "mean_heap_bytes")):

@@ -113,7 +113,7 @@ def _text(figure: Figure, subject: str, base: str, ratio: Interval, word: str, m
         return f"{figure.label}: {SAME} between {subject} and {base} ({level} {around}, within ±{100 * margin:g} %)"
     if word == UNDECIDED:
         return f"{figure.label}: {UNDECIDED} between {subject} and {base} ({level} {around}){_hint(more)}"
-    verb = "uses" if figure.unit == "KiB" else "is"
+    verb = "uses" if "memory" in word else "is"
     return f"{figure.label}: {subject} {verb} {word} than {base}, by {amount(ratio)} ({level} {span(ratio)})"
 
 
@@ -168,8 +168,10 @@ def _too_short(comparison: Comparison, subject: str) -> list[str]:
     summary = comparison.summaries.get("wall_s", {}).get(subject)
     if summary is None or summary.median >= TOO_SHORT or comparison.kind == "server":
         return []
-    return [f"{subject}: too short to measure ({figures.seconds(summary.median)}): most of it is the start of the "
-            "process. Give the command more work, or let it repeat its work"]
+    short = f"{subject}: too short to measure ({figures.seconds(summary.median)})"
+    if comparison.kind == "replay":
+        return [f"{short}: record a run that does more"]
+    return [f"{short}: most of it is the start of the process. Give the command more work, or let it repeat its work"]
 
 
 def _drifting(subject: str, walls: list[float]) -> list[str]:

@@ -264,6 +264,16 @@ def test_replay_goes_through_the_comparison(tmp_path):
     assert found.settings["replayer"]["excluded_tables_kib"] > 0
 
 
+def test_what_a_short_trace_of_one_thread_cannot_say_is_not_said(tmp_path):
+    writer = trace_writing.TraceWriter()
+    for i in range(50):
+        writer.malloc(0, i, 0x10000 + 4096 * i, 4000)
+    writer.write(tmp_path / "t")
+    made = replay.replay([tmp_path / "t"], replay.How(), allocators.choose("system"), Settings(runs=1, extras=False))
+    assert not [name for name in made.runs[-1].figures if name.endswith("_wait_s")]
+    assert any("too short to measure" in text and "record a run that does more" in text for text in made.warnings)
+
+
 def test_a_trace_without_allocations_is_refused(tmp_path):
     trace_writing.TraceWriter().write(tmp_path / "t")
     with pytest.raises(LabError, match="no allocation"):
