@@ -15,7 +15,12 @@ class Figure:
     more: str
     judged: bool = True  # gets a verdict
     least: float = 0  # below, it is too coarse to compare
+    grain: float = 0  # differences up to this count as none, whatever the margin
     more_is_better: bool = False
+
+    def margin(self, base: float, margin: float) -> float:
+        """The share by which a figure may differ from `base` and count as the same."""
+        return max(margin, self.grain / base) if base > 0 else margin
 
     @property
     def good(self) -> str:
@@ -24,6 +29,7 @@ class Figure:
 
 
 TICKS = 0.1  # seconds: the kernel splits CPU time into these two by ticks of up to a hundredth
+RANDOM_PAGES = 64  # KiB: so much more or less is resident by where the system happens to put a program's pieces
 
 
 def _seconds(name: str, label: str, least: float = 0) -> Figure:
@@ -31,7 +37,7 @@ def _seconds(name: str, label: str, least: float = 0) -> Figure:
 
 
 def _memory(name: str, label: str) -> Figure:
-    return Figure(name, label, "KiB", "less memory", "more memory")
+    return Figure(name, label, "KiB", "less memory", "more memory", grain=RANDOM_PAGES)
 
 
 def _count(name: str, label: str) -> Figure:

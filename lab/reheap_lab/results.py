@@ -104,6 +104,7 @@ class Verdict:
     word: str  # one of figures.WORDS
     text: str  # the whole sentence
     more_runs: int | None = None  # how many more rounds would decide it, when undecided
+    margin: float | None = None  # within which it counts as the same
 
 
 @dataclass

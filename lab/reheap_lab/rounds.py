@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Protocol
 
 from reheap_lab import figures, statistics
@@ -120,7 +121,8 @@ class Ratio:
 
     figure: str
     subject: str
-    ratio: statistics.Interval | None
+    ratio: statistics.Interval
+    margin: float
 
 
 @dataclass
@@ -145,14 +147,14 @@ class Precise:
     def rounds_left(self, book: Book) -> int | None:
         if book.rounds < 3:
             return None
-        more = [statistics.runs_until_precise(one.ratio, self.margin) for one in self._ratios(book)]
+        more = [statistics.runs_until_precise(one.ratio, one.margin) for one in self._ratios(book)]
         wanted = max([self.least - book.rounds, *more])
         each = book.per_round()
         in_time = int((self.most_time - book.elapsed()) / each) if each else wanted
         return max(0, min(wanted, self.most_runs - book.rounds, in_time))
 
     def imprecise(self, book: Book) -> list["Ratio"]:
-        return [one for one in self._ratios(book) if not statistics.precise(one.ratio, self.margin)]
+        return [one for one in self._ratios(book) if not statistics.precise(one.ratio, one.margin)]
 
     def _ratios(self, book: Book) -> list["Ratio"]:
         """Asked for at every run, for the time left; they change once a round."""
@@ -165,9 +167,14 @@ class Precise:
     def _ratios_now(self, book: Book) -> list["Ratio"]:
         base, *others = book.subjects or [""]
         each = statistics.for_all_pairs(self.confidence, len(book.subjects))
-        found = (Ratio(figure, subject, statistics.paired_ratio(*pairs(book.runs, figure, subject, base), each))
+        found = (self._ratio(figure, subject, *pairs(book.runs, figure, subject, base), each)
                  for figure in (*figures.DECIDING, *self.own) for subject in others)
-        return [one for one in found if one.ratio]
+        return [one for one in found if one]
+
+    def _ratio(self, figure: str, subject: str, values: list[float], base: list[float], confidence: float
+               ) -> Ratio | None:
+        ratio = statistics.paired_ratio(values, base, confidence)
+        return ratio and Ratio(figure, subject, ratio, figures.ALL[figure].margin(median(base), self.margin))
 
 
 def stop_of(settings: Settings) -> Stop:

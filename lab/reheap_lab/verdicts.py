@@ -75,7 +75,8 @@ def _verdicts(comparison: Comparison, confidence: float) -> tuple[list[Verdict],
                 continue
             between = ratio(comparison, figure.name, subject, base, each)
             if between:
-                found[base != measured[0]].append(verdict(figure, subject, base, between, margin, confidence))
+                same = figure.margin(comparison.summaries[figure.name][base].median, margin)
+                found[base != measured[0]].append(verdict(figure, subject, base, between, same, confidence))
     return found
 
 
@@ -94,7 +95,7 @@ def verdict(figure: Figure, subject: str, base: str, ratio: Interval, margin: fl
     word = word_of(figure, ratio, margin)
     more = statistics.more_runs(ratio, margin) if word == UNDECIDED else None
     text = _text(figure, subject, base, ratio, word, more, margin, confidence)
-    return Verdict(figure.name, subject, base, ratio.middle, ratio.low, ratio.high, word, text, more)
+    return Verdict(figure.name, subject, base, ratio.middle, ratio.low, ratio.high, word, text, more, margin)
 
 
 def word_of(figure: Figure, ratio: Interval, margin: float) -> str:
@@ -110,7 +111,7 @@ def _text(figure: Figure, subject: str, base: str, ratio: Interval, word: str, m
     level = f"{100 * confidence:g} % interval"
     around = f"{signed(ratio.low)} to {signed(ratio.high)}"
     if word == SAME:
-        return f"{figure.label}: {SAME} between {subject} and {base} ({level} {around}, within ±{100 * margin:g} %)"
+        return f"{figure.label}: {SAME} between {subject} and {base} ({level} {around}, within ±{100 * margin:.2g} %)"
     if word == UNDECIDED:
         return f"{figure.label}: {UNDECIDED} between {subject} and {base} ({level} {around}){_hint(more)}"
     verb = "uses" if "memory" in word else "is"

@@ -44,7 +44,7 @@ def forest(comparison: Comparison, figure: str, looks: dict[str, Look]) -> Pictu
         return None
     scale = _ratio_axis([x for v in verdicts for x in (v.low, v.high)])
     made, axes = lanes(WIDTH, [v.subject for v in verdicts])
-    margin = comparison.settings.get("margin")
+    margin = verdicts[0].margin or comparison.settings.get("margin")
     if margin:
         axes.axvspan(scale.at(1 - margin), scale.at(1 + margin), color=role("band"), linewidth=0)
     axes.axvline(scale.at(1), color=role("muted"), linewidth=1)
