@@ -129,10 +129,10 @@ def decided(ratio: Interval, margin: float) -> bool:
     return equivalent(ratio, margin) or differs(ratio, margin)
 
 
-def for_all_pairs(confidence: float, subjects: int) -> float:
-    """What each interval needs so that those of all pairs of so many hold the truth together as often as one should
-    (Bonferroni)."""
-    return 1 - (1 - confidence) / max(1, math.comb(subjects, 2))
+def for_all_pairs(confidence: float, subjects: int, figures: int = 1) -> float:
+    """What each interval needs so that those of all pairs of so many, in so many figures, hold the truth together as
+    often as one should (Bonferroni)."""
+    return 1 - (1 - confidence) / max(1, math.comb(subjects, 2) * figures)
 
 
 def precise(ratio: Interval, margin: float) -> bool:

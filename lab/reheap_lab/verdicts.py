@@ -67,9 +67,11 @@ def _summaries(comparison: Comparison, confidence: float) -> dict[str, dict[str,
 def _verdicts(comparison: Comparison, confidence: float) -> tuple[list[Verdict], list[Verdict]]:
     """Against the base, and between the others."""
     measured = [name for name in _names(comparison) if comparison.measured(name)]
-    margin, each = comparison.settings.get("margin", 0.01), statistics.for_all_pairs(confidence, len(measured))
+    judged = [figure for figure in figures.ALL.values() if figure.judged and figure.name in comparison.summaries]
+    margin = comparison.settings.get("margin", 0.01)
+    each = statistics.for_all_pairs(confidence, len(measured), len(judged))
     found: tuple[list[Verdict], list[Verdict]] = [], []
-    for figure in (f for f in figures.ALL.values() if f.judged):
+    for figure in judged:
         for base, subject in itertools.combinations(measured, 2):
             if not _comparable(comparison, figure, subject, base):
                 continue

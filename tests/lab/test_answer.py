@@ -49,6 +49,20 @@ def test_a_few_pages_more_are_no_difference():
     assert compared(system=(1, 20), a=(1, 20.4)).text.startswith("Stay with system")
 
 
+def test_each_further_figure_widens_what_is_said_of_all():
+    def wall(others: int):
+        made = Comparison(["x"], subjects=[Subject("system"), Subject("a")])
+        for number, noise in enumerate(NOISE):
+            rest = dict.fromkeys(("cpu_s", "peak_rss_kib", "mean_rss_kib")[:others], 1e6)
+            made.runs += [Run("system", number, 0, figures={"wall_s": 1, **rest}),
+                          Run("a", number, 1, figures={"wall_s": 0.8 * noise, **rest})]
+        verdicts.judge(made)
+        return made.verdict("wall_s", "a")
+    alone, beside = wall(0), wall(3)
+    assert alone.ratio == beside.ratio
+    assert beside.high - beside.low > 1.2 * (alone.high - alone.low)
+
+
 def test_what_is_not_certain_is_not_called_better():
     noisy = compared(spread=30, system=(1, 100), a=(0.97, 98))
     assert noisy.take is None and noisy.text.startswith("Nothing tells them apart yet")

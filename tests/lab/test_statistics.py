@@ -130,6 +130,7 @@ def test_a_difference_that_counts_as_none_is_not_told_as_one():
 def test_the_more_pairs_the_surer_each():
     assert statistics.for_all_pairs(0.99, 1) == statistics.for_all_pairs(0.99, 2) == 0.99
     assert statistics.for_all_pairs(0.99, 5) == pytest.approx(0.999)
+    assert statistics.for_all_pairs(0.99, 5, 4) == pytest.approx(0.99975)
 
 
 def test_precise_asks_for_width():
