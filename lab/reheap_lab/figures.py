@@ -29,7 +29,7 @@ class Figure:
 
 
 TICKS = 0.1  # seconds: the kernel splits CPU time into these two by ticks of up to a hundredth
-RANDOM_PAGES = 64  # KiB: so much more or less is resident by where the system happens to put a program's pieces
+RANDOM_PAGES = 128  # KiB: so much more or less is resident by where the system happens to put a program's pieces
 
 
 def _seconds(name: str, label: str, least: float = 0) -> Figure:

@@ -15,6 +15,7 @@ import numpy
 
 TRIM = 0.2
 FEWEST = 3  # below, an interval would be a guess
+CERTAIN = 1.6  # a claimed difference is so many times as large as its interval reaches to either side
 OUTLYING = 3.5  # Iglewicz and Hoaglin's bound for the modified z-score
 NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its MAD
 
@@ -121,18 +122,19 @@ def equivalent(ratio: Interval, margin: float) -> bool:
 
 
 def differs(ratio: Interval, margin: float) -> bool:
-    """Certainly, and by more than counts as none."""
-    return (ratio.high < 1 or ratio.low > 1) and abs(math.log(ratio.middle)) > math.log1p(margin)
+    """Certainly, and by more than counts as none. That the interval leaves out 1 is not enough: of so many verdicts
+    some do so by chance."""
+    return abs(math.log(ratio.middle)) > max(math.log1p(margin), CERTAIN * _half_width(ratio))
 
 
 def decided(ratio: Interval, margin: float) -> bool:
     return equivalent(ratio, margin) or differs(ratio, margin)
 
 
-def for_all_pairs(confidence: float, subjects: int, figures: int = 1) -> float:
-    """What each interval needs so that those of all pairs of so many, in so many figures, hold the truth together as
-    often as one should (Bonferroni)."""
-    return 1 - (1 - confidence) / max(1, math.comb(subjects, 2) * figures)
+def for_all_pairs(confidence: float, subjects: int) -> float:
+    """What each interval needs so that those of all pairs of so many hold the truth together as often as one should
+    (Bonferroni)."""
+    return 1 - (1 - confidence) / max(1, math.comb(subjects, 2))
 
 
 def precise(ratio: Interval, margin: float) -> bool:
@@ -157,7 +159,7 @@ def more_runs(ratio: Interval, margin: float) -> int | None:
     if decided(ratio, margin):
         return None
     effect, edge = abs(math.log(ratio.middle)), math.log1p(margin)
-    wanted = max(effect if effect > edge else edge - effect, 1e-6)
+    wanted = max(effect / CERTAIN if effect > edge else edge - effect, 1e-6)
     needed = math.ceil(ratio.n * (_half_width(ratio) / wanted) ** 2)
     return max(1, needed - ratio.n)
 

@@ -69,7 +69,7 @@ def _verdicts(comparison: Comparison, confidence: float) -> tuple[list[Verdict],
     measured = [name for name in _names(comparison) if comparison.measured(name)]
     judged = [figure for figure in figures.ALL.values() if figure.judged and figure.name in comparison.summaries]
     margin = comparison.settings.get("margin", 0.01)
-    each = statistics.for_all_pairs(confidence, len(measured), len(judged))
+    each = statistics.for_all_pairs(confidence, len(measured))
     found: tuple[list[Verdict], list[Verdict]] = [], []
     for figure in judged:
         for base, subject in itertools.combinations(measured, 2):
@@ -105,7 +105,7 @@ def word_of(figure: Figure, ratio: Interval, margin: float) -> str:
         return SAME
     if not statistics.differs(ratio, margin):
         return UNDECIDED
-    return figure.less if ratio.high < 1 else figure.more
+    return figure.less if ratio.middle < 1 else figure.more
 
 
 def _text(figure: Figure, subject: str, base: str, ratio: Interval, word: str, more: int | None, margin: float,

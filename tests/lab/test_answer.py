@@ -44,23 +44,9 @@ def test_what_to_take(take, text, subjects):
 
 
 def test_a_few_pages_more_are_no_difference():
-    """2 % of two mebibytes are 40 KiB; of twenty they count."""
-    assert compared(system=(1, 2), a=(1, 2.04)).text.startswith("Nothing tells them apart: they take the same time")
-    assert compared(system=(1, 20), a=(1, 20.4)).text.startswith("Stay with system")
-
-
-def test_each_further_figure_widens_what_is_said_of_all():
-    def wall(others: int):
-        made = Comparison(["x"], subjects=[Subject("system"), Subject("a")])
-        for number, noise in enumerate(NOISE):
-            rest = dict.fromkeys(("cpu_s", "peak_rss_kib", "mean_rss_kib")[:others], 1e6)
-            made.runs += [Run("system", number, 0, figures={"wall_s": 1, **rest}),
-                          Run("a", number, 1, figures={"wall_s": 0.8 * noise, **rest})]
-        verdicts.judge(made)
-        return made.verdict("wall_s", "a")
-    alone, beside = wall(0), wall(3)
-    assert alone.ratio == beside.ratio
-    assert beside.high - beside.low > 1.2 * (alone.high - alone.low)
+    """4 % of two mebibytes are 82 KiB; of twenty they count."""
+    assert compared(system=(1, 2), a=(1, 2.08)).text.startswith("Nothing tells them apart: they take the same time")
+    assert compared(system=(1, 20), a=(1, 20.8)).text.startswith("Stay with system")
 
 
 def test_what_is_not_certain_is_not_called_better():
@@ -82,7 +68,7 @@ def test_one_that_failed_is_not_spoken_of():
 
 def test_with_several_processes_memory_is_that_of_all():
     made = Comparison(["x"], subjects=[Subject("system"), Subject("a")])
-    for name, largest, all_of_them in (("system", 100, 500), ("a", 100, 400)):
+    for name, largest, all_of_them in (("system", 1e5, 5e5), ("a", 1e5, 4e5)):
         made.runs += [Run(name, n, 0, figures={"wall_s": 1.0, "peak_rss_kib": largest, "peak_tree_kib": all_of_them})
                       for n in range(8)]
     verdicts.judge(made)
