@@ -11,8 +11,9 @@ import pytest
 import trace_writing
 from test_trace import made_at_random
 
-from reheap_lab import allocators, compare, native, replay, trace
+from reheap_lab import allocators, compare, native, replay, trace, verdicts
 from reheap_lab.errors import LabError
+from reheap_lab.results import Comparison, Run, Subject
 from reheap_lab.settings import Settings
 
 NEAR = replay.NEAR
@@ -264,13 +265,19 @@ def test_replay_goes_through_the_comparison(tmp_path):
     assert found.settings["replayer"]["excluded_tables_kib"] > 0
 
 
-def test_what_a_short_trace_of_one_thread_cannot_say_is_not_said(tmp_path):
+def test_a_trace_of_one_thread_has_no_waits(tmp_path):
     writer = trace_writing.TraceWriter()
     for i in range(50):
         writer.malloc(0, i, 0x10000 + 4096 * i, 4000)
     writer.write(tmp_path / "t")
     made = replay.replay([tmp_path / "t"], replay.How(), allocators.choose("system"), Settings(runs=1, extras=False))
     assert not [name for name in made.runs[-1].figures if name.endswith("_wait_s")]
+
+
+def test_a_trace_too_short_for_its_time_is_told_what_helps():
+    made = Comparison(["reheap-replay"], kind="replay", subjects=[Subject("system")],
+                      runs=[Run("system", number, 0, figures={"wall_s": 0.001}) for number in range(3)])
+    verdicts.judge(made)
     assert any("too short to measure" in text and "record a run that does more" in text for text in made.warnings)
 
 
