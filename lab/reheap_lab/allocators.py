@@ -58,9 +58,10 @@ class Allocator:
     proves_each_run: typing.ClassVar[bool] = False  # the evidence costs the command nothing
 
     def launch(self, command: list[str], evidence: pathlib.Path | None) -> Launch:
-        """`command` under this allocator; to prove it, with the witness behind it, which writes to `evidence`. That
-        costs each process a little memory, so no figure comes from such a run."""
-        preload = [*map(str, self.libraries), *([str(native.library("libreheap-witness.so"))] if evidence else [])]
+        """`command` under this allocator; to prove it, with the witness, which writes to `evidence`. That costs each
+        process a little memory, so no figure comes from such a run. The witness stands before the allocator, which may
+        have an mmap of its own: it defines nothing of malloc's family."""
+        preload = [*([str(native.library("libreheap-witness.so"))] if evidence else []), *map(str, self.libraries)]
         theirs = os.environ.get("LD_PRELOAD")  # stays, behind
         env = dict(self.variables)
         if preload:
@@ -87,6 +88,11 @@ class Allocator:
             if server and not self._is_ours(server):
                 return f"its {function} was served by {server}, not by {self.libraries[0]}"
         return None
+
+    def is_part(self, path: str) -> bool:
+        """Whether memory that this file maps is the allocator's, or the C library's own."""
+        real = os.path.realpath(path)
+        return RUNTIMES.match(os.path.basename(path)) is not None or real in map(os.path.realpath, self.parts())
 
     def _is_ours(self, path: str) -> bool:
         real = os.path.realpath(path)

@@ -58,9 +58,21 @@ class Comparer:
         if self.settings.extras and not self.stopped:
             with self._stoppable():
                 self._look_closer()
+        self._tell_bypassed()
         self._tell_imprecise()
         verdicts.judge(self.comparison)
         return self.comparison
+
+    def _tell_bypassed(self) -> None:
+        """What a comparison of allocators cannot show, since the program takes it from elsewhere. Told once: it is much
+        the same under each."""
+        found = (proof.beside(self.allocators[name].is_part) for name, proof in self.proofs.items())
+        much = next((beside for beside in found if beside and beside.is_much()), None)
+        if much:
+            self.comparison.warnings.append(much.sentence())
+        rarely = verdicts.hardly_allocates(self.comparison)
+        if rarely:
+            self.comparison.warnings.append(rarely)
 
     def _tell_imprecise(self) -> None:
         missed = self.book.stop.imprecise(self.book) if isinstance(self.book.stop, Precise) else []

@@ -118,7 +118,7 @@ def read(path: pathlib.Path, launch: Launch | None = None) -> Measured:
         measured.calls = {name: count for name, count in by_type["calls"].items() if name != "type"}
     measured.profile = by_type.get("profile")
     if "programs" in by_type:
-        measured.programs = [Program(**program) for program in by_type["programs"]["programs"]]
+        measured.programs = [_program(program) for program in by_type["programs"]["programs"]]
     return measured
 
 
@@ -129,6 +129,10 @@ def _line(path: pathlib.Path, number: int, text: str) -> dict[str, typing.Any]:
         return line
     except (json.JSONDecodeError, KeyError, TypeError):
         raise LabError(f"{path}:{number}: not a line of the runner: {text[:60]!r}") from None
+
+
+def _program(line: dict[str, typing.Any]) -> Program:
+    return Program(**line | {"mapped": {one["path"]: one["kib"] for one in line.get("mapped", [])}})
 
 
 def _ended(end: dict[str, typing.Any]) -> Measured:

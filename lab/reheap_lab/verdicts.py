@@ -11,6 +11,8 @@ from reheap_lab.statistics import Interval
 TOO_SHORT = 0.005  # seconds; below, the start of a process is most of what is measured
 MANY_OUTLIERS = 0.1
 MANY_RUNS = 1000
+HARDLY = 0.005  # of the time: a command that spends less inside an allocator hardly calls it
+FEWEST_SAMPLES = 500  # of a profile, to say so
 DRIFT_P = 0.001
 DRIFT_CHANGE = 0.02
 
@@ -185,6 +187,17 @@ def _drifting(subject: str, walls: list[float]) -> list[str]:
     return [f"{subject}: wall time {way} by {100 * abs(drift.change):.0f} % from the first round to the last (Spearman "
             f"{drift.correlation:+.2f}): heat, another program, or state that the command keeps. Ratios within a round "
             "bear it; the medians do not"]
+
+
+def hardly_allocates(comparison: Comparison) -> str | None:
+    """By the profiles under libraries of their own: the system's allocator is not told from the rest of libc."""
+    shares = [extra.profile.shares.get("allocator", 0) for subject in comparison.subjects if subject.libraries
+              for extra in [comparison.extras.get(subject.name)]
+              if extra and extra.profile and extra.profile.samples >= FEWEST_SAMPLES]
+    if not shares or max(shares) >= HARDLY:
+        return None
+    return (f"the command spends at most {100 * max(shares):.1f} % of its time inside an allocator: it hardly calls "
+            "malloc. What differs in time comes from where its blocks lie, from the kernel, or from chance")
 
 
 def _outlying(comparison: Comparison, subject: str) -> list[str]:

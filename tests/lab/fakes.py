@@ -70,8 +70,9 @@ class Fake:
         return [allocators.system() if n == "system" else Allocator(n, (self.library(n),)) for n in names]
 
     def start(self, launch: Launch, ask: Ask, out: pathlib.Path) -> FakeProcess:
-        library = launch.env.get("LD_PRELOAD", "witness").split(":")[0]
-        name = "system" if "witness" in library else pathlib.Path(library).stem.removeprefix("lib")
+        preloaded = launch.env.get("LD_PRELOAD", "").split(":")
+        library = next((path for path in preloaded if path and "witness" not in path), None)
+        name = pathlib.Path(library).stem.removeprefix("lib") if library else "system"
         plan, probing = self._plan.get(name, {}), "probe" in out.name
         if not probing:
             self.calls.append((launch, ask))
@@ -117,7 +118,7 @@ def _write(ask: Ask, plan: dict, out: pathlib.Path, stopped: bool = False) -> No
                     for pid, path in enumerate(used, 7)]
         lines.append({"type": "programs", "programs": programs})
     if ask.profile_hz:
-        modules = {LIBC: 30, "[kernel]": 10, "/usr/bin/program": 60}
+        modules = plan.get("samples", {LIBC: 30, "[kernel]": 10, "/usr/bin/program": 60})
         lines.append({"type": "profile", "source": "sigprof", "hz": ask.profile_hz, "lost": 1,
                       "modules": [{"module": name, "samples": count} for name, count in modules.items()]})
     end = {"type": "end", "wall_us": wall, "user_us": wall // 2, "system_us": wall // 4,

@@ -332,3 +332,11 @@ def test_only_rounds_in_which_both_have_a_figure_make_pairs():
              results.Run("b", 1, 1, failed="no", figures={"wall_s": 6.0}),
              results.Run("b", 3, 1, figures={"wall_s": 8.0}), results.Run("b", 2, 1, True, figures={"wall_s": 7.0})]
     assert rounds.pairs(made, "wall_s", "b", "a") == ([5.0, 8.0], [1.0, 4.0])
+
+
+def test_a_command_that_hardly_calls_malloc_is_told(fake):
+    def told(inside: int, of: int = 1000) -> list[str]:
+        fake.plan(a={"samples": {str(fake.library("a")): inside, "/usr/bin/program": of - inside}})
+        return [text for text in run(fake, "system", "a", extras=True).warnings if "hardly calls malloc" in text]
+    assert told(1)[0].startswith("the command spends at most 0.1 % of its time inside an allocator")
+    assert not told(5) and not told(0, of=100)

@@ -3,6 +3,7 @@
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -141,3 +142,67 @@ def test_a_server():
     assert [subject.failed for subject in made.subjects] == [None, None]
     figures = made.measured("reheap")[0].figures
     assert figures["wall_s"] >= 0.2 and figures["idle_rss_kib"] > 100
+
+
+# ---- what bypasses malloc ---------------------------------------------------------------------
+
+PEER = """
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+static char *at, *end;
+void* malloc(size_t size) {
+  size = (size + 31) & ~15ul;
+  if (!at || size > (size_t)(end - at)) {
+    size_t more = size > 1 << 20 ? size : 1 << 20;
+    at = mmap(0, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), end = at + more;
+  }
+  *(size_t*)at = size - 16, at += size;
+  return at - size + 16;
+}
+void free(void* block) { (void)block; }
+void* calloc(size_t n, size_t size) { return malloc(n * size); }
+void* realloc(void* block, size_t size) {
+  void* made = malloc(size);
+  return block ? memcpy(made, block, size < ((size_t*)block)[-2] ? size : ((size_t*)block)[-2]) : made;
+}
+"""
+HOLDS = """
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#define MIB 1048576ul
+static void* volatile kept;
+int main(void) { %s return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def wanted(built) -> str:
+    return f"system,reheap,peer={built('libpeer.so', PEER, '-shared', '-fPIC', '-fno-builtin', '-O1')}"
+
+
+def test_memory_that_bypasses_malloc_is_told_once(built, wanted):
+    arena = "kept = memset(mmap(0, 64 * MIB, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 64 * MIB);"
+    made = run([str(built("arena", HOLDS % arena))], wanted, runs=1)
+    (told,) = [text for text in made.warnings if "mapped itself" in text]
+    assert told.startswith("arena holds 64 MiB of its peak of ") and "(arena), not in malloc's heap" in told
+
+
+@pytest.mark.parametrize("holds", [
+    "kept = memset(malloc(64 * MIB), 1, 64 * MIB);",
+    "for (int i = 0; i < 500000; i++) kept = memset(malloc(99), 1, 99);",
+    "char* a = mmap(0, 65536 * MIB, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); a[9] = 1;"
+    "kept = memset(malloc(16 * MIB), 1, 16 * MIB);"], ids=["large", "small", "reserved"])
+def test_memory_from_malloc_and_what_is_only_reserved_is_no_news(built, wanted, holds):
+    made = run([str(built("holds", HOLDS % holds))], wanted, runs=1)
+    assert [subject.failed for subject in made.subjects] == [None] * 3
+    assert not any("mapped itself" in text for text in made.warnings)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_pythons_own_arenas_are_known_and_what_switches_them_off(monkeypatch, told):
+    monkeypatch.setenv("PYTHONMALLOC", "pymalloc" if told else "malloc")
+    made = run([sys.executable, "-S", "-c", "x = [str(i) for i in range(400000)]"], "system", runs=1)
+    assert told == any("PYTHONMALLOC=malloc" in text for text in made.warnings)

@@ -38,6 +38,9 @@ struct Program {
   Figure peak_kib;       // unknown when it became another one
   Figure parent;         // the place of the one it was forked from
   bool by_exec = false;  // it began by one
+  // Where it held most, and a witness was in it: what is resident and no file's, and what each file's code mapped.
+  Figure private_kib;
+  std::map<std::string, std::int64_t> mapped_kib;
 };
 
 struct SeenModule {

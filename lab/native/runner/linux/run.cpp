@@ -30,6 +30,9 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 // A look at a tree of thousands of processes takes long. Then there are fewer: they take this part of one processor.
 constexpr std::int64_t kSamplerShare = 50;
 
+// Where processes are accounted for no time is measured, and what they hold may be looked at more.
+constexpr std::int64_t kHoldingsShare = 4;
+
 constexpr std::int64_t kDrainInterval = kSecond / 10;
 
 // For Windows, and so for Wine's launcher, a process has ended a moment before it has for Linux; and who is killed
@@ -154,6 +157,13 @@ class Run {
     if (sample.processes.value_or(0) > 0) lines_.sample(sample);
     const std::int64_t cost = own_ns() - own_before;
     next_look_ = std::max(next_look_ + interval, now_ns() + cost * kSamplerShare);
+    if (accountant_) look_at_holdings();
+  }
+
+  void look_at_holdings() {
+    const std::int64_t own_before = own_ns();
+    accountant_->look();
+    next_look_ = std::max(next_look_, now_ns() + (own_ns() - own_before) * kHoldingsShare);
   }
 
   void drain_samplers() {
