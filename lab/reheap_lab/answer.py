@@ -58,6 +58,11 @@ class Relations:
         left = self.unbeaten(self.memory, self.unbeaten(TIME, among))
         return self.base if self.base in left else min(left, key=lambda one: self._medians.get(one, 0))
 
+    def open_against(self, base: str) -> bool:
+        """Whether another may yet turn out to be better than it."""
+        found = (self.of(figure, name, base) for name in self.names for figure in (TIME, self.memory) if name != base)
+        return any(verdict is not None and verdict.word == UNDECIDED for verdict in found)
+
     def words(self, figure: str) -> set[str]:
         return {v.word for (name, *_), v in self._verdicts.items() if name == figure}
 
@@ -80,7 +85,7 @@ def answer(comparison: Comparison) -> Answer:
     if take == known.base:
         return _stay(known)
     rest = [name for name in known.names if name not in (take, known.base)]
-    others = [text for text in (_next(known, rest), _smaller(known, take)) if text]
+    others = [text for text in (_next(known, take, rest), _smaller(known, take)) if text]
     return Answer(" ".join([f"Take {take}: {_against_base(known, take)}.", *others]), take)
 
 
@@ -91,17 +96,21 @@ def _stay(known: Relations) -> Answer:
     if words <= {SAME, UNDECIDED}:
         return Answer("Nothing tells them apart yet: no difference in time or memory is certain.")
     smaller = _smaller(known, known.base)
-    return Answer(f"Stay with {known.base}: nothing is faster{'.' if smaller else ', or as fast with less memory.'}"
+    nothing = "nothing is shown to be" if known.open_against(known.base) else "nothing is"
+    return Answer(f"Stay with {known.base}: {nothing} faster{'.' if smaller else ', or as fast with less memory.'}"
                   + (f" {smaller}" if smaller else ""), known.base)
 
 
-def _next(known: Relations, rest: list[str]) -> str | None:
-    """The second choice: the best of the others that are faster than the base."""
+def _next(known: Relations, take: str, rest: list[str]) -> str | None:
+    """The second choice: the best of the others that are faster than the base. It may be no worse than the first."""
     faster = [name for name in rest if known.less(TIME, name, known.base)]
     if not faster:
         return None
     second = known.best(faster)
-    return f"Next is {second}: {_against_base(known, second)}."
+    between = {found.word for figure in (TIME, known.memory) if (found := known.of(figure, second, take))}
+    comes = {frozenset({SAME}): f"{second} does as well", frozenset({SAME, UNDECIDED}): f"{second} may do as well",
+             frozenset({UNDECIDED}): f"{second} may do as well"}.get(frozenset(between), f"Next is {second}")
+    return f"{comes}: {_against_base(known, second)}."
 
 
 def _smaller(known: Relations, take: str) -> str | None:

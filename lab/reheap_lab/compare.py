@@ -78,7 +78,8 @@ class Comparer:
         missed = self.book.stop.imprecise(self.book) if isinstance(self.book.stop, Precise) else []
         if missed and not self.stopped:
             named = ", ".join(f"{figures.ALL[one.figure].label} of {one.subject}" for one in missed)
-            self.comparison.warnings.append(f"not precise after {self.book.rounds} rounds, where it gives up: {named}. "
+            rounds = figures.plural(self.book.rounds, "round")
+            self.comparison.warnings.append(f"not precise after {rounds}, where it gives up: {named}. "
                                             "--time 1h, or --side-by-side with two allocators, may decide it")
 
     @contextlib.contextmanager

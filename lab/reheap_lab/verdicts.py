@@ -110,6 +110,9 @@ def word_of(figure: Figure, ratio: Interval, margin: float) -> str:
     return figure.less if ratio.middle < 1 else figure.more
 
 
+_VERBS = {"memory": "uses", "instructions": "takes", "cycles": "takes"}
+
+
 def _text(figure: Figure, subject: str, base: str, ratio: Interval, word: str, more: int | None, margin: float,
           confidence: float) -> str:
     level = f"{100 * confidence:g} % interval"
@@ -118,7 +121,7 @@ def _text(figure: Figure, subject: str, base: str, ratio: Interval, word: str, m
         return f"{figure.label}: {SAME} between {subject} and {base} ({level} {around}, within ±{100 * margin:.2g} %)"
     if word == UNDECIDED:
         return f"{figure.label}: {UNDECIDED} between {subject} and {base} ({level} {around}){_hint(more)}"
-    verb = "uses" if "memory" in word else "is"
+    verb = _VERBS.get(word.split()[-1], "is")
     return f"{figure.label}: {subject} {verb} {word} than {base}, by {amount(ratio)} ({level} {span(ratio)})"
 
 
@@ -127,7 +130,7 @@ def _hint(more: int | None) -> str:
         return ""
     if more > MANY_RUNS:
         return f"; more than {MANY_RUNS} further runs would be needed"
-    return f"; about {more} more {'run' if more == 1 else 'runs'} would decide it"
+    return f"; about {figures.plural(more, 'more run')} would decide it"
 
 
 def signed(ratio: float) -> str:
@@ -165,7 +168,7 @@ def _too_few(comparison: Comparison) -> list[str]:
     rounds = len({run.round for run in comparison.runs if not run.warmup})
     if rounds >= statistics.FEWEST or len(_names(comparison)) < 2:
         return []
-    return [f"{rounds} {'round gives' if rounds == 1 else 'rounds give'} no verdict: it takes at least "
+    return [f"{figures.plural(rounds, 'round')} {'gives' if rounds == 1 else 'give'} no verdict: it takes at least "
             f"{statistics.FEWEST}, and ten say much more"]
 
 

@@ -106,10 +106,15 @@ def _print(ask: Ask, plan: dict) -> None:
 
 def _write(ask: Ask, plan: dict, out: pathlib.Path, stopped: bool = False) -> None:
     wall = plan.get("wall_us", 100_000)
+    wall = wall() if callable(wall) else wall  # another one each time
     lines = [{"type": "start", "runner": "fake", "system": "linux", "pid": 7}]
     if not plan.get("no_samples"):
         lines += [{"type": "sample", "t_us": wall * i // 10, "rss_kib": 1000 + 100 * i, "cpu_us": wall * i // 10,
                    "processes": 1, "threads": 1} for i in range(10)]
+    if "counters" in plan:
+        lines.append({"type": "counters", "counters": [
+            {"event": event, "value": value, "enabled_ns": enabled, "running_ns": running}
+            for event, (value, enabled, running) in plan["counters"].items()]})
     if ask.count_calls:
         lines.append({"type": "calls", "mmap": 12, "munmap": 3})
     if ask.account or ask.count_calls:

@@ -653,3 +653,40 @@ def test_threads_signals_and_children_that_map_at_once_lose_nothing(measure, tmp
     found = programs(measure, program, options=["--env", f"LD_PRELOAD={WITNESS}"])
     assert len(found) == 21
     assert 32 * 1024 <= sum(one["kib"] for one in found[0]["mapped"]) < 40 * 1024
+
+
+# ---- events -----------------------------------------------------------------------------------
+
+
+def counted(measure, *words, events) -> dict[str, dict]:
+    (line,) = measure(*words, options=["--events", events]).all("counters")
+    return {one.pop("event"): one for one in line["counters"]}
+
+
+def test_the_kernel_counts_for_the_command_its_threads_and_its_children(measure):
+    touching = "import os, threading\ndef touch(): bytearray(b'1' * (16 << 20))\n" \
+               "t = threading.Thread(target=touch); t.start(); t.join()\n" \
+               "child = os.fork()\nif child == 0: touch(); os._exit(0)\nos.waitpid(child, 0)"
+    found = counted(measure, *python(touching), events="task-clock,page-faults")
+    if not found:
+        pytest.skip("the kernel counts nothing for us (perf_event_paranoid)")
+    assert found["page-faults"]["value"] >= 2 * (16 << 20) / 4096 / 2  # a huge page is one
+    assert found["task-clock"]["value"] > 0
+    for one in found.values():
+        assert 0 < one["running_ns"] <= one["enabled_ns"]
+
+
+def test_what_runs_before_the_command_is_not_counted(measure):
+    once = counted(measure, "true", events="page-faults")
+    assert not once or 0 < once["page-faults"]["value"] < 1000
+
+
+def test_events_that_the_machine_does_not_count_are_left_out(measure):
+    found = counted(measure, "true", events="instructions,cycles")
+    assert all(one["value"] > 0 for one in found.values())
+    assert not measure("true").all("counters")
+
+
+def test_an_event_that_nobody_knows(tmp_path):
+    status, message = refused("--out", tmp_path / "x", "--events", "cycles,wishes", "--", "true")
+    assert status == 2 and "'wishes'" in message

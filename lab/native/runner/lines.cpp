@@ -156,6 +156,17 @@ void Lines::programs(const std::vector<Program>& all) {
   put(line.json());
 }
 
+void Lines::counters(const std::vector<Count>& counts) {
+  Object line("counters");
+  line.list("counters", counts, [](Object& counter, const Count& one) {
+    counter.text("event", one.event);
+    counter.figure("value", one.value);
+    counter.figure("enabled_ns", one.enabled_ns);
+    counter.figure("running_ns", one.running_ns);
+  });
+  put(line.json());
+}
+
 void Lines::end(const End& end) {
   Object line("end");
   line.figure("wall_us", end.wall_us);

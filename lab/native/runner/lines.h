@@ -43,6 +43,13 @@ struct Program {
   std::map<std::string, std::int64_t> mapped_kib;
 };
 
+// Of an event, while it was counted: `running_ns` of the `enabled_ns` that it should have been. Processors have few
+// counters, and those who want one take turns.
+struct Count {
+  std::string event;
+  std::int64_t value = 0, enabled_ns = 0, running_ns = 0;
+};
+
 struct SeenModule {
   std::string path;
   bool wines;  // one of Wine's own
@@ -76,6 +83,7 @@ class Lines {
   void calls(const std::vector<std::pair<std::string, std::int64_t>>& counts);
   void profile(const Profile& profile);
   void programs(const std::vector<Program>& all);
+  void counters(const std::vector<Count>& counts);
   void modules(const std::vector<SeenModule>& seen);
   void end(const End& end);
 

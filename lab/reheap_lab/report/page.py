@@ -15,13 +15,13 @@ from .palette import KINDS, Look
 _TEMPLATES = pathlib.Path(__file__).parent / "templates"
 
 TABLES = (
-    ("Time", ("wall_s", "cpu_s", "user_s", "system_s", "utilisation")),
+    ("Time", ("wall_s", "cpu_s", "user_s", "system_s", "utilisation", "instructions", "cycles")),
     ("Memory", ("peak_rss_kib", "peak_tree_kib", "mean_rss_kib", "idle_rss_kib", "peak_commit_kib",
                 "resident_over_live", "peak_resident_over_live", "peak_live_kib")),
     ("Faults and switches", ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")),
 )
-HEADLINES = ("wall_s", "cpu_s", "peak_rss_kib", "peak_tree_kib", "mean_rss_kib", "idle_rss_kib", "peak_commit_kib",
-             "resident_over_live")
+HEADLINES = ("wall_s", "cpu_s", "instructions", "cycles", "peak_rss_kib", "peak_tree_kib", "mean_rss_kib",
+             "idle_rss_kib", "peak_commit_kib", "resident_over_live")
 
 _SENSE = {figures.SAME: "same", figures.UNDECIDED: "open"}
 _SIGN = {"better": "▼", "worse": "▲", "same": "=", "open": "?"}
@@ -57,7 +57,7 @@ def _environment() -> jinja2.Environment:
     made.filters |= {"percent": units.percent, "sense": sense, "moment": _moment,
                      "sign": lambda verdict: _SIGN[sense(verdict)],
                      "interval": units.interval, "lead": _lead, "sentence": lambda text: text[:1].upper() + text[1:],
-                     "svg": lambda picture: Markup(picture.svg), "figure": units.name_of}
+                     "plural": figures.plural, "svg": lambda picture: Markup(picture.svg), "figure": units.name_of}
     made.globals |= {"light": Markup(palette.variables("light")), "dark": Markup(palette.variables("dark")),
                      "part": lambda name: Markup((_TEMPLATES / name).read_text(encoding="utf-8")), "shape": shape}
     return made

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from .. import answer
+from .. import answer, figures
 from ..results import Comparison, Run, Summary
 from . import svg, units
 from .palette import KINDS, Look, role
@@ -204,7 +204,8 @@ def in_order(comparison: Comparison, figure: str, looks: dict[str, Look]) -> Pic
     axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
     axes.set_xlabel("run, in the order they were made")
     name = units.name_of(figure)
-    alt = f"{name} of each run against its allocator's median, in the order of {len(comparison.runs)} runs"
+    runs = figures.plural(len(comparison.runs), "run")
+    alt = f"{name} of each run against its allocator's median, in the order of {runs}"
     return Picture(svg.render(made, alt), name)
 
 
