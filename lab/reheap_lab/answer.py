@@ -29,6 +29,11 @@ def memory_figure(comparison: Comparison) -> str:
     return next((figure for figure in MEMORY if comparison.summaries.get(figure, {}).keys() >= names), MEMORY[-1])
 
 
+def told(comparison: Comparison) -> tuple[str, ...]:
+    """The figures of which every pair has a sentence."""
+    return tuple(dict.fromkeys((*figures.DECIDING, memory_figure(comparison))))
+
+
 class Relations:
     """What the verdicts say of each pair, either way round."""
 
@@ -122,7 +127,12 @@ def _smaller(known: Relations, take: str) -> str | None:
 
 
 def _against_base(known: Relations, name: str) -> str:
-    return f"{_time(known, name, known.base)}, with {_memory(known, name, known.base)}"
+    """What is certain comes first."""
+    time, memory = _time(known, name, known.base), _memory(known, name, known.base)
+    found = known.of(TIME, name, known.base)
+    if found and found.word == UNDECIDED:
+        return f"{memory} than {known.base}, but not certainly as fast"
+    return f"{time}, with {memory}"
 
 
 def _time(known: Relations, one: str, other: str) -> str:

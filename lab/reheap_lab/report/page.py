@@ -39,7 +39,8 @@ def html(comparison: Comparison) -> str:
     return render("compare.html.j2", comparison=comparison, looks=looks, title=title(comparison),
                   base=_base(comparison),
                   answer=answer.answer(comparison).text, short=_table(comparison, "", _deciding(comparison)),
-                  leads=_leads(comparison),
+                  leads=_leads(comparison, comparison.verdicts), others=_leads(comparison, comparison.between_others),
+                  wary=len(comparison.warnings) + sum(len(subject.warnings) for subject in comparison.subjects),
                   judged=_judged(comparison), tables=_tables(comparison),
                   failed=[s for s in comparison.subjects if s.failed],
                   failed_runs=[r for r in comparison.runs if r.failed], kinds=_kinds(comparison),
@@ -125,9 +126,9 @@ def _lead(verdict: Verdict) -> str:
     return text[:1].upper() + text[1:] if not text.startswith(verdict.subject) else text
 
 
-def _leads(comparison: Comparison) -> list[tuple[str, list[Verdict]]]:
+def _leads(comparison: Comparison, verdicts: list[Verdict]) -> list[tuple[str, list[Verdict]]]:
     """What the comparison was about, from the least to the most."""
-    made = ((name, [v for v in comparison.verdicts if v.figure == name]) for name in figures.DECIDING)
+    made = ((name, [v for v in verdicts if v.figure == name]) for name in answer.told(comparison))
     return [(name, sorted(verdicts, key=lambda v: v.ratio)) for name, verdicts in made if verdicts]
 
 
