@@ -33,9 +33,10 @@ KNOWN = {
 }
 CLANG_FOLDERS = ("/usr/lib/llvm-*/lib/clang/*/lib/linux", "/usr/lib/clang/*/lib/linux")
 
-# The variables by which allocators, and the loader that brings them, are told what to do.
+# The variables by which allocators, the loader that brings them, and programs' own heaps are told what to do.
 SETTINGS = re.compile(r"LD_(PRELOAD|LIBRARY_PATH|BIND_NOW)$|GLIBC_TUNABLES$|REHEAP_(?!LAB|RECORD|WITNESS)|"
-                      r"SCUDO_OPTIONS$|GWP_ASAN_|(_RJEM_|JE_)MALLOC_CONF$|((MI|TC|SN|RP|TBB_)?MALLOC|HOARD)_")
+                      r"SCUDO_OPTIONS$|GWP_ASAN_|(_RJEM_|JE_)MALLOC_CONF$|((MI|TC|SN|RP|TBB_)?MALLOC|HOARD)_|"
+                      r"PYTHONMALLOC$|NODE_OPTIONS$|(_JAVA|JDK_JAVA|JAVA_TOOL)_OPTIONS$|GOGC$|GOMEMLIMIT$")
 
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*$|_RJEM_MALLOC_CONF$")  # or what any program is told by
 

@@ -1,5 +1,6 @@
 """The lab with its real native parts, on commands that take no time: what is proven, counted and told."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -7,7 +8,7 @@ import sys
 
 import pytest
 
-from reheap_lab import allocators, compare, native
+from reheap_lab import allocators, cli, compare, native, results
 from reheap_lab.errors import UsageError
 from reheap_lab.settings import Server, Settings
 
@@ -206,3 +207,39 @@ def test_pythons_own_arenas_are_known_and_what_switches_them_off(monkeypatch, to
     monkeypatch.setenv("PYTHONMALLOC", "pymalloc" if told else "malloc")
     made = run([sys.executable, "-S", "-c", "x = [str(i) for i in range(400000)]"], "system", runs=1)
     assert told == any("PYTHONMALLOC=malloc" in text for text in made.warnings)
+
+
+# ---- again --------------------------------------------------------------------------------------
+
+
+def test_the_line_that_repeats_it_runs_in_a_shell_and_asks_for_the_same(tmp_path, monkeypatch):
+    place = tmp_path / "a 'b' $HOME"
+    place.mkdir()
+    (place / "in put").write_text("h 5\n")
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+    monkeypatch.setenv("PYTHONMALLOC", "malloc")
+    wanted = "system,o d=system,MALLOC_CONF=$HOME 'x',y:1,r=reheap,GLIBC_TUNABLES=glibc.malloc.arena_max=1:a=\"b\""
+    words = ["compare", "--with", wanted, "--runs", "1", "--input", "in put", "--prepare", "printf 'a\nb' > /dev/null",
+             "--timeout", "12500ms", "--margin", "0.0123456789", "--seed", "-3", "--no-extras", "--less-is-better",
+             "h's=h ([0-9]+)", "--export", "one.json", "--", "sh", "-c",
+             'cat; echo "$MALLOC_CONF\n$MALLOC_ARENA_MAX"; pwd']
+    with pytest.raises(SystemExit, match="^0$"):
+        cli.main(words)
+    first = results.load_file("one.json")
+    command = tmp_path / "bin" / "reheap"
+    command.parent.mkdir()
+    command.write_text(f"#!/bin/sh\nverb=$1; shift\nexec '{sys.executable}' -c 'from reheap_lab.cli import main; "
+                       "main()' \"$verb\" --export two.json \"$@\"\n")
+    command.chmod(0o755)
+    clean = {name: os.environ[name] for name in ("HOME", "PYTHONPATH", native.VARIABLE) if name in os.environ}
+    subprocess.run(["/bin/sh", "-c", first.reproduce], check=True, capture_output=True, cwd="/",
+                   env=clean | {"PATH": f"{command.parent}:{os.environ['PATH']}"})
+    second = results.load_file("two.json")
+    assert second.environment == first.environment and {"MALLOC_ARENA_MAX", "PYTHONMALLOC"} <= first.environment.keys()
+    for one in (first, second):
+        one.settings.pop("with")
+    assert (second.settings, second.command, second.cwd) == (first.settings, first.command, first.cwd)
+    assert [(s.name, s.libraries, s.variables) for s in second.subjects] == [
+        (s.name, s.libraries, s.variables) for s in first.subjects]
+    assert second.reproduce == first.reproduce
