@@ -80,8 +80,8 @@ class Allocator:
     def objection(self, proof: dict[str, str]) -> str | None:
         """Why `proof` does not show that this allocator served the process; None when it does."""
         if not proof:
-            return ("nothing in it was seen to allocate: it is statically linked, runs with other rights (setuid), or "
-                    "clears LD_PRELOAD")
+            return ("nothing in it was seen to allocate: it is statically linked, runs with other rights (setuid, "
+                    "capabilities), or clears LD_PRELOAD")
         if not self.libraries:
             return None
         for function in FUNCTIONS:

@@ -11,7 +11,7 @@ import re
 import typing
 from dataclasses import dataclass, field
 
-from reheap_lab import figures
+from reheap_lab import elf, figures
 
 WHOLE = 0.99  # of the CPU time: what is missing there is not worth a word
 ENOUGH = 0.9  # of the CPU time: with less, the command is another program's measurement
@@ -160,7 +160,7 @@ class Proof:
     def reach(self, objection: Objection) -> Reach:
         if not self.programs:
             return Reach(None, objection(self.first()))
-        reasons = [(program, objection(served)) for program, served in self.served()]
+        reasons = [(program, _reason(program, served, objection)) for program, served in self.served()]
         total = sum(program.cpu_us for program, _ in reasons) or 1
         missed: collections.Counter[tuple[str, str]] = collections.Counter()
         for program, reason in reasons:
@@ -168,6 +168,11 @@ class Proof:
                 missed[program.path, reason] += program.cpu_us
         largest = max(reasons, key=lambda one: one[0].peak_kib or 0)
         return Reach(1 - missed.total() / total, _worst(missed, total), _described(*largest))
+
+
+def _reason(program: Program, served: Served, objection: Objection) -> str | None:
+    """Of a program of which nothing is known, its file may tell why."""
+    return (not served and elf.out_of_reach(pathlib.Path(program.path))) or objection(served)
 
 
 def _worst(missed: collections.Counter, total: int) -> str | None:

@@ -5,10 +5,11 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
-from reheap_lab import allocators, cli, compare, native, results
+from reheap_lab import allocators, cli, compare, elf, native, results
 from reheap_lab.errors import UsageError
 from reheap_lab.settings import Server, Settings
 
@@ -108,11 +109,82 @@ def test_what_a_library_brings_along_is_part_of_the_allocator(built):
 BURN = "int main(void) { for (volatile long i = 0; i < 50000000; i++); return 0; }"
 
 
-@pytest.mark.parametrize("script", ["{still}; true", "exec {still}", "env -u LD_PRELOAD {moving}", "env -i {moving}"])
-def test_a_program_that_a_script_puts_out_of_reach(built, script):
+STATIC, WITHOUT = "it is statically linked", "it was started without LD_PRELOAD"
+
+
+@pytest.mark.parametrize("script, why", [
+    ("{still}; true", STATIC), ("exec {still}", STATIC), ("env -u LD_PRELOAD {moving}", WITHOUT),
+    ("env -i {moving}", WITHOUT), ("unset LD_PRELOAD; {moving}; true", WITHOUT), ("{loader} {moving}", None)])
+def test_a_program_that_a_script_puts_out_of_reach(built, script, why):
     still, moving = built("burns_still", BURN, "-static"), built("burns", BURN)
-    with pytest.raises(compare.LabError, match=r"burns\S* \(\d+ % of the CPU time\): nothing in it was seen to"):
-        run(["sh", "-c", script.format(still=still, moving=moving)])
+    words = ["sh", "-c", script.format(still=still, moving=moving, loader=elf.loader(moving))]
+    if why is None:
+        assert [subject.failed for subject in run(words, runs=1).subjects] == [None, None]
+        return
+    with pytest.raises(compare.LabError, match=rf"burns\S* \(\d+ % of the CPU time\): {why}"):
+        run(words)
+
+
+def test_what_a_programs_file_tells(built, monkeypatch):
+    moving = built("moving", BURN)
+    assert elf.out_of_reach(moving).startswith(WITHOUT)
+    moving.chmod(0o4755)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert "runs with other rights" in elf.out_of_reach(moving)
+    other = built("other", BURN, "-Wl,--dynamic-linker=/lib/ld-other.so")
+    assert elf.out_of_reach(other) == "it has another loader (/lib/ld-other.so)"
+    assert elf.out_of_reach(pathlib.Path("/nowhere")) is None and elf.out_of_reach(pathlib.Path(__file__)) is None
+    short = moving.with_name("short")
+    short.write_bytes(moving.read_bytes()[:40])
+    assert elf.out_of_reach(short) is None
+
+
+def anyone_may_read(path: pathlib.Path) -> bool:
+    return all(folder.stat().st_mode & 0o1 for folder in path.resolve().parents)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv") or not anyone_may_read(native.folder() / "lib"),
+                    reason="only root may become another user, who must be able to read the witness")
+def test_a_program_that_another_user_runs_is_proven(built):
+    with tempfile.TemporaryDirectory() as folder:  # pytest's are root's alone
+        os.chmod(folder, 0o755)
+        moving = shutil.copy(built("moving", BURN), folder)
+        made = run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", moving], "system", runs=1)
+    assert made.subjects[0].failed is None and made.subjects[0].share == pytest.approx(1)
+
+
+HOLD = """
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(int count, char** words) {
+  (void)count;
+  %s
+  for (int i = 0; i < 50000; i++) { char* volatile block = malloc(99); memset(block, 1, 99); }
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("first", [
+    "for (int i = 0; i < 4096; i++) close(i);",
+    'prctl(PR_SET_NAME, "x) R 1 (y"); memset(words[0], 32, strlen(words[0]));',
+    "if (getuid() == 0 && (setgid(65534) || setuid(65534))) return 5;",
+    "setpgid(0, 0); signal(SIGTERM, SIG_IGN); kill(0, SIGTERM);",
+    "if (fork() == 0) { setsid(); _exit(0); } sleep(0);"], ids=["closes", "renames", "setuid", "group", "session"])
+def test_what_a_program_does_to_itself_does_not_hide_it(built, first):
+    made = run([str(built("does", HOLD % first))], runs=1)
+    assert [subject.failed for subject in made.subjects] == [None, None]
+    assert all(subject.share == pytest.approx(1) for subject in made.subjects)
+    assert not any("served" in warning or "accounted" in warning for s in made.subjects for warning in s.warnings)
+
+
+def test_a_program_that_kills_its_process_group_is_a_failure_and_no_more(built):
+    killer = built("killer", HOLD % "(void)words; kill(0, SIGKILL);")
+    with pytest.raises(compare.LabError, match="ended by signal 9"):
+        run(["sh", "-c", f"{killer}; true"])
 
 
 def test_a_program_that_is_reached_once_only(built, tmp_path):
