@@ -68,7 +68,8 @@ class Comparer:
         the same under each. A replay's own tables are known."""
         if self.comparison.kind == "replay":
             return
-        found = (proof.beside(self.allocators[name].is_part) for name, proof in self.proofs.items())
+        found = (proof.beside(self.allocators[name].is_part) for name, proof in self.proofs.items()
+                 if self.allocators[name].traced)
         much = next((beside for beside in found if beside and beside.is_much()), None)
         if much:
             self.comparison.warnings.append(much.sentence())
