@@ -33,9 +33,10 @@ KNOWN = {
 }
 CLANG_FOLDERS = ("/usr/lib/llvm-*/lib/clang/*/lib/linux", "/usr/lib/clang/*/lib/linux")
 
-# The variables by which allocators, and the loader that brings them, are told what to do.
+# The variables by which allocators, the loader that brings them, and programs' own heaps are told what to do.
 SETTINGS = re.compile(r"LD_(PRELOAD|LIBRARY_PATH|BIND_NOW)$|GLIBC_TUNABLES$|REHEAP_(?!LAB|RECORD|WITNESS)|"
-                      r"SCUDO_OPTIONS$|GWP_ASAN_|(_RJEM_|JE_)MALLOC_CONF$|((MI|TC|SN|RP|TBB_)?MALLOC|HOARD)_")
+                      r"SCUDO_OPTIONS$|GWP_ASAN_|(_RJEM_|JE_)MALLOC_CONF$|((MI|TC|SN|RP|TBB_)?MALLOC|HOARD)_|"
+                      r"PYTHONMALLOC$|NODE_OPTIONS$|(_JAVA|JDK_JAVA|JAVA_TOOL)_OPTIONS$|GOGC$|GOMEMLIMIT$")
 
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*$|_RJEM_MALLOC_CONF$")  # or what any program is told by
 
@@ -58,9 +59,10 @@ class Allocator:
     proves_each_run: typing.ClassVar[bool] = False  # the evidence costs the command nothing
 
     def launch(self, command: list[str], evidence: pathlib.Path | None) -> Launch:
-        """`command` under this allocator; to prove it, with the witness behind it, which writes to `evidence`. That
-        costs each process a little memory, so no figure comes from such a run."""
-        preload = [*map(str, self.libraries), *([str(native.library("libreheap-witness.so"))] if evidence else [])]
+        """`command` under this allocator; to prove it, with the witness, which writes to `evidence`. That costs each
+        process a little memory, so no figure comes from such a run. The witness stands before the allocator, which may
+        have an mmap of its own: it defines nothing of malloc's family."""
+        preload = [*([str(native.library("libreheap-witness.so"))] if evidence else []), *map(str, self.libraries)]
         theirs = os.environ.get("LD_PRELOAD")  # stays, behind
         env = dict(self.variables)
         if preload:
@@ -78,8 +80,8 @@ class Allocator:
     def objection(self, proof: dict[str, str]) -> str | None:
         """Why `proof` does not show that this allocator served the process; None when it does."""
         if not proof:
-            return ("nothing in it was seen to allocate: it is statically linked, runs with other rights (setuid), or "
-                    "clears LD_PRELOAD")
+            return ("nothing in it was seen to allocate: it is statically linked, runs with other rights (setuid, "
+                    "capabilities), or clears LD_PRELOAD")
         if not self.libraries:
             return None
         for function in FUNCTIONS:
@@ -87,6 +89,11 @@ class Allocator:
             if server and not self._is_ours(server):
                 return f"its {function} was served by {server}, not by {self.libraries[0]}"
         return None
+
+    def is_part(self, path: str) -> bool:
+        """Whether memory that this file maps is the allocator's, or the C library's own."""
+        real = os.path.realpath(path)
+        return RUNTIMES.match(os.path.basename(path)) is not None or real in map(os.path.realpath, self.parts())
 
     def _is_ours(self, path: str) -> bool:
         real = os.path.realpath(path)

@@ -29,6 +29,11 @@ def memory_figure(comparison: Comparison) -> str:
     return next((figure for figure in MEMORY if comparison.summaries.get(figure, {}).keys() >= names), MEMORY[-1])
 
 
+def told(comparison: Comparison) -> tuple[str, ...]:
+    """The figures of which every pair has a sentence."""
+    return tuple(dict.fromkeys((*figures.DECIDING, memory_figure(comparison))))
+
+
 class Relations:
     """What the verdicts say of each pair, either way round."""
 
@@ -58,6 +63,11 @@ class Relations:
         left = self.unbeaten(self.memory, self.unbeaten(TIME, among))
         return self.base if self.base in left else min(left, key=lambda one: self._medians.get(one, 0))
 
+    def open_against(self, base: str) -> bool:
+        """Whether another may yet turn out to be better than it."""
+        found = (self.of(figure, name, base) for name in self.names for figure in (TIME, self.memory) if name != base)
+        return any(verdict is not None and verdict.word == UNDECIDED for verdict in found)
+
     def words(self, figure: str) -> set[str]:
         return {v.word for (name, *_), v in self._verdicts.items() if name == figure}
 
@@ -80,7 +90,7 @@ def answer(comparison: Comparison) -> Answer:
     if take == known.base:
         return _stay(known)
     rest = [name for name in known.names if name not in (take, known.base)]
-    others = [text for text in (_next(known, rest), _smaller(known, take)) if text]
+    others = [text for text in (_next(known, take, rest), _smaller(known, take)) if text]
     return Answer(" ".join([f"Take {take}: {_against_base(known, take)}.", *others]), take)
 
 
@@ -91,17 +101,21 @@ def _stay(known: Relations) -> Answer:
     if words <= {SAME, UNDECIDED}:
         return Answer("Nothing tells them apart yet: no difference in time or memory is certain.")
     smaller = _smaller(known, known.base)
-    return Answer(f"Stay with {known.base}: nothing is faster{'.' if smaller else ', or as fast with less memory.'}"
+    nothing = "nothing is shown to be" if known.open_against(known.base) else "nothing is"
+    return Answer(f"Stay with {known.base}: {nothing} faster{'.' if smaller else ', or as fast with less memory.'}"
                   + (f" {smaller}" if smaller else ""), known.base)
 
 
-def _next(known: Relations, rest: list[str]) -> str | None:
-    """The second choice: the best of the others that are faster than the base."""
+def _next(known: Relations, take: str, rest: list[str]) -> str | None:
+    """The second choice: the best of the others that are faster than the base. It may be no worse than the first."""
     faster = [name for name in rest if known.less(TIME, name, known.base)]
     if not faster:
         return None
     second = known.best(faster)
-    return f"Next is {second}: {_against_base(known, second)}."
+    between = {found.word for figure in (TIME, known.memory) if (found := known.of(figure, second, take))}
+    comes = {frozenset({SAME}): f"{second} does as well", frozenset({SAME, UNDECIDED}): f"{second} may do as well",
+             frozenset({UNDECIDED}): f"{second} may do as well"}.get(frozenset(between), f"Next is {second}")
+    return f"{comes}: {_against_base(known, second)}."
 
 
 def _smaller(known: Relations, take: str) -> str | None:
@@ -113,7 +127,12 @@ def _smaller(known: Relations, take: str) -> str | None:
 
 
 def _against_base(known: Relations, name: str) -> str:
-    return f"{_time(known, name, known.base)}, with {_memory(known, name, known.base)}"
+    """What is certain comes first."""
+    time, memory = _time(known, name, known.base), _memory(known, name, known.base)
+    found = known.of(TIME, name, known.base)
+    if found and found.word == UNDECIDED:
+        return f"{memory} than {known.base}, but not certainly as fast"
+    return f"{time}, with {memory}"
 
 
 def _time(known: Relations, one: str, other: str) -> str:

@@ -89,7 +89,7 @@ def said(truth: Truth, stop: Stop, random: numpy.random.Generator) -> Verdict:
 
 
 def rounds_of(stop: Stop) -> str:
-    return f"{stop.runs} rounds" if isinstance(stop, Fixed) else "until precise"
+    return figures.plural(stop.runs, "round") if isinstance(stop, Fixed) else "until precise"
 
 
 def scores(trials: int = TRIALS, rounds: int = ROUNDS, seed: int = SEED) -> list[Score]:

@@ -58,15 +58,31 @@ class Comparer:
         if self.settings.extras and not self.stopped:
             with self._stoppable():
                 self._look_closer()
+        self._tell_bypassed()
         self._tell_imprecise()
         verdicts.judge(self.comparison)
         return self.comparison
+
+    def _tell_bypassed(self) -> None:
+        """What a comparison of allocators cannot show, since the program takes it from elsewhere. Told once: it is much
+        the same under each. A replay's own tables are known."""
+        if self.comparison.kind == "replay":
+            return
+        found = (proof.beside(self.allocators[name].is_part) for name, proof in self.proofs.items()
+                 if self.allocators[name].traced)
+        much = next((beside for beside in found if beside and beside.is_much()), None)
+        if much:
+            self.comparison.warnings.append(much.sentence())
+        rarely = verdicts.hardly_allocates(self.comparison)
+        if rarely:
+            self.comparison.warnings.append(rarely)
 
     def _tell_imprecise(self) -> None:
         missed = self.book.stop.imprecise(self.book) if isinstance(self.book.stop, Precise) else []
         if missed and not self.stopped:
             named = ", ".join(f"{figures.ALL[one.figure].label} of {one.subject}" for one in missed)
-            self.comparison.warnings.append(f"not precise after {self.book.rounds} rounds, where it gives up: {named}. "
+            rounds = figures.plural(self.book.rounds, "round")
+            self.comparison.warnings.append(f"not precise after {rounds}, where it gives up: {named}. "
                                             "--time 1h, or --side-by-side with two allocators, may decide it")
 
     @contextlib.contextmanager
@@ -250,7 +266,7 @@ def check_pair(chosen: list[Allocator]) -> None:
 
 
 def compare(command: list[str], chosen: list[Allocator], settings: Settings, watch: Watch | None = None,
-            workload: WorkloadType | None = None, reproduce: str = "") -> Comparison:
+            workload: WorkloadType | None = None) -> Comparison:
     """Raises UsageError before anything ran, LabError when nothing could be measured."""
     find_program(command)
     if settings.side_by_side:
@@ -262,7 +278,7 @@ def compare(command: list[str], chosen: list[Allocator], settings: Settings, wat
         (place / "beside").mkdir()
         other = kind(command, settings, place / "beside") if settings.side_by_side else None
         comparison = Comparer(kind(command, settings, place), chosen, watch, other).compare()
-    comparison.reproduce = reproduce or reproduction(comparison)
+    comparison.reproduce = reproduction(comparison)
     if verdicts.base_of(comparison) is None:
         reasons = "\n".join(f"  {s.name}: {s.failed}" for s in comparison.subjects if s.failed)
         raise LabError(f"nothing could be measured of {shlex.join(command)}:\n{reasons}")
@@ -272,26 +288,34 @@ def compare(command: list[str], chosen: list[Allocator], settings: Settings, wat
 def reproduction(comparison: Comparison) -> str:
     """One line for a shell that asks for the same again."""
     settings = comparison.settings
-    named = ",".join(map(_spelt, comparison.subjects))
-    words = ["reheap", "compare", "--with", named, "--seed", str(settings["seed"])]
-    for name in ("runs", "time", "timeout", "setup", "prepare", "input"):
-        if name in settings:
-            words += [f"--{name}", f"{settings[name]:g}" if isinstance(settings[name], float) else str(settings[name])]
-    words += ["--margin", f"{settings['margin']:g}", "--confidence", f"{settings['confidence']:g}",
-              "--warmup", str(settings["warmups"]), "--sample-ms", str(settings["sample_ms"]),
-              "--output", settings["output"]]
-    words += ["--ignore-status"] * settings["ignore_status"] + ["--no-extras"] * (not settings["extras"])
-    words += ["--side-by-side"] * settings["side_by_side"]
+    words = _valued(settings, "setup", "prepare", "input") + ["--output", settings["output"]]
+    words += ["--ignore-status"] * settings["ignore_status"] + ["--side-by-side"] * settings["side_by_side"]
     for own in settings.get("own", []):
         option = "--more-is-better" if own["more_is_better"] else "--less-is-better"
         words += [option, f"{own['name']}={own['pattern']}"]
-    server = settings.get("server") or {}
-    for option, name in (("--load", "load"), ("--ready", "ready"), ("--idle", "idle"), ("--stop", "stop")):
-        if server.get(name) is not None:
-            words += [option, str(server[name])]
+    words += _valued(settings.get("server") or {}, "load", "ready", "idle", "stop")
+    return repeating(comparison, "compare", [*words, "--", *comparison.command])
+
+
+def repeating(comparison: Comparison, verb: str, rest: list[str]) -> str:
+    """The line of any command that measures: in its place, with what allocators were told, and how it was measured."""
+    settings = comparison.settings
+    words = ["reheap", verb, "--with", ",".join(map(_spelt, comparison.subjects))]
+    words += _valued(settings, "seed", "runs", "time", "timeout", "margin", "confidence")
+    words += ["--warmup", str(settings["warmups"]), *_valued(settings, "sample_ms")]
+    words += ["--no-extras"] * (not settings["extras"])
     place = f"cd {shlex.quote(comparison.cwd)} && " if comparison.cwd else ""
     given = [f"{name}={value}" for name, value in comparison.environment.items()]
-    return place + shlex.join([*(["env"] if given else []), *given, *words, "--", *comparison.command])
+    return place + shlex.join([*(["env"] if given else []), *given, *words, *rest])
+
+
+def _valued(settings: dict, *names: str) -> list[str]:
+    """Those options that were given a value."""
+    found = []
+    for name in names:
+        if (value := settings.get(name)) is not None:
+            found += [f"--{name.replace('_', '-')}", f"{value:.12g}" if isinstance(value, float) else str(value)]
+    return found
 
 
 def _spelt(subject: Subject) -> str:

@@ -1,7 +1,9 @@
 """As much of an ELF file as tells whether a process can load it."""
 
+import os
 import pathlib
 import re
+import stat
 import struct
 import subprocess
 from dataclasses import dataclass
@@ -10,6 +12,9 @@ from reheap_lab.errors import UsageError
 
 MACHINES = {3: "i386", 8: "mips", 20: "ppc", 21: "ppc64", 22: "s390", 40: "arm", 62: "x86-64", 183: "aarch64",
             243: "riscv", 258: "loongarch"}
+
+
+INTERPRETER = 3  # PT_INTERP
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,44 @@ def kind(path: pathlib.Path) -> Kind | None:
     little = head[5] == 1
     (machine,) = struct.unpack_from("<H" if little else ">H", head, 18)
     return Kind(32 * head[4], machine, little)
+
+
+def loader(path: pathlib.Path) -> str | None:
+    """The program that loads it and its libraries; None when it is statically linked."""
+    found = kind(path)
+    with open(path, "rb") as file:
+        text = file.read(1 << 16)  # the headers stand at the beginning
+    if found is None:
+        return None
+    order, wide = "<" if found.little else ">", found.bits == 64
+    (table,) = struct.unpack_from(order + ("Q" if wide else "I"), text, 32 if wide else 28)
+    size, count = struct.unpack_from(order + "2H", text, 54 if wide else 42)
+    for at in range(table, min(table + size * count, len(text) - size + 1), size):
+        (type_,) = struct.unpack_from(order + "I", text, at)
+        if type_ == INTERPRETER:
+            offset, length = struct.unpack_from(order + ("Q16xQ" if wide else "I8xI"), text, at + (8 if wide else 4))
+            return text[offset:offset + length].split(b"\0")[0].decode(errors="replace")
+    return None
+
+
+def out_of_reach(path: pathlib.Path) -> str | None:
+    """Why a process that runs this program loads nothing that LD_PRELOAD names; None when the file does not tell."""
+    try:
+        found, facts = kind(path), os.stat(path)
+        if found is None:
+            return None
+        if found != own():
+            return f"it is a {found} program, and the libraries are {own()}"
+        if (its_loader := loader(path)) is None:
+            return "it is statically linked"
+        if its_loader != loader(pathlib.Path("/proc/self/exe")):
+            return f"it has another loader ({its_loader})"
+        gains = stat.S_ISUID * (facts.st_uid != os.geteuid()) | stat.S_ISGID * (facts.st_gid != os.getegid())
+        if facts.st_mode & gains or os.geteuid() and "security.capability" in os.listxattr(path):
+            return "it runs with other rights (setuid, setgid, or capabilities of its file)"
+    except (OSError, struct.error):
+        return None
+    return "it was started without LD_PRELOAD, or may not write into the lab's folder"
 
 
 def brought_by(path: pathlib.Path) -> list[pathlib.Path]:

@@ -7,11 +7,22 @@ that the witness does not know was not reached: it is statically linked, has oth
 import collections
 import os
 import pathlib
+import re
 import typing
 from dataclasses import dataclass, field
 
+from reheap_lab import elf, figures
+
 WHOLE = 0.99  # of the CPU time: what is missing there is not worth a word
 ENOUGH = 0.9  # of the CPU time: with less, the command is another program's measurement
+MUCH_BESIDE = 0.25  # of the memory that is no file's: if others than the allocator mapped more, that is worth a word
+
+# What is known of those who map memory of their own, by the file that does.
+KNOWN_TO_MAP = {
+    r"(lib)?python3": "PYTHONMALLOC=malloc in the environment makes CPython take it from malloc",
+    r"(lib)?(node|deno|chrom|v8|electron)": "it is V8's heap of JavaScript objects",
+    r"libjvm\.so": "it is the Java virtual machine's heap",
+}
 
 Served = dict[str, str]  # function: the object that serves it
 Objection = typing.Callable[[Served], str | None]  # why this shows that another allocator served
@@ -28,6 +39,10 @@ class Program:
     cpu_us: int
     peak_kib: int | None = None  # unknown when it became another program
     parent: int | None = None  # the place of the one it was forked from
+    # Where it held most: resident memory that is no file's, and what the code of each file had mapped by mmap or sbrk.
+    # Unknown without a witness in it, and of a program that holds little.
+    private_kib: int | None = None
+    mapped: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -77,6 +92,28 @@ class Reach:
         return found
 
 
+@dataclass(frozen=True)
+class Beside:
+    """What of a program's memory others than the allocator mapped: their objects lie there, not in malloc's heap."""
+
+    program: Program
+    mapped: dict[str, int]  # KiB, by the file whose code did
+
+    @property
+    def kib(self) -> int:
+        return sum(self.mapped.values())
+
+    def is_much(self) -> bool:
+        return self.kib > MUCH_BESIDE * max(self.program.private_kib or 0, self.kib)
+
+    def sentence(self) -> str:
+        by = os.path.basename(max(self.mapped, key=self.mapped.__getitem__))
+        hint = next((f": {text}" for pattern, text in KNOWN_TO_MAP.items() if re.match(pattern, by)), "")
+        peak = max(self.program.peak_kib or 0, self.program.private_kib or 0)
+        return (f"{_name(self.program)} holds {figures.memory(self.kib)} of its peak of {figures.memory(peak)} in "
+                f"memory that it mapped itself ({by}), not in malloc's heap. No allocator changes that part{hint}")
+
+
 @dataclass
 class Proof:
     """What one run showed."""
@@ -112,10 +149,18 @@ class Proof:
                 missed[program.path, "it was not seen there"] += program.cpu_us
         return _worst(missed, total) if self.programs and missed.total() > (1 - ENOUGH) * total else None
 
+    def beside(self, is_part: typing.Callable[[str], bool]) -> Beside | None:
+        """Of the program that decides about memory: the one with the highest peak."""
+        largest = max(self.programs or [], key=lambda one: one.peak_kib or 0, default=None)
+        if largest is None:
+            return None
+        others = {path: kib for path, kib in largest.mapped.items() if not is_part(path)}
+        return Beside(largest, others) if others else None
+
     def reach(self, objection: Objection) -> Reach:
         if not self.programs:
             return Reach(None, objection(self.first()))
-        reasons = [(program, objection(served)) for program, served in self.served()]
+        reasons = [(program, _reason(program, served, objection)) for program, served in self.served()]
         total = sum(program.cpu_us for program, _ in reasons) or 1
         missed: collections.Counter[tuple[str, str]] = collections.Counter()
         for program, reason in reasons:
@@ -125,6 +170,11 @@ class Proof:
         return Reach(1 - missed.total() / total, _worst(missed, total), _described(*largest))
 
 
+def _reason(program: Program, served: Served, objection: Objection) -> str | None:
+    """Of a program of which nothing is known, its file may tell why."""
+    return (not served and elf.out_of_reach(pathlib.Path(program.path))) or objection(served)
+
+
 def _worst(missed: collections.Counter, total: int) -> str | None:
     if not missed:
         return None
@@ -132,8 +182,12 @@ def _worst(missed: collections.Counter, total: int) -> str | None:
     return f"{os.path.basename(path) or 'a process'} ({_percent(used / total)} of the CPU time): {reason}"
 
 
+def _name(program: Program) -> str:
+    return os.path.basename(program.path) or "a process"
+
+
 def _described(program: Program, reason: str | None) -> str | None:
-    return f"{os.path.basename(program.path) or 'a process'}: {reason}" if reason else None
+    return f"{_name(program)}: {reason}" if reason else None
 
 
 def _percent(share: float) -> str:

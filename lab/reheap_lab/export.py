@@ -36,11 +36,11 @@ def as_markdown(comparison: Comparison) -> str:
 
 def _heading(comparison: Comparison) -> str:
     machine, confidence = comparison.machine, comparison.settings.get("confidence", 0.99)
-    words = [machine.get("cpu"), f"{machine['cores']} cores" if "cores" in machine else None, machine.get("kernel"),
-             machine.get("libc")]
+    cores = figures.plural(machine["cores"], "core") if "cores" in machine else None
+    words = [machine.get("cpu"), cores, machine.get("kernel"), machine.get("libc")]
     rounds = len({run.round for run in comparison.runs if not run.warmup})
     beside = " side by side" if comparison.settings.get("side_by_side") else ""
-    made = f"{rounds} {'round' if rounds == 1 else 'rounds'}{beside}, {comparison.started}"
+    made = f"{figures.plural(rounds, 'round')}{beside}, {comparison.started}"
     return (f"# `{shlex.join(comparison.command)}`\n\n{made}, {', '.join(str(w) for w in words if w)}. "
             f"Medians with their {100 * confidence:g} % intervals.")
 
@@ -91,7 +91,7 @@ def _warning_list(comparison: Comparison) -> str:
 def all_warnings(comparison: Comparison) -> list[str]:
     """Failures first, then what concerns one allocator, then the whole."""
     failed = [f"{s.name} has no verdict: {s.failed}" for s in comparison.subjects if s.failed]
-    lost = [f"{s.name}: {n} runs failed" for s in comparison.subjects if not s.failed
+    lost = [f"{s.name}: {figures.plural(n, 'run')} failed" for s in comparison.subjects if not s.failed
             for n in [sum(1 for r in comparison.runs if r.subject == s.name and r.failed)] if n]
     own = [f"{s.name}: {warning}" for s in comparison.subjects for warning in s.warnings]
     return failed + lost + own + comparison.warnings

@@ -10,7 +10,7 @@ UNDECIDED = "undecided"
 class Figure:
     name: str
     label: str
-    unit: str  # s, KiB, cores, x for a ratio, or "" for a count
+    unit: str  # s, KiB, cores, events (millions of them), x for a ratio, or "" for a count
     less: str
     more: str
     judged: bool = True  # gets a verdict
@@ -44,12 +44,18 @@ def _count(name: str, label: str) -> Figure:
     return Figure(name, label, "", "fewer", "more", judged=False)
 
 
+def _events(name: str) -> Figure:
+    return Figure(name, name, "events", f"fewer {name}", f"more {name}")
+
+
 ALL = {figure.name: figure for figure in (
     _seconds("wall_s", "wall time"),
     _seconds("cpu_s", "CPU time"),
     _seconds("user_s", "user time", TICKS),
     _seconds("system_s", "system time", TICKS),
     Figure("utilisation", "cores busy", "cores", "fewer cores busy", "more cores busy", judged=False),
+    _events("instructions"),
+    _events("cycles"),
     _memory("peak_rss_kib", "peak, largest process"),
     _memory("peak_tree_kib", "peak, all processes"),
     _memory("mean_rss_kib", "mean resident"),
@@ -99,11 +105,17 @@ def describe(name: str, value: float) -> str:
         return seconds(value)
     if unit == "KiB":
         return memory(value)
+    if unit == "events":
+        return events(value)
     if unit == "x":
         return f"{value:.3f}"
     if unit == "cores":
         return f"{value:.2f}"
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def plural(count: float, what: str) -> str:
+    return f"{count:,.0f} {what}{'' if count == 1 else 's'}"
 
 
 def seconds(value: float) -> str:
@@ -112,6 +124,13 @@ def seconds(value: float) -> str:
     if value < 1:
         return f"{value * 1e3:.3g} ms" if value * 1e3 < 100 else f"{value * 1e3:.0f} ms"
     return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
+
+
+def events(count: float) -> str:
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}" if count / size < 1000 else f"{count / size:.0f} {unit}"
+    return f"{count:.0f}"
 
 
 def memory(kib: float) -> str:

@@ -6,6 +6,8 @@ import platform
 import re
 from typing import Any
 
+from reheap_lab import figures
+
 
 def describe() -> dict[str, Any]:
     """Only what could be found out."""
@@ -31,7 +33,8 @@ def warnings(facts: dict[str, Any]) -> list[str]:
     found = []
     cores, load = facts.get("usable_cores") or facts.get("cores") or 1, facts.get("load", 0)
     if load > 0.3 * cores:
-        found.append(f"the machine was busy before it began (load {load} on {cores} cores): stop what else runs")
+        found.append(f"the machine was busy before it began (load {load} on {figures.plural(cores, 'core')}): stop "
+                     "what else runs")
     if facts.get("governor") in ("powersave", "ondemand", "conservative"):
         found.append(f"the CPU's frequency follows the load (governor {facts['governor']}): "
                      "cpupower frequency-set -g performance steadies it")

@@ -13,6 +13,7 @@ import click
 
 from reheap_lab import allocators, native, windows
 from reheap_lab.errors import LabError, UsageError
+from reheap_lab.figures import plural
 
 RECORDER = "libreheap-record.so"
 MAGIC = b"REHEAPTR"
@@ -231,15 +232,11 @@ def survey_chunk(head: bytes, sum_: Written) -> None:
 def summary(files: list[pathlib.Path], output: pathlib.Path) -> str:
     found = survey(files)
     exact = found.open_bytes == 0
-    parts = [f"{'' if exact else 'about '}{found.all_events:,} events"]
+    parts = [f"{'' if exact else 'about '}{plural(found.all_events, 'event')}"]
     if found.bytes_per_event:
         parts.append(f"{found.bytes_per_event:.2f} bytes each")
     parts.append(f"{plural(found.threads, 'thread')}, {plural(found.files, 'file')}, {found.size / 2**20:.1f} MiB: "
                  f"{output}")
     if found.lost:
-        parts.append(f"{found.lost:,} events could not be written")
+        parts.append(f"{plural(found.lost, 'event')} could not be written")
     return ", ".join(parts + found.stopped)
-
-
-def plural(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

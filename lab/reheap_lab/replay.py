@@ -6,7 +6,6 @@ them. What the runner sees from outside stays only where that makes no differenc
 
 import json
 import pathlib
-import shlex
 import tempfile
 from dataclasses import dataclass
 
@@ -119,7 +118,7 @@ def compile_traces(traces: list[pathlib.Path], folder: pathlib.Path) -> tuple[pa
         ("frees_missed", "blocks were handed out again without a free between: a free was put in")) if said[key]]
 
 
-def replay(traces: list[pathlib.Path], how: How, chosen, settings, watch=None, reproduce: str = "") -> Comparison:
+def replay(traces: list[pathlib.Path], how: How, chosen, settings, watch=None) -> Comparison:
     settings.output = "discard"
     made: list[ReplayWorkload] = []
 
@@ -130,8 +129,9 @@ def replay(traces: list[pathlib.Path], how: How, chosen, settings, watch=None, r
     with tempfile.TemporaryDirectory(prefix="reheap-lab-replay-") as folder:
         compiled, warnings = compile_traces(traces, pathlib.Path(folder))
         line = [str(native.program("reheap-replay")), str(compiled), *how.words()]
-        comparison = compare.compare(line, chosen, settings, watch, workload, reproduce)
+        comparison = compare.compare(line, chosen, settings, watch, workload)
     comparison.command = ["reheap-replay", *map(str, traces), *how.words()]
+    comparison.reproduce = compare.repeating(comparison, "replay", [*how.words(), "--", *map(str, traces)])
     comparison.warnings += warnings + made[0].notes()
     comparison.settings |= {"pace": how.pace, "order": how.order, "touch": how.touch, "copies": how.threads}
     own = made[0].last.get("own")
@@ -174,15 +174,6 @@ def command(traces: tuple[pathlib.Path, ...], pace: str, order: str, touch: str,
     chosen = allocators.choose(words["with_"], compare.command_kind([str(native.program("reheap-replay"))]))
     how = How(pace, order, touch, threads)
     with terminal.ProgressLine(Console(stderr=True)) as watch:
-        comparison = replay(list(traces), how, chosen, settings, watch, reproduction(traces, how, words))
+        comparison = replay(list(traces), how, chosen, settings, watch)
     cli_compare.tell(comparison, exports)
     tell_replayer(comparison)
-
-
-def reproduction(traces, how: How, words: dict) -> str:
-    line = ["reheap", "replay", *how.words()]
-    for option, name in (("--with", "with_"), ("--runs", "runs"), ("--time", "time"), ("--seed", "seed"),
-                         ("--warmup", "warmup"), ("--margin", "margin"), ("--confidence", "confidence")):
-        if words.get(name) is not None:
-            line += [option, str(words[name])]
-    return shlex.join([*line, *map(str, traces)])

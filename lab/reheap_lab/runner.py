@@ -13,6 +13,7 @@ from reheap_lab.evidence import Program
 from reheap_lab.launch import Launch
 from reheap_lab.results import Series
 
+EVENTS = ("instructions", "cycles")  # where the kernel counts them
 FEWEST_SAMPLES = 5  # below, a mean over time or a sum over processes would be of the start alone
 
 
@@ -27,6 +28,7 @@ class Ask:
     timeout: float | None = None
     sample_ms: int = 10
     profile_hz: int | None = None
+    events: tuple[str, ...] = EVENTS
     count_calls: bool = False
     account: bool = False
 
@@ -77,7 +79,8 @@ def _options(launch: Launch, ask: Ask) -> list[str]:
     for name in launch.unset:
         options += ["--unset", name]
     pairs = {"--cwd": ask.cwd, "--stdin": ask.stdin, "--stdout": ask.stdout, "--stderr": ask.stderr,
-             "--timeout": ask.timeout, "--profile": ask.profile_hz, "--watch": launch.watch}
+             "--timeout": ask.timeout, "--profile": ask.profile_hz, "--watch": launch.watch,
+             "--events": None if launch.watch else ",".join(ask.events)}  # Wine's server is no part of the program
     for name, value in pairs.items():
         if value is not None:
             options += [name, str(value)]
@@ -114,11 +117,12 @@ def read(path: pathlib.Path, launch: Launch | None = None) -> Measured:
     measured = _ended(by_type["end"])
     _add_samples(measured, [line for line in lines if line["type"] == "sample"])
     _add_peak_of_all(measured, by_type["end"])
+    _add_events(measured, by_type.get("counters", {}).get("counters", []))
     if "calls" in by_type:
         measured.calls = {name: count for name, count in by_type["calls"].items() if name != "type"}
     measured.profile = by_type.get("profile")
     if "programs" in by_type:
-        measured.programs = [Program(**program) for program in by_type["programs"]["programs"]]
+        measured.programs = [_program(program) for program in by_type["programs"]["programs"]]
     return measured
 
 
@@ -129,6 +133,10 @@ def _line(path: pathlib.Path, number: int, text: str) -> dict[str, typing.Any]:
         return line
     except (json.JSONDecodeError, KeyError, TypeError):
         raise LabError(f"{path}:{number}: not a line of the runner: {text[:60]!r}") from None
+
+
+def _program(line: dict[str, typing.Any]) -> Program:
+    return Program(**line | {"mapped": {one["path"]: one["kib"] for one in line.get("mapped", [])}})
 
 
 def _ended(end: dict[str, typing.Any]) -> Measured:
@@ -167,6 +175,14 @@ def _add_peak_of_all(measured: Measured, end: dict[str, typing.Any]) -> None:
     own peak is exact."""
     if "peak_tree_pss_kib" in end and len(measured.series.t_s) >= FEWEST_SAMPLES:
         measured.figures["peak_tree_kib"] = max(end["peak_tree_pss_kib"], end.get("peak_rss_kib", 0))
+
+
+def _add_events(measured: Measured, counters: list[dict[str, typing.Any]]) -> None:
+    """Those counted for a part of the time only are scaled to all of it; those never counted are unknown, not 0."""
+    for counter in counters:
+        if counter["event"] in EVENTS and counter["running_ns"]:
+            count = counter["value"] * counter["enabled_ns"] / counter["running_ns"]
+            measured.figures[counter["event"]] = float(round(count))
 
 
 def busy_cores(times: list[float], cpu_us: list[int]) -> list[float]:

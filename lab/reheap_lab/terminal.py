@@ -6,13 +6,14 @@ from rich.table import Table
 from rich.text import Text
 
 from reheap_lab import figures, verdicts
-from reheap_lab.answer import answer
+from reheap_lab.answer import answer, told
 from reheap_lab.export import all_warnings, by_kind, percent
 from reheap_lab.figures import SAME, UNDECIDED
 from reheap_lab.results import Comparison, Run, Verdict
 from reheap_lab.rounds import Book
 
 STYLES = {SAME: "dim", UNDECIDED: "yellow"}
+MARKS = {SAME: "= ", UNDECIDED: "? "}  # beside a ratio that would be read as a verdict
 GAP = 2  # between columns
 IN_TABLE_ONLY = ("user_s", "system_s")  # CPU time has a sentence, its parts have not
 
@@ -68,12 +69,13 @@ def show(comparison: Comparison, console: Console) -> None:
 def _parts(comparison: Comparison, width: int) -> list:
     """The answer first; then what it rests on."""
     parts: list = [Text(answer(comparison).text + "\n", style="bold"), *_summaries(comparison, width)]
+    parts += _legend(comparison)
     for title, (kinds, rows) in (("time spent in", by_kind(comparison.shares(), percent)),
                                  ("memory calls", by_kind(comparison.calls(), "{:,}".format))):
         if rows:
             parts.append(table([f"\n{title}", *(f"\n{kind}" for kind in kinds)], rows))
     parts += [_sentence(verdict) for verdict in comparison.verdicts if verdict.figure not in IN_TABLE_ONLY]
-    parts += [_sentence(verdict) for verdict in comparison.between_others if verdict.figure in figures.DECIDING]
+    parts += [_sentence(verdict) for verdict in comparison.between_others if verdict.figure in told(comparison)]
     parts += [Text("careful: " + text, style="yellow") for text in all_warnings(comparison)]
     return parts
 
@@ -97,6 +99,13 @@ def blocks(widths: dict[str, int], room: int) -> list[list[str]]:
             found.append([])
         found[-1].append(name)
     return found
+
+
+def _legend(comparison: Comparison) -> list[Text]:
+    words = {verdict.word for verdict in comparison.verdicts}
+    shown = [f"{mark}{word}" for word, mark in MARKS.items() if word in words]
+    below = f"below: against {comparison.verdicts[0].base}" if comparison.verdicts else ""
+    return [Text("\n" + "; ".join([below, *shown]), style="dim")] if below else []
 
 
 def _summary(comparison: Comparison, columns: dict[str, list[Text]]) -> Table:
@@ -125,7 +134,7 @@ def _cell(comparison: Comparison, figure: str, subject: str) -> Text:
     cell = Text(figures.describe(figure, summary.median))
     verdict = comparison.verdict(figure, subject)
     if verdict:
-        cell.append("\n" + verdicts.signed(verdict.ratio), style=style_of(verdict))
+        cell.append(f"\n{MARKS.get(verdict.word, '')}{verdicts.signed(verdict.ratio)}", style=style_of(verdict))
     return cell
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from reheap_lab import native
 from reheap_lab.cli import console
 from reheap_lab.errors import LabError, UsageError
+from reheap_lab.figures import plural
 
 DAMAGED = 3  # what reheap-trace answers when it used what could be read
 FILE = click.Path(path_type=pathlib.Path, dir_okay=False)
@@ -100,7 +101,7 @@ def time(ns: float) -> str:
 
 def show(found: dict, to: Console) -> None:
     for file in found["files"]:
-        lost = f", {file['lost']:,} events lost" if file["lost"] else ""
+        lost = f", {plural(file['lost'], 'event')} lost" if file["lost"] else ""
         end = "" if file["ended"] else ", did not run to its end"
         to.print(f"process {file['process']}: {shlex.join(file['command'])}{end}{lost}", highlight=False)
     facts = Table(box=None, show_header=False)
@@ -118,11 +119,12 @@ def show(found: dict, to: Console) -> None:
 
 def _facts(found: dict) -> list[tuple[str, str]]:
     peak, never, crossed, fragments = (found[k] for k in ("peak", "never_freed", "cross_thread", "fragmentation"))
-    facts = [("events", f"{found['events']:,} in {time(found['duration_us'] * 1000)}, {found['thread_count']} threads"),
+    threads = plural(found["thread_count"], "thread")
+    facts = [("events", f"{found['events']:,} in {time(found['duration_us'] * 1000)}, {threads}"),
              ("kinds", ", ".join(f"{n:,} {k.replace('_', ' ')}" for k, n in found["kinds"].items() if n)),
              ("peak live", f"{size(peak['live_bytes'])} (most blocks: {peak['live_blocks']:,})"),
-             ("allocated", f"{size(found['allocated']['bytes'])} in {found['allocated']['blocks']:,} blocks"),
-             ("never freed", f"{size(never['bytes'])} in {never['blocks']:,} blocks"),
+             ("allocated", f"{size(found['allocated']['bytes'])} in {plural(found['allocated']['blocks'], 'block')}"),
+             ("never freed", f"{size(never['bytes'])} in {plural(never['blocks'], 'block')}"),
              ("freed by another thread", f"{crossed['share']:.1%} of blocks, {crossed['bytes_share']:.1%} of bytes"),
              ("fragmentation potential", f"{fragments['potential']:.1%}")]
     unknown = found["frees"]["of_unknown"]

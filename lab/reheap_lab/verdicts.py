@@ -11,6 +11,8 @@ from reheap_lab.statistics import Interval
 TOO_SHORT = 0.005  # seconds; below, the start of a process is most of what is measured
 MANY_OUTLIERS = 0.1
 MANY_RUNS = 1000
+HARDLY = 0.005  # of the time: a command that spends less inside an allocator hardly calls it
+FEWEST_SAMPLES = 500  # of a profile, to say so
 DRIFT_P = 0.001
 DRIFT_CHANGE = 0.02
 
@@ -108,6 +110,9 @@ def word_of(figure: Figure, ratio: Interval, margin: float) -> str:
     return figure.less if ratio.middle < 1 else figure.more
 
 
+_VERBS = {"memory": "uses", "instructions": "takes", "cycles": "takes"}
+
+
 def _text(figure: Figure, subject: str, base: str, ratio: Interval, word: str, more: int | None, margin: float,
           confidence: float) -> str:
     level = f"{100 * confidence:g} % interval"
@@ -116,7 +121,7 @@ def _text(figure: Figure, subject: str, base: str, ratio: Interval, word: str, m
         return f"{figure.label}: {SAME} between {subject} and {base} ({level} {around}, within ±{100 * margin:.2g} %)"
     if word == UNDECIDED:
         return f"{figure.label}: {UNDECIDED} between {subject} and {base} ({level} {around}){_hint(more)}"
-    verb = "uses" if "memory" in word else "is"
+    verb = _VERBS.get(word.split()[-1], "is")
     return f"{figure.label}: {subject} {verb} {word} than {base}, by {amount(ratio)} ({level} {span(ratio)})"
 
 
@@ -125,7 +130,7 @@ def _hint(more: int | None) -> str:
         return ""
     if more > MANY_RUNS:
         return f"; more than {MANY_RUNS} further runs would be needed"
-    return f"; about {more} more {'run' if more == 1 else 'runs'} would decide it"
+    return f"; about {figures.plural(more, 'more run')} would decide it"
 
 
 def signed(ratio: float) -> str:
@@ -163,7 +168,7 @@ def _too_few(comparison: Comparison) -> list[str]:
     rounds = len({run.round for run in comparison.runs if not run.warmup})
     if rounds >= statistics.FEWEST or len(_names(comparison)) < 2:
         return []
-    return [f"{rounds} {'round gives' if rounds == 1 else 'rounds give'} no verdict: it takes at least "
+    return [f"{figures.plural(rounds, 'round')} {'gives' if rounds == 1 else 'give'} no verdict: it takes at least "
             f"{statistics.FEWEST}, and ten say much more"]
 
 
@@ -185,6 +190,17 @@ def _drifting(subject: str, walls: list[float]) -> list[str]:
     return [f"{subject}: wall time {way} by {100 * abs(drift.change):.0f} % from the first round to the last (Spearman "
             f"{drift.correlation:+.2f}): heat, another program, or state that the command keeps. Ratios within a round "
             "bear it; the medians do not"]
+
+
+def hardly_allocates(comparison: Comparison) -> str | None:
+    """By the profiles under libraries of their own: the system's allocator is not told from the rest of libc."""
+    shares = [extra.profile.shares.get("allocator", 0) for subject in comparison.subjects if subject.libraries
+              for extra in [comparison.extras.get(subject.name)]
+              if extra and extra.profile and extra.profile.samples >= FEWEST_SAMPLES]
+    if not shares or max(shares) >= HARDLY:
+        return None
+    return (f"the command spends at most {100 * max(shares):.1f} % of its time inside an allocator: it hardly calls "
+            "malloc. What differs in time comes from where its blocks lie, from the kernel, or from chance")
 
 
 def _outlying(comparison: Comparison, subject: str) -> list[str]:

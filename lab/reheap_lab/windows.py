@@ -208,8 +208,9 @@ class Allocator:
             return [*found, "its heap is Wine's, not Windows': a difference to it says nothing about Windows"]
         missed = sum(self.objection(served) is not None for served in processes)
         if missed:
-            found.append(f"{missed} of {len(processes)} processes were not served by it: they wrote no statistics as "
-                         "they ended")
+            were, they = ("was", "it") if missed == 1 else ("were", "they")
+            found.append(f"{missed} of {len(processes)} processes {were} not served by it: {they} wrote no statistics "
+                         f"as {they} ended")
         return found + list(self.left)
 
 

@@ -70,8 +70,9 @@ class Fake:
         return [allocators.system() if n == "system" else Allocator(n, (self.library(n),)) for n in names]
 
     def start(self, launch: Launch, ask: Ask, out: pathlib.Path) -> FakeProcess:
-        library = launch.env.get("LD_PRELOAD", "witness").split(":")[0]
-        name = "system" if "witness" in library else pathlib.Path(library).stem.removeprefix("lib")
+        preloaded = launch.env.get("LD_PRELOAD", "").split(":")
+        library = next((path for path in preloaded if path and "witness" not in path), None)
+        name = pathlib.Path(library).stem.removeprefix("lib") if library else "system"
         plan, probing = self._plan.get(name, {}), "probe" in out.name
         if not probing:
             self.calls.append((launch, ask))
@@ -105,10 +106,15 @@ def _print(ask: Ask, plan: dict) -> None:
 
 def _write(ask: Ask, plan: dict, out: pathlib.Path, stopped: bool = False) -> None:
     wall = plan.get("wall_us", 100_000)
+    wall = wall() if callable(wall) else wall  # another one each time
     lines = [{"type": "start", "runner": "fake", "system": "linux", "pid": 7}]
     if not plan.get("no_samples"):
         lines += [{"type": "sample", "t_us": wall * i // 10, "rss_kib": 1000 + 100 * i, "cpu_us": wall * i // 10,
                    "processes": 1, "threads": 1} for i in range(10)]
+    if "counters" in plan:
+        lines.append({"type": "counters", "counters": [
+            {"event": event, "value": value, "enabled_ns": enabled, "running_ns": running}
+            for event, (value, enabled, running) in plan["counters"].items()]})
     if ask.count_calls:
         lines.append({"type": "calls", "mmap": 12, "munmap": 3})
     if ask.account or ask.count_calls:
@@ -117,7 +123,7 @@ def _write(ask: Ask, plan: dict, out: pathlib.Path, stopped: bool = False) -> No
                     for pid, path in enumerate(used, 7)]
         lines.append({"type": "programs", "programs": programs})
     if ask.profile_hz:
-        modules = {LIBC: 30, "[kernel]": 10, "/usr/bin/program": 60}
+        modules = plan.get("samples", {LIBC: 30, "[kernel]": 10, "/usr/bin/program": 60})
         lines.append({"type": "profile", "source": "sigprof", "hz": ask.profile_hz, "lost": 1,
                       "modules": [{"module": name, "samples": count} for name, count in modules.items()]})
     end = {"type": "end", "wall_us": wall, "user_us": wall // 2, "system_us": wall // 4,

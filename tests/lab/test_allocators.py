@@ -129,11 +129,11 @@ def test_this_process_has_a_kind():
 
 # ---- launch and proof ---------------------------------------------------------------------------
 
-def test_the_witness_stands_behind_the_allocator_and_before_what_was_preloaded(fake, monkeypatch):
+def test_the_witness_stands_before_the_allocator_and_that_before_what_was_preloaded(fake, monkeypatch):
     monkeypatch.setenv("LD_PRELOAD", "/theirs.so")
     launch = Allocator("a", (pathlib.Path("/a.so"),)).launch(["x"], pathlib.Path("/evidence"))
     first, second, third = launch.env["LD_PRELOAD"].split(":")
-    assert (first, third) == ("/a.so", "/theirs.so") and second.endswith("libreheap-witness.so")
+    assert (second, third) == ("/a.so", "/theirs.so") and first.endswith("libreheap-witness.so")
     assert launch.env["REHEAP_WITNESS"] == "/evidence" and launch.argv == ["x"]
 
 

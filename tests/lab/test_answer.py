@@ -49,6 +49,20 @@ def test_a_few_pages_more_are_no_difference():
     assert compared(system=(1, 20), a=(1, 20.8)).text.startswith("Stay with system")
 
 
+def test_a_second_choice_that_may_be_as_good_is_said_to_be():
+    assert compared(system=(1, 100), a=(0.8, 100), b=(0.8, 100)).text == (
+        "Take a: 20 % faster than system, with the same memory. b does as well: 20 % faster than system, with the same "
+        "memory.")
+    assert " b may do as well: 30 % faster" in compared(spread=6, system=(1, 100), a=(0.69, 100), b=(0.7, 100)).text
+
+
+def test_what_is_undecided_is_not_excluded():
+    """a is certainly slower; of b nothing is known but that its memory is the same."""
+    assert compared(system=(1, 100), a=(1.2, 100)).text.startswith("Stay with system: nothing is faster")
+    noisy = compared(spread=6, system=(1, 100), a=(1.2, 100), b=(0.99, 100))
+    assert noisy.text == "Stay with system: nothing is shown to be faster, or as fast with less memory."
+
+
 def test_what_is_not_certain_is_not_called_better():
     noisy = compared(spread=30, system=(1, 100), a=(0.97, 98))
     assert noisy.take is None and noisy.text.startswith("Nothing tells them apart yet")

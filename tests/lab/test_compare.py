@@ -1,11 +1,15 @@
 """Comparisons from beginning to end, with a runner whose figures are made up."""
 
+import io
 import re
 
 import pytest
+import rich.console
 
-from reheap_lab import allocators, compare, export, results, rounds, runner, terminal
+from reheap_lab import allocators, compare, export, figures, results, rounds, runner, terminal
+from reheap_lab.answer import answer
 from reheap_lab.errors import LabError, UsageError
+from reheap_lab.report import page
 from reheap_lab.settings import OwnFigure, Server, Settings
 
 COMMAND = ["true", "x"]
@@ -332,3 +336,52 @@ def test_only_rounds_in_which_both_have_a_figure_make_pairs():
              results.Run("b", 1, 1, failed="no", figures={"wall_s": 6.0}),
              results.Run("b", 3, 1, figures={"wall_s": 8.0}), results.Run("b", 2, 1, True, figures={"wall_s": 7.0})]
     assert rounds.pairs(made, "wall_s", "b", "a") == ([5.0, 8.0], [1.0, 4.0])
+
+
+def test_a_command_that_hardly_calls_malloc_is_told(fake):
+    def told(inside: int, of: int = 1000) -> list[str]:
+        fake.plan(a={"samples": {str(fake.library("a")): inside, "/usr/bin/program": of - inside}})
+        return [text for text in run(fake, "system", "a", extras=True).warnings if "hardly calls malloc" in text]
+    assert told(1)[0].startswith("the command spends at most 0.1 % of its time inside an allocator")
+    assert not told(5) and not told(0, of=100)
+
+
+@pytest.mark.parametrize("settings, told", [({"runs": None, "most_runs": 1}, 0), ({"runs": None, "most_runs": 5}, 1),
+                                            ({"runs": 5}, 0), ({"runs": None, "time": 0.01}, 0)])
+def test_until_precise_says_where_it_gave_up_and_nobody_else_does(fake, tmp_path, settings, told):
+    walls = iter(range(10**6))
+    fake.plan(a={"wall_us": lambda: 100_000 + 30_000 * (next(walls) % 3)})
+    made = run(fake, "system", "a", **settings)
+    said = f"not precise after {figures.plural(made_rounds(made), 'round')}, where it gives up: wall time of a."
+    shown = rich.console.Console(file=io.StringIO(), width=200)
+    terminal.show(made, shown)
+    for text in (shown.file.getvalue(), export.as_markdown(made), *([page.html(made)] if told else [])):
+        assert text.count(said) == told
+    assert "certain" in answer(made).text or "Too few rounds" in answer(made).text
+
+
+def made_rounds(made) -> int:
+    return len({one.round for one in made.runs if not one.warmup})
+
+
+# ---- instructions and cycles --------------------------------------------------------------------
+
+
+def test_counters_that_took_turns_are_scaled_and_what_never_counted_is_unknown(fake):
+    fake.plan(system={"counters": {"instructions": (3_000_000, 90, 30), "cycles": (0, 90, 0), "task-clock": (7, 9, 9)}},
+              a={"counters": {"instructions": (8_000_000, 90, 90)}})
+    made = run(fake, "system", "a", runs=8)
+    for measured in made.measured("system"):
+        assert measured.figures["instructions"] == 9_000_000
+        assert not {"cycles", "task-clock"} & measured.figures.keys()
+    (verdict,) = [v for v in made.verdicts if v.figure == "instructions"]
+    assert verdict.text.startswith("instructions: a takes fewer instructions than system, by 11.1 %")
+    assert figures.describe("instructions", made.summaries["instructions"]["system"].median) == "9 M"
+
+
+def test_without_counters_there_are_no_such_figures_and_they_do_not_decide(fake):
+    fake.plan()
+    made = run(fake, "system", "a")
+    assert not {"instructions", "cycles"} & made.summaries.keys()
+    assert not {"instructions", "cycles"} & set(figures.DECIDING)
+    assert all(ask.events == ("instructions", "cycles") for _, ask in fake.calls)

@@ -95,3 +95,38 @@ def test_a_program_with_its_own_malloc_is_told():
     own = proven({(5, 1): {"malloc": "/usr/bin/program"}}, program(5, "/usr/bin/program", 9))
     assert "brings its own malloc" in allocators.system().warnings(own)[0]
     assert not allocators.system().warnings(proven({(5, 1): LIBC}, program(5, "/bin/p", 9)))
+
+
+# ---- what bypasses malloc ---------------------------------------------------------------------
+
+
+def holding(private_kib: int, **mapped: int) -> Program:
+    return Program(5, "/usr/bin/python3.11", 0, 99, 1, private_kib + 9000, None, private_kib,
+                   {f"/usr/lib/{name}": kib for name, kib in mapped.items()})
+
+
+def beside(*programs: Program):
+    return proven({}, *programs).beside(lambda path: path == "/usr/lib/a.so")
+
+
+def test_memory_that_others_mapped_is_told_with_what_helps():
+    found = beside(holding(40960, **{"libpython3.11.so.1.0": 30720, "a.so": 4096}))
+    assert found.is_much()
+    assert found.sentence() == (
+        "python3.11 holds 30 MiB of its peak of 48.8 MiB in memory that it mapped itself (libpython3.11.so.1.0), not "
+        "in malloc's heap. No allocator changes that part: PYTHONMALLOC=malloc in the environment makes CPython take "
+        "it from malloc")
+    assert beside(holding(40960, game=30720)).sentence().endswith("No allocator changes that part")
+
+
+def test_what_the_allocator_mapped_and_what_little_others_did_is_no_news():
+    assert beside(holding(40960, **{"a.so": 40000})) is None
+    assert not beside(holding(40960, game=10240)).is_much()
+    assert beside(holding(40960, game=10241)).is_much()
+    assert beside(holding(100, game=40960)).is_much()  # shared memory is not private, and mapped all the same
+    assert beside() is None
+
+
+def test_the_largest_process_decides():
+    small, large = holding(9000, game=9000), holding(90000)
+    assert beside(small, large) is None and beside(large, small) is None

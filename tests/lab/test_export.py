@@ -102,6 +102,23 @@ def test_eighty_columns_are_enough():
     assert lines[0].startswith("Take reheap: 7.")
 
 
+def test_a_ratio_that_is_no_verdict_does_not_look_like_one():
+    comparison = comparisons.made_up(("system", "reheap", "tcmalloc"), runs=8)
+    comparison.verdicts = []
+    verdicts.judge(comparison)
+    for verdict in comparison.verdicts:
+        verdict.word = {"reheap": figures.UNDECIDED}.get(verdict.subject, verdict.word)
+    comparison.verdict("wall_s", "tcmalloc").word = figures.SAME
+    console = Console(width=160, record=True, file=io.StringIO())
+    terminal.show(comparison, console)
+    text = console.export_text()
+    assert "below: against system; = no measurable difference; ? undecided" in text
+    ratio = verdicts.signed(comparison.verdict("wall_s", "reheap").ratio)
+    assert f"? {ratio}" in text and "= +0." in text
+    memory = verdicts.signed(comparison.verdict("peak_rss_kib", "tcmalloc").ratio)
+    assert f" {memory}" in text and f"? {memory}" not in text and f"= {memory}" not in text
+
+
 def test_columns_fill_as_few_tables_as_they_can():
     assert terminal.blocks({"a": 4, "b": 4, "c": 4, "d": 20}, 9) == [["a", "b"], ["c"], ["d"]]
 

@@ -252,8 +252,10 @@ def test_replay_goes_through_the_comparison(tmp_path):
     chosen = allocators.choose("system", compare.command_kind([sys.executable]))
     settings = Settings(allocators="system", runs=2, warmups=0, extras=False, sample_ms=1)
     how = replay.How(touch="ends", order="strict")
-    found = replay.replay([tmp_path / "t"], how, chosen, settings, reproduce="again")
-    assert found.kind == "replay" and found.reproduce == "again"
+    found = replay.replay([tmp_path / "t"], how, chosen, settings)
+    assert found.kind == "replay"
+    assert "reheap replay --with system --seed 0 --runs 2 --margin 0.01 " in found.reproduce
+    assert found.reproduce.endswith(f" --order strict --touch ends --threads 1 -- {tmp_path}/t")
     assert found.command[:2] == ["reheap-replay", str(tmp_path / "t")]
     runs = found.measured("system")
     assert len(runs) == 2

@@ -6,7 +6,7 @@ import re
 import pytest
 from comparisons import made_up
 
-from reheap_lab import report
+from reheap_lab import figures, report, verdicts
 from reheap_lab.report import units
 from reheap_lab.results import Comparison, Run, Series, Subject, Summary
 
@@ -83,6 +83,21 @@ def test_it_says_every_verdict_and_names_every_allocator(whole):
     for sentence in ("it ended with signal 11", "it printed differently", "wall time drifted", comparison.reproduce):
         assert sentence in page.text
     assert "ld.lld -flto=thin @link.rsp -o 'out file'" in page.text
+
+
+def test_every_pair_has_its_sentence_and_warnings_are_announced_beside_the_answer(tmp_path):
+    made = made_up(("system", "reheap", "mimalloc"), runs=8)
+    made.verdicts, made.warnings, made.subjects[1].warnings = [], ["one"], ["two"]
+    verdicts.judge(made)
+    page, text = page_of(made, tmp_path)
+    spoken = " ".join(page.texts).replace("\u00a0", " ")
+    for verdict in made.between_others:
+        if verdict.figure in figures.DECIDING:
+            assert verdict.text.partition(": ")[2] in spoken
+    told = len(made.warnings) + 1
+    assert f"{told} things to know before relying on this" in spoken and 'href="#wary"' in text
+    made.warnings, made.subjects[1].warnings = [], []
+    assert "wary" not in page_of(made, tmp_path)[1].partition("<body>")[2]
 
 
 def test_it_loads_nothing_and_every_picture_speaks(whole):

@@ -524,3 +524,169 @@ def test_a_program_that_is_its_own_allocator_is_named(measure, tmp_path):
     program = compiled(tmp_path, OWN_MALLOC, "-fno-builtin", "-rdynamic")
     found = served(measure, tmp_path, program)
     assert found["malloc"] == [program] and "libc.so" in found["calloc"][0]
+
+
+# ---- who mapped what --------------------------------------------------------------------------
+
+MAPPING = """
+#define _GNU_SOURCE
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static const size_t kMiB = 1 << 20;
+static char* area(size_t mib) { return mmap(0, mib * kMiB, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); }
+static char* volatile kept; /* or compilers leave out what nobody reads */
+static char* touched(char* at, size_t mib) { return kept = memset(at, 1, mib * kMiB); }
+int main(int count, char** words) {
+  (void)count;
+  %s
+  return 0;
+}
+"""
+
+
+def mapped_mib(measure, tmp_path, body, *words, preload=()) -> list[int | None]:
+    """Of each program: what its own file had mapped at its end; None where that is unknown."""
+    program = compiled(tmp_path, MAPPING % body)
+    libraries = ":".join(map(str, [WITNESS, *preload]))
+    told = programs(measure, program, *words, options=["--sample-ms", "0", "--env", f"LD_PRELOAD={libraries}"])
+    own = [{one["path"]: one["kib"] for one in process["mapped"]}.get(program, 0) if "mapped" in process else None
+           for process in told]
+    return [kib if kib is None else round(kib / 1024) for kib in own]
+
+
+MAPPED = {
+    "an arena": ("touched(area(32), 32);", [32]),
+    "shared memory": (
+        "touched(mmap(0, 32 * kMiB, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 32); touched(area(5), 5);", [37]),
+    "plain malloc": ("touched(malloc(32 * kMiB), 32);", [0]),
+    "many small blocks": ("for (int i = 0; i < 99999; i++) kept = memset(malloc(99), 1, 99);", [0]),
+    "a reservation beside malloc": ("area(4096)[5] = 1; touched(malloc(32 * kMiB), 32); area(1 << 17)[5] = 1;", [0]),
+    "half of a reservation": (
+        "char* a = area(1 << 17); touched(a + 64 * kMiB, 32); touched(malloc(9 * kMiB), 9);", [32]),
+    "what is left after munmap": ("char* a = touched(area(48), 48); munmap(a + 8 * kMiB, 8 * kMiB);", [40]),
+    "what has moved": ("touched(mremap(touched(area(8), 8), 8 * kMiB, 40 * kMiB, MREMAP_MAYMOVE), 40);", [40]),
+    "a move that failed": ("mremap(touched(area(8), 8), 8 * kMiB, 40 * kMiB, 64);", [8]),
+    "a file put over it": ("char* a = touched(area(32), 32); int f = memfd_create(\"f\", 0); ftruncate(f, 16 * kMiB);"
+                           "touched(mmap(a, 16 * kMiB, 3, MAP_SHARED | MAP_FIXED, f, 0), 16);", [16]),
+    "the break": ("touched(sbrk(40 * kMiB), 40); sbrk(-8 * (long)kMiB);", [32]),
+    "a page here and there": (
+        "for (int i = 0; i < 8000; i++) { char* a = area(1); a[0] = 1; munmap(a + 4096, kMiB - 4096); }", [31]),
+    "a child": ("touched(area(16), 16); if (fork() == 0) { touched(area(16), 16); _exit(0); } wait(0);", [16, 32]),
+    "another program": ("if (count > 1) { touched(area(16), 16); return 0; } touched(area(32), 32);"
+                        "execl(\"/proc/self/exe\", \"x\", \"y\", (char*)0);", [None, 16]),
+    "killed": ("touched(area(32), 32); kill(getpid(), SIGKILL);", [32]),
+    "nothing but read, write and exit": ("touched(area(32), 32); prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);"
+                                         "syscall(SYS_exit, 0);", [32]),
+    "too little": ("touched(area(2), 2);", [None]),
+}
+
+
+@pytest.mark.parametrize("kind", MAPPED)
+def test_what_a_program_maps_itself(measure, tmp_path, kind):
+    body, expected = MAPPED[kind]
+    assert mapped_mib(measure, tmp_path, "(void)words; " + body) == expected
+
+
+def test_what_was_mapped_is_looked_at_while_it_is_there(measure, tmp_path):
+    folder, out = tmp_path / "place", tmp_path / "watched"
+    folder.mkdir()
+    wait = "touched(area(32), 32); close(creat(\"there\", 0600)); while (access(\"go\", F_OK)) usleep(1000);"
+    program = compiled(tmp_path, "#include <fcntl.h>\n" + MAPPING % ("(void)words; char* a = area(1);" + wait.replace(
+        "touched(area(32), 32)", "char* all = touched(area(32), 32)") + "munmap(all, 32 * kMiB); munmap(a, kMiB);"))
+    runner = subprocess.Popen([RUNNER, "--out", out, "--account", "--cwd", folder, "--env",
+                               f"LD_PRELOAD={WITNESS}", "--", program])
+    wait_for(lambda: (folder / "there").exists())
+    seen = out.read_text().count("sample")
+    wait_for(lambda: out.read_text().count("sample") > seen + 2)
+    (folder / "go").touch()
+    assert runner.wait(timeout=20) == 0
+    (one,) = Measured(out).one("programs")["programs"]
+    assert 30 * 1024 <= one["mapped"][0]["kib"] <= 32 * 1024
+
+
+def test_a_library_between_is_not_taken_for_the_one_who_asks(measure, tmp_path):
+    passing = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stddef.h>\n#include <sys/types.h>\n" \
+              "void* mmap(void* a, size_t n, int p, int f, int d, off_t o) {\n" \
+              "  void* (*next)(void*, size_t, int, int, int, off_t) = dlsym(RTLD_NEXT, \"mmap\");\n" \
+              "  void* result = next(a, n, p, f, d, o); return result; }\n"
+    (tmp_path / "between").mkdir()
+    library = compiled(tmp_path / "between", passing, "-shared", "-fPIC")
+    assert mapped_mib(measure, tmp_path, "(void)words; touched(area(32), 32);", preload=[library]) == [32]
+
+
+def test_a_program_with_an_mmap_of_its_own_is_left_alone(measure, tmp_path):
+    text = "#include <string.h>\n#include <sys/mman.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n" \
+           "void* mmap(void* a, size_t n, int p, int f, int d, off_t o) {\n" \
+           "  return (void*)syscall(SYS_mmap, a, n, p, f, d, o); }\n" \
+           "int main(void) { memset(mmap(0, 1 << 25, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 1 << 25); return 0; }\n"
+    program = compiled(tmp_path, text, "-rdynamic")
+    (one,) = programs(measure, program, options=["--env", f"LD_PRELOAD={WITNESS}"])
+    assert one["mapped"] == [] and one["private_kib"] >= 31 * 1024  # the kernel's sums lag a little
+
+
+def test_threads_signals_and_children_that_map_at_once_lose_nothing(measure, tmp_path):
+    body = """
+  (void)words;
+  struct sigaction mapping = {.sa_handler = handle, .sa_flags = SA_RESTART};
+  sigaction(SIGALRM, &mapping, 0);
+  struct itimerval often = {{0, 300}, {0, 300}};
+  setitimer(ITIMER_REAL, &often, 0);
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, churn, 0);
+  for (int i = 0; i < 20; i++) if (fork() == 0) { churn(0); _exit(0); }
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+  while (wait(0) > 0);
+  touched(area(32), 32);
+"""
+    churn = "static void* churn(void* w) { for (int i = 0; i < 3000; i++) { char* a = area(1); a[7] = 1; " \
+            "munmap(a, kMiB); } return w; }\n" \
+            "static void handle(int s) { (void)s; munmap(area(1), kMiB); }\n"
+    text = ("#include <pthread.h>\n#include <sys/time.h>\n" + MAPPING % body).replace("int main", churn + "int main")
+    program = compiled(tmp_path, text, "-pthread")
+    found = programs(measure, program, options=["--env", f"LD_PRELOAD={WITNESS}"])
+    assert len(found) == 21
+    assert 32 * 1024 <= sum(one["kib"] for one in found[0]["mapped"]) < 40 * 1024
+
+
+# ---- events -----------------------------------------------------------------------------------
+
+
+def counted(measure, *words, events) -> dict[str, dict]:
+    (line,) = measure(*words, options=["--events", events]).all("counters")
+    return {one.pop("event"): one for one in line["counters"]}
+
+
+def test_the_kernel_counts_for_the_command_its_threads_and_its_children(measure):
+    touching = "import os, threading\ndef touch(): bytearray(b'1' * (16 << 20))\n" \
+               "t = threading.Thread(target=touch); t.start(); t.join()\n" \
+               "child = os.fork()\nif child == 0: touch(); os._exit(0)\nos.waitpid(child, 0)"
+    found = counted(measure, *python(touching), events="task-clock,page-faults")
+    if not found:
+        pytest.skip("the kernel counts nothing for us (perf_event_paranoid)")
+    assert found["page-faults"]["value"] >= 2 * (16 << 20) / 4096 / 2  # a huge page is one
+    assert found["task-clock"]["value"] > 0
+    for one in found.values():
+        assert 0 < one["running_ns"] <= one["enabled_ns"]
+
+
+def test_what_runs_before_the_command_is_not_counted(measure):
+    once = counted(measure, "true", events="page-faults")
+    assert not once or 0 < once["page-faults"]["value"] < 1000
+
+
+def test_events_that_the_machine_does_not_count_are_left_out(measure):
+    found = counted(measure, "true", events="instructions,cycles")
+    assert all(one["value"] > 0 for one in found.values())
+    assert not measure("true").all("counters")
+
+
+def test_an_event_that_nobody_knows(tmp_path):
+    status, message = refused("--out", tmp_path / "x", "--events", "cycles,wishes", "--", "true")
+    assert status == 2 and "'wishes'" in message

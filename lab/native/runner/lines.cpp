@@ -146,6 +146,23 @@ void Lines::programs(const std::vector<Program>& all) {
     program.figure("cpu_us", one.cpu_us);
     program.figure("peak_kib", one.peak_kib);
     program.figure("parent", one.parent);
+    if (!one.private_kib) return;
+    program.figure("private_kib", one.private_kib);
+    program.list("mapped", one.mapped_kib, [](Object& mapped, const auto& file) {
+      mapped.text("path", file.first);
+      mapped.figure("kib", file.second);
+    });
+  });
+  put(line.json());
+}
+
+void Lines::counters(const std::vector<Count>& counts) {
+  Object line("counters");
+  line.list("counters", counts, [](Object& counter, const Count& one) {
+    counter.text("event", one.event);
+    counter.figure("value", one.value);
+    counter.figure("enabled_ns", one.enabled_ns);
+    counter.figure("running_ns", one.running_ns);
   });
   put(line.json());
 }

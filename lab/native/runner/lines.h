@@ -38,6 +38,16 @@ struct Program {
   Figure peak_kib;       // unknown when it became another one
   Figure parent;         // the place of the one it was forked from
   bool by_exec = false;  // it began by one
+  // Where it held most, and a witness was in it: what is resident and no file's, and what each file's code mapped.
+  Figure private_kib;
+  std::map<std::string, std::int64_t> mapped_kib;
+};
+
+// Of an event, while it was counted: `running_ns` of the `enabled_ns` that it should have been. Processors have few
+// counters, and those who want one take turns.
+struct Count {
+  std::string event;
+  std::int64_t value = 0, enabled_ns = 0, running_ns = 0;
 };
 
 struct SeenModule {
@@ -73,6 +83,7 @@ class Lines {
   void calls(const std::vector<std::pair<std::string, std::int64_t>>& counts);
   void profile(const Profile& profile);
   void programs(const std::vector<Program>& all);
+  void counters(const std::vector<Count>& counts);
   void modules(const std::vector<SeenModule>& seen);
   void end(const End& end);
 

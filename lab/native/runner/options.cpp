@@ -26,6 +26,9 @@ const char kHelp[] = "Runs one command, follows its children, and writes what th
                      "it\n"
                      "  --profile-by-stops   stop threads to see where they are, even where the kernel has a "
                      "sampler\n"
+                     "  --events NAMES       count these where the kernel does, by commas: instructions, cycles, "
+                     "task-clock,\n"
+                     "                       page-faults (Linux)\n"
                      "  --account            name every program of every process, with what it used; needs ptrace; on "
                      "Windows, numbers alone\n"
                      "  --count-calls        count the memory calls to the system; slows the command down; accounts "
@@ -66,6 +69,14 @@ std::string assignment(const char* text) {
   return text;
 }
 
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t comma; (comma = text.find(',')) != text.npos; text.remove_prefix(comma + 1))
+    words.emplace_back(text.substr(0, comma));
+  words.emplace_back(text);
+  return words;
+}
+
 struct Known {
   const char* name;
   int argument;
@@ -86,6 +97,7 @@ const Known kOptions[] = {
     {"profile", required_argument,
      [](Options& options, const char* value) { options.profile_hz = whole_number("--profile", value, 1, 10'000); }},
     {"profile-by-stops", no_argument, [](Options& options, const char*) { options.profile_by_stops = true; }},
+    {"events", required_argument, [](Options& options, const char* value) { options.events = words_of(value); }},
     {"account", no_argument, [](Options& options, const char*) { options.account = true; }},
     {"count-calls", no_argument, [](Options& options, const char*) { options.count_calls = true; }},
     {"watch", required_argument, [](Options& options, const char* value) { options.watch = value; }},

@@ -17,6 +17,7 @@ struct Options {
   int sample_ms = 10;             // 0: no samples
   int profile_hz = 0;             // 0: no profile
   bool profile_by_stops = false;
+  std::vector<std::string> events;
   bool account = false;
   bool count_calls = false;
   bool modules = false;

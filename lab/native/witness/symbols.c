@@ -39,8 +39,8 @@ static int is_definition(const Tables* tables, uint32_t symbol, const char* name
 }
 
 /* The table is a header of four words, a filter, the buckets, and for each symbol its hash, whose lowest bit ends the
- * bucket. */
-static int defined_by_hash(const Tables* tables, const char* name) {
+ * bucket. 0 is no symbol. */
+static uint32_t found_by_hash(const Tables* tables, const char* name) {
   uint32_t buckets = tables->hash[0], first = tables->hash[1], filter_words = tables->hash[2];
   const uint32_t* bucket = tables->hash + 4 + filter_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
   const uint32_t* hashes = bucket + buckets;
@@ -48,21 +48,32 @@ static int defined_by_hash(const Tables* tables, const char* name) {
   if (at_symbol < first) return 0;
   for (;; at_symbol++) {
     uint32_t hash = hashes[at_symbol - first];
-    if ((hash | 1) == (wanted | 1) && is_definition(tables, at_symbol, name)) return 1;
+    if ((hash | 1) == (wanted | 1) && is_definition(tables, at_symbol, name)) return at_symbol;
     if (hash & 1) return 0;
   }
 }
 
 /* Two words, of which the second is the number of symbols: they are few enough to look at them all. */
-static int defined_by_old_hash(const Tables* tables, const char* name) {
+static uint32_t found_by_old_hash(const Tables* tables, const char* name) {
   for (uint32_t symbol = 1; symbol < tables->old_hash[1]; symbol++)
-    if (is_definition(tables, symbol, name)) return 1;
+    if (is_definition(tables, symbol, name)) return symbol;
   return 0;
 }
 
+static uint32_t find(const Tables* tables, const char* name) {
+  if (!tables->symbols || !tables->names) return 0;
+  if (tables->hash) return found_by_hash(tables, name);
+  return tables->old_hash ? found_by_old_hash(tables, name) : 0;
+}
+
 int object_defines(const struct link_map* object, const char* name) {
-  Tables tables = tables_of(object);
-  if (!tables.symbols || !tables.names) return 0;
-  if (tables.hash) return defined_by_hash(&tables, name);
-  return tables.old_hash && defined_by_old_hash(&tables, name);
+  const Tables tables = tables_of(object);
+  return find(&tables, name) != 0;
+}
+
+void* function_of(const struct link_map* object, const char* name) {
+  const Tables tables = tables_of(object);
+  const uint32_t symbol = find(&tables, name);
+  if (!symbol || ELF32_ST_TYPE(tables.symbols[symbol].st_info) != STT_FUNC) return NULL;
+  return (void*)(object->l_addr + tables.symbols[symbol].st_value);
 }

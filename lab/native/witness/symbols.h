@@ -5,3 +5,6 @@
 
 /* Whether that object itself defines a function of that name. */
 int object_defines(const struct link_map* object, const char* name);
+
+/* Where its function of that name is; NULL when it has none. */
+void* function_of(const struct link_map* object, const char* name);

@@ -1,4 +1,4 @@
-/* Preloaded behind an allocator: tells which file serves each function of the heap in this very process.
+/* Preloaded before an allocator: tells which file serves each function of the heap in this very process.
  *
  * Appends lines "PID<tab>TIME<tab>FUNCTION<tab>PATH" to the file in REHEAP_WITNESS when a process starts, by one write,
  * so that lines of several processes do not mix. TIME is CLOCK_MONOTONIC's, in ns: it tells which of the programs that

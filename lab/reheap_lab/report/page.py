@@ -15,13 +15,13 @@ from .palette import KINDS, Look
 _TEMPLATES = pathlib.Path(__file__).parent / "templates"
 
 TABLES = (
-    ("Time", ("wall_s", "cpu_s", "user_s", "system_s", "utilisation")),
+    ("Time", ("wall_s", "cpu_s", "user_s", "system_s", "utilisation", "instructions", "cycles")),
     ("Memory", ("peak_rss_kib", "peak_tree_kib", "mean_rss_kib", "idle_rss_kib", "peak_commit_kib",
                 "resident_over_live", "peak_resident_over_live", "peak_live_kib")),
     ("Faults and switches", ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")),
 )
-HEADLINES = ("wall_s", "cpu_s", "peak_rss_kib", "peak_tree_kib", "mean_rss_kib", "idle_rss_kib", "peak_commit_kib",
-             "resident_over_live")
+HEADLINES = ("wall_s", "cpu_s", "instructions", "cycles", "peak_rss_kib", "peak_tree_kib", "mean_rss_kib",
+             "idle_rss_kib", "peak_commit_kib", "resident_over_live")
 
 _SENSE = {figures.SAME: "same", figures.UNDECIDED: "open"}
 _SIGN = {"better": "▼", "worse": "▲", "same": "=", "open": "?"}
@@ -39,7 +39,8 @@ def html(comparison: Comparison) -> str:
     return render("compare.html.j2", comparison=comparison, looks=looks, title=title(comparison),
                   base=_base(comparison),
                   answer=answer.answer(comparison).text, short=_table(comparison, "", _deciding(comparison)),
-                  leads=_leads(comparison),
+                  leads=_leads(comparison, comparison.verdicts), others=_leads(comparison, comparison.between_others),
+                  wary=len(comparison.warnings) + sum(len(subject.warnings) for subject in comparison.subjects),
                   judged=_judged(comparison), tables=_tables(comparison),
                   failed=[s for s in comparison.subjects if s.failed],
                   failed_runs=[r for r in comparison.runs if r.failed], kinds=_kinds(comparison),
@@ -57,7 +58,7 @@ def _environment() -> jinja2.Environment:
     made.filters |= {"percent": units.percent, "sense": sense, "moment": _moment,
                      "sign": lambda verdict: _SIGN[sense(verdict)],
                      "interval": units.interval, "lead": _lead, "sentence": lambda text: text[:1].upper() + text[1:],
-                     "svg": lambda picture: Markup(picture.svg), "figure": units.name_of}
+                     "plural": figures.plural, "svg": lambda picture: Markup(picture.svg), "figure": units.name_of}
     made.globals |= {"light": Markup(palette.variables("light")), "dark": Markup(palette.variables("dark")),
                      "part": lambda name: Markup((_TEMPLATES / name).read_text(encoding="utf-8")), "shape": shape}
     return made
@@ -125,9 +126,9 @@ def _lead(verdict: Verdict) -> str:
     return text[:1].upper() + text[1:] if not text.startswith(verdict.subject) else text
 
 
-def _leads(comparison: Comparison) -> list[tuple[str, list[Verdict]]]:
+def _leads(comparison: Comparison, verdicts: list[Verdict]) -> list[tuple[str, list[Verdict]]]:
     """What the comparison was about, from the least to the most."""
-    made = ((name, [v for v in comparison.verdicts if v.figure == name]) for name in figures.DECIDING)
+    made = ((name, [v for v in verdicts if v.figure == name]) for name in answer.told(comparison))
     return [(name, sorted(verdicts, key=lambda v: v.ratio)) for name, verdicts in made if verdicts]
 
 

@@ -6,14 +6,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from .. import answer
+from .. import answer, figures
 from ..results import Comparison, Run, Summary
 from . import svg, units
 from .palette import KINDS, Look, role
 
 WIDTH = 430  # half a page; the whole of a phone
 WIDE = 880
-SCATTER = 220  # the height of the one of time against memory, without what its names need
+SCATTER = 290  # the height of the one of time against memory, if its names need no more
+NAME = 17  # the height of one name beside it
+NAME_LETTERS = 17  # so many have room there
 LANE = 30  # the height of one allocator in a plot that has a line of each
 
 
@@ -73,7 +75,7 @@ def time_and_memory(comparison: Comparison, looks: dict[str, Look]) -> Picture |
         return None
     scales = [units.of_figure(figure, [by[name].median for name in names])
               for figure, by in zip((answer.TIME, memory), both)]
-    height = SCATTER + 22 * len(names)
+    height = max(SCATTER, 64 + NAME * len(names))
     made = svg.figure(WIDTH, height)
     axes = made.add_axes((0.15, 48 / height, 0.56, 1 - 64 / height))
     points = {name: [_scaled(by[name], scale) for by, scale in zip(both, scales)] for name in names}
@@ -84,6 +86,7 @@ def time_and_memory(comparison: Comparison, looks: dict[str, Look]) -> Picture |
         axes.plot([x], [y], look.marker, color=look.colour, markersize=9, markeredgewidth=0, gid=look.group)
     axes.margins(0.1)
     axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.yaxis.set_major_locator(MaxNLocator(6))
     axes.grid()
     axes.set_xlabel(f"{units.name_of(answer.TIME)}, {scales[0].unit} (less is better)")
     axes.set_ylabel(f"{units.name_of(memory)}, {scales[1].unit} (less is better)")
@@ -99,15 +102,15 @@ def _scaled(summary: Summary, scale: units.Scale) -> tuple[float, float, float]:
 
 def _name_beside(axes: Axes, points: dict[str, tuple[float, float]], looks: dict[str, Look]) -> None:
     """The highest on top, a line's height apart, each with a thin line to its point."""
-    step = 16 / axes.get_window_extent().height
+    step = NAME / axes.get_window_extent().height
     low, high = axes.get_ylim()
     ranked = sorted(points, key=lambda name: -points[name][1])
     place = 1 + step
     for left, name in zip(range(len(ranked), 0, -1), ranked):
         wanted = (points[name][1] - low) / (high - low)
         place = max(min(place - step, wanted), (left - 1) * step)
-        axes.annotate(svg.label(name), points[name], (1.05, place), textcoords="axes fraction", va="center",
-                      color=role("ink"), gid=looks[name].group, annotation_clip=False,
+        axes.annotate(svg.label(name, NAME_LETTERS), points[name], (1.05, place), textcoords="axes fraction",
+                      va="center", color=role("ink"), gid=looks[name].group, annotation_clip=False,
                       arrowprops={"arrowstyle": "-", "color": looks[name].colour, "linewidth": 0.7, "shrinkB": 5})
 
 
@@ -204,7 +207,8 @@ def in_order(comparison: Comparison, figure: str, looks: dict[str, Look]) -> Pic
     axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
     axes.set_xlabel("run, in the order they were made")
     name = units.name_of(figure)
-    alt = f"{name} of each run against its allocator's median, in the order of {len(comparison.runs)} runs"
+    runs = figures.plural(len(comparison.runs), "run")
+    alt = f"{name} of each run against its allocator's median, in the order of {runs}"
     return Picture(svg.render(made, alt), name)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
+from .. import figures
 from . import page, svg, units
 from .palette import role
 from .plots import WIDE, WIDTH, Picture
@@ -61,10 +62,10 @@ def _facts(info: dict) -> list[tuple[str, str, str]]:
              ("peak live", peak, lambda p: amount(p["live_bytes"]),
               f"after {duration(peak['t_us'] / 1e6)}" if peak else ""),
              ("allocated", allocated, lambda a: amount(a["bytes"]),
-              f"in {count(allocated['blocks'])} blocks" if allocated else ""),
+              f"in {figures.plural(allocated['blocks'], 'block')}" if allocated else ""),
              ("cross-thread", crossed, lambda c: f"{c['share']:.1%}", "of the frees, by another thread"),
              ("never freed", never, lambda n: amount(n["bytes"]),
-              f"in {count(never['blocks'])} blocks" if never else ""),
+              f"in {figures.plural(never['blocks'], 'block')}" if never else ""),
              ("fragmentation potential", fragments, lambda f: f"{f['potential']:.1%}",
               "of the peak that the simplest allocator would hold beside live memory")]
     return [(name, write(value), note) for name, value, write, note in found if value is not None]

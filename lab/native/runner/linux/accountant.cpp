@@ -7,11 +7,17 @@
 #include <climits>
 
 #include "runner/linux/clock.h"
+#include "runner/linux/holdings.h"
 #include "runner/linux/process.h"
 
 namespace runner {
 
 namespace {
+
+// With less private memory than this, it does not matter who mapped it; and what a process holds is looked at once more
+// when it has grown by this part, and at its end.
+constexpr std::int64_t kLeastHeld = 4096;
+constexpr std::int64_t kHeldGrowth = 16;
 
 std::string file_of(pid_t process) {
   char path[PATH_MAX];
@@ -48,8 +54,13 @@ void Accountant::leaving(pid_t thread) {
   const pid_t process = process_of(thread);
   Running& one = running(process);
   reckon(one, process);
+  weigh(one, process, thread == process ? 0 : one.seen_kib / kHeldGrowth);
   Figure& peak = programs_[one.program].peak_kib;
   if (const std::int64_t seen = peak_kib(thread); seen >= 0) peak = std::max(peak.value_or(0), seen);
+}
+
+void Accountant::look() {
+  for (auto& [process, one] : running_) weigh(one, process, one.seen_kib / kHeldGrowth);
 }
 
 void Accountant::ended(pid_t thread) { running_.erase(thread); }
@@ -82,6 +93,17 @@ void Accountant::reckon(Running& one, pid_t process) {
   Program& program = programs_[one.program];
   program.ended_ns = now_ns();
   program.cpu_us = std::max(program.cpu_us, (used_by_ns(process) - one.used_before_ns) / 1000);
+}
+
+void Accountant::weigh(Running& one, pid_t process, std::int64_t growth_kib) {
+  const std::int64_t resident_private = private_kib(process);
+  if (resident_private < std::max(kLeastHeld, one.seen_kib + growth_kib)) return;
+  one.seen_kib = resident_private;
+  Program& program = programs_[one.program];
+  const std::optional<Mapped> mapped = mapped_kib(process);
+  if (!mapped) return;
+  program.private_kib = resident_private;
+  program.mapped_kib = *mapped;
 }
 
 }  // namespace runner

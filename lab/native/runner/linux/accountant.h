@@ -23,6 +23,9 @@ class Accountant : public Tracer {
 
   void ended(pid_t thread) override;
 
+  // To be called now and then: sees what each process holds when it holds most.
+  void look();
+
   // What still runs is told as far as it came. In the order they were first seen.
   std::vector<Program> finish();
 
@@ -31,6 +34,7 @@ class Accountant : public Tracer {
     std::size_t program;  // in which place of programs_
     std::size_t first;    // of the programs that this process has been
     std::int64_t used_before_ns;
+    std::int64_t seen_kib = 0;  // of private memory, when its holdings were last looked at
   };
 
   void born(pid_t thread, pid_t parent) override;
@@ -40,6 +44,7 @@ class Accountant : public Tracer {
   Running& running(pid_t process);
   Running& begin(pid_t process, bool by_exec, std::int64_t used_ns);
   void reckon(Running& one, pid_t process);
+  void weigh(Running& one, pid_t process, std::int64_t growth_kib);
 
   std::vector<Program> programs_;
   std::unordered_map<pid_t, Running> running_;

@@ -49,8 +49,13 @@ ProcFile::~ProcFile() {
 }
 
 std::size_t ProcFile::read(char* text, std::size_t size, std::size_t from) const {
-  ssize_t length = pread(file_, text, size - 1, static_cast<off_t>(from));
-  text[length > 0 ? length : 0] = 0;
+  const std::size_t length = read_raw(text, size - 1, from);
+  text[length] = 0;
+  return length;
+}
+
+std::size_t ProcFile::read_raw(void* bytes, std::size_t size, std::size_t from) const {
+  const ssize_t length = pread(file_, bytes, size, static_cast<off_t>(from));
   return length > 0 ? static_cast<std::size_t>(length) : 0;
 }
 

@@ -21,6 +21,8 @@ class ProcFile {
   bool is_open() const { return file_ >= 0; }
   // Its text from there on so far as it fits, and how long that is; 0: at the end, or the process has gone.
   std::size_t read(char* text, std::size_t size, std::size_t from = 0) const;
+  // The same of what is no text.
+  std::size_t read_raw(void* bytes, std::size_t size, std::size_t from) const;
 
  private:
   int file_;

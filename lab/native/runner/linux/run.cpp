@@ -16,6 +16,7 @@
 #include "runner/linux/call_counter.h"
 #include "runner/linux/child.h"
 #include "runner/linux/clock.h"
+#include "runner/linux/counters.h"
 #include "runner/linux/perf.h"
 #include "runner/linux/signals.h"
 #include "runner/linux/tracer.h"
@@ -29,6 +30,9 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 // A look at a tree of thousands of processes takes long. Then there are fewer: they take this part of one processor.
 constexpr std::int64_t kSamplerShare = 50;
+
+// Where processes are accounted for no time is measured, and what they hold may be looked at more.
+constexpr std::int64_t kHoldingsShare = 4;
 
 constexpr std::int64_t kDrainInterval = kSecond / 10;
 
@@ -49,7 +53,7 @@ class Run {
  public:
   Run(const Options& options, Lines& lines)
       : options_(options), lines_(lines), child_(options, options.count_calls ? CallCounter::install_filter : nullptr),
-        tree_(child_.id(), options.watch) {
+        tree_(child_.id(), options.watch), counters_(child_.id(), options.events) {
     allow_many_files();
     if (options.count_calls)
       count_calls();
@@ -154,6 +158,13 @@ class Run {
     if (sample.processes.value_or(0) > 0) lines_.sample(sample);
     const std::int64_t cost = own_ns() - own_before;
     next_look_ = std::max(next_look_ + interval, now_ns() + cost * kSamplerShare);
+    if (accountant_) look_at_holdings();
+  }
+
+  void look_at_holdings() {
+    const std::int64_t own_before = own_ns();
+    accountant_->look();
+    next_look_ = std::max(next_look_, now_ns() + (own_ns() - own_before) * kHoldingsShare);
   }
 
   void drain_samplers() {
@@ -176,6 +187,7 @@ class Run {
   void finish(std::int64_t sampler_us) {
     if (perf_) lines_.profile(perf_->finish());
     if (stopper_) lines_.profile(stopper_->finish());
+    if (!options_.events.empty()) lines_.counters(counters_.counts());
     if (counter_) tell_calls();
     if (accountant_) lines_.programs(accountant_->finish());
     End end = tree_.used();
@@ -205,6 +217,7 @@ class Run {
   Signals signals_;
   Child child_;
   Tree tree_;
+  Counters counters_;
   std::optional<Perf> perf_;
   std::unique_ptr<Stopper> stopper_;
   std::unique_ptr<Accountant> accountant_;
@@ -223,6 +236,8 @@ void run(const Options& options, Lines& lines) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (options.account && options.profile_hz > 0)
     throw Failure(kUsage, "--account follows the command, which --profile may do too: ask for one of them");
+  for (const std::string& event : options.events)
+    if (!Counters::knows(event)) throw Failure(kUsage, "--events knows no '" + event + "'; see reheap-runner --help");
   if (options.modules) throw Failure(kUsage, "--modules is for Windows: leave it out");
   Run(options, lines).go();
 }

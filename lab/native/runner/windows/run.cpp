@@ -144,6 +144,7 @@ class Measurement {
 
 void reject_others(const Options& options) {
   if (options.count_calls) throw Failure(kUsage, "--count-calls is for Linux: nothing here counts them; leave it out");
+  if (!options.events.empty()) throw Failure(kUsage, "--events is for Linux: nothing here counts them; leave it out");
   if (!options.watch.empty()) throw Failure(kUsage, "--watch is for programs under Wine, from Linux; leave it out");
   if (command_after_dashes(GetCommandLineW()).empty()) throw Failure(kUsage, "there is no command behind --");
 }
