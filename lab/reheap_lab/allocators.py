@@ -192,20 +192,18 @@ def _own_version(path: pathlib.Path) -> str | None:
 
 def _version(path: pathlib.Path) -> str | None:
     """That of the package it came with, else what the file's name says."""
-    for name in dict.fromkeys((str(path.resolve()), str(path))):
-        # Where /lib is a link to /usr/lib, the package may know the file under either name.
-        for spelt in (name, name.removeprefix("/usr"), "/usr" + name):
-            version = _package_version(spelt)
-            if version:
-                return version
+    version = _package_version(path)
     numbers = re.search(r"\.so\.([\d.]+)$", path.resolve().name)
-    return numbers.group(1) if numbers else None
+    return version or (numbers.group(1) if numbers else None)
 
 
-def _package_version(path: str) -> str | None:
+def _package_version(path: pathlib.Path) -> str | None:
+    names = (str(path.resolve()), str(path))
+    # Where /lib is a link to /usr/lib, the package may know the file under either name.
+    spelt = dict.fromkeys(way for name in names for way in (name, name.removeprefix("/usr"), "/usr" + name))
     try:
-        owner = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True, timeout=10).stdout
-        package = owner.partition(": ")[0].partition(",")[0].strip()
+        owners = subprocess.run(["dpkg-query", "-S", *spelt], capture_output=True, text=True, timeout=10).stdout
+        package = owners.partition(": ")[0].partition(",")[0].strip()
         if not package:
             return None
         shown = ["dpkg-query", "-W", "-f=${Version}", package]
