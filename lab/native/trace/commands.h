@@ -23,6 +23,7 @@ int cut(const std::vector<std::string>& arguments);
 int merge(const std::vector<std::string>& arguments);
 int export_events(const std::vector<std::string>& arguments);
 int compile(const std::vector<std::string>& arguments);
+int sites(const std::vector<std::string>& arguments);
 
 // The value of --NAME=VALUE or --NAME VALUE taken out of `arguments`; empty when it is not there.
 std::string take_option(std::vector<std::string>& arguments, const std::string& name);
