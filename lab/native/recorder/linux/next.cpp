@@ -66,36 +66,36 @@ bool find_next() {
   return true;
 }
 
-void* first_malloc(size_t size) { return find_next() ? g_found.malloc(size) : early_memory(size, 16); }
+void* first_malloc(size_t size) { return find_next() ? g_next.malloc(size) : early_memory(size, 16); }
 
 void* first_calloc(size_t count, size_t size) {
-  return find_next() ? g_found.calloc(count, size) : early_memory(count * size, 16);
+  return find_next() ? g_next.calloc(count, size) : early_memory(count * size, 16);
 }
 
-void* first_realloc(void* block, size_t size) { return find_next() ? g_found.realloc(block, size) : nullptr; }
+void* first_realloc(void* block, size_t size) { return find_next() ? g_next.realloc(block, size) : nullptr; }
 
 void first_free(void* block) {
-  if (find_next()) g_found.free(block);
+  if (find_next()) g_next.free(block);
 }
 
 void* first_aligned_alloc(size_t alignment, size_t size) {
-  return find_next() ? g_found.aligned_alloc(alignment, size) : early_memory(size, alignment);
+  return find_next() ? g_next.aligned_alloc(alignment, size) : early_memory(size, alignment);
 }
 
 int first_posix_memalign(void** to, size_t alignment, size_t size) {
-  if (find_next()) return g_found.posix_memalign(to, alignment, size);
+  if (find_next()) return g_next.posix_memalign(to, alignment, size);
   *to = early_memory(size, alignment);
   return *to ? 0 : 12;
 }
 
 void* first_memalign(size_t alignment, size_t size) {
-  return find_next() ? g_found.memalign(alignment, size) : early_memory(size, alignment);
+  return find_next() ? g_next.memalign(alignment, size) : early_memory(size, alignment);
 }
 
-void* first_valloc(size_t size) { return find_next() ? g_found.valloc(size) : early_memory(size, 4096); }
+void* first_valloc(size_t size) { return find_next() ? g_next.valloc(size) : early_memory(size, 4096); }
 
 void* first_pvalloc(size_t size) {
-  return find_next() ? g_found.pvalloc(size) : early_memory((size + 4095) & ~size_t{4095}, 4096);
+  return find_next() ? g_next.pvalloc(size) : early_memory((size + 4095) & ~size_t{4095}, 4096);
 }
 
 constexpr Next kFirst = {first_malloc,         first_calloc,   first_realloc, first_free,    first_aligned_alloc,
@@ -106,7 +106,10 @@ constexpr Next kFirst = {first_malloc,         first_calloc,   first_realloc, fi
 constinit Next g_found = kFirst;
 constinit Next g_next = kFirst;
 
-void choose_next() { g_next = system::ready() && settings().stacks ? sampled(g_found) : g_found; }
+void choose_next() {
+  const bool found = g_found.malloc != kFirst.malloc;
+  g_next = found && system::ready() && settings().stacks ? sampled(g_found) : g_found;
+}
 
 int next_dlclose(void* handle) {
   static constinit std::atomic<int (*)(void*)> found = nullptr;

@@ -40,9 +40,9 @@ void record_pending(Stream& stream);
 
 // ---- stacks -----------------------------------------------------------------------------------
 //
-// The system's part chooses allocations before they are recorded. Until then it writes notes, which describe stacks, and
-// keeps the number of the stack; it holds up the stream, so that the event comes the slow way, which asks for that. All
-// others pay nothing.
+// The system's part chooses allocations before they are recorded. It then writes notes, which describe the stack, keeps
+// the stack's number, and holds up the stream, so that the event comes the slow way, which asks for that number. All
+// other events pay nothing.
 
 // Of the stack of this allocation, if it was chosen; else 0. Asked once.
 using TakeStack = uint32_t(const trace::Event& event);

@@ -23,7 +23,7 @@ using FindRule = Rule(Stream& stream, uintptr_t pc, bool trusted);
 
 inline constexpr uint32_t kMostFrames = 256;
 
-// The innermost frame first; of a deeper stack, the innermost ones. The caller's own module is left out where they begin.
+// The innermost frame first; of a deeper stack, the innermost ones. Frames of the caller's own module are left out.
 uint32_t walk(Registers from, StackRange range, FindRule* find, Stream& stream, Frame (&frames)[kMostFrames]);
 
 }  // namespace recorder
