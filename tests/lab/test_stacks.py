@@ -395,7 +395,7 @@ def two_processes(folder: pathlib.Path) -> list[pathlib.Path]:
             writer.module(1, 0, start, 0x1000, 0, b"", b"/old.so")
             writer.frame(1, 2, 1, 0, 0x500)
             writer.malloc(1, 50, 0x9000, 10**6, stack=2)
-        writer.module(1, 1, start, 0x1000, 0x3000, b"\1\2\xff", b"/lib.so")
+        writer.module(1, 1, start, 0x1000, 0x3000, b"\1\2\xff", b"/a\\012b/lib.so")
         writer.frame(1, 3, 1, 1, 0x100)
         writer.frame(1, 4, 3, 1, 0x200)
         writer.malloc(1, 100, 0x1000, 500, stack=4)
@@ -410,7 +410,7 @@ def test_the_same_code_of_two_processes_is_one_place(tmp_path):
     found = sites(*two_processes(tmp_path))
     assert (found["recorded"], found["every_bytes"]) == (True, 1000)
     modules = {module["path"]: module for module in found["modules"]}
-    assert modules["/lib.so"] == {"path": "/lib.so", "start": "0x70000000", "end": "0x70001000",
+    assert modules["/a\nb/lib.so"] == {"path": "/a\nb/lib.so", "start": "0x70000000", "end": "0x70001000",
                                   "file_offset": "0x3000", "build_id": "0102ff"}
     stacks = {tuple(found["frames"][frame] for frame in stack["frames"]): stack for stack in found["stacks"]}
     assert stacks.keys() == {("0x70000200", "0x70000100"), ("0x90000500",), ()}
@@ -427,7 +427,7 @@ def test_the_same_code_of_two_processes_is_one_place(tmp_path):
 def test_a_module_where_another_one_was_is_moved(tmp_path):
     found = sites(two_processes(tmp_path)[1])
     modules = {module["path"]: int(module["start"], 16) for module in found["modules"]}
-    assert modules == {"/old.so": 0x9000_0000, "/lib.so": 1 << 60}
+    assert modules == {"/old.so": 0x9000_0000, "/a\nb/lib.so": 1 << 60}
     assert set(found["frames"]) == {"0x90000500", "0x1000000000000100", "0x1000000000000200"}
 
 

@@ -219,7 +219,7 @@ class Decoder {
       damaged_ = true;
       return {};
     }
-    const std::string_view text(reinterpret_cast<const char*>(at_), size);
+    const std::string_view text(reinterpret_cast<const char*>(at_), static_cast<size_t>(size));
     at_ += size;
     return text;
   }

@@ -247,14 +247,6 @@ class Sites {
 
 }  // namespace
 
-int sites(const std::vector<std::string>& arguments) {
-  only_files(arguments);
-  Damage damage;
-  auto files = open_files(arguments, damage);
-  Sites result(files, damage);
-  result.run();
-  result.print();
-  return tell(damage);
-}
+int sites(const std::vector<std::string>& arguments) { return report_on<Sites>(arguments); }
 
 }  // namespace trace

@@ -12,6 +12,14 @@ constexpr uint64_t kMostModuleBytes = uint64_t{1} << 47;
 
 constexpr uint64_t kMovedTo = uint64_t{1} << 60;  // no program has code there
 
+// As the file is called: the kernel writes a newline in another way.
+std::string file_name(std::string_view path) {
+  constexpr std::string_view kNewline = "\\012";
+  std::string name(path);
+  for (size_t i = 0; (i = name.find(kNewline, i)) != std::string::npos;) name.replace(i, kNewline.size(), "\n");
+  return name;
+}
+
 template <typename Value> Value& at(std::vector<Value>& row, uint32_t number, const Value& otherwise) {
   if (number >= row.size()) row.resize(number + 1, otherwise);
   return row[number];
@@ -35,7 +43,7 @@ uint32_t StackTable::module_like(const ModuleDescription& description) {
   if (!fresh && (!description.path.empty() || modules_[known->second].start == description.start)) return known->second;
   known->second = static_cast<uint32_t>(modules_.size());
   modules_.push_back({place_for(description.start, bytes), bytes, description.file_offset,
-                      std::string(description.build_id), std::string(description.path), false});
+                      std::string(description.build_id), file_name(description.path), false});
   return known->second;
 }
 

@@ -180,7 +180,9 @@ uint64_t process_id() { return static_cast<uint64_t>(getpid()); }
 StackSource stack_source() {
   if (!settings().stacks) return {};
   choose_next();
-  return begin_stacks(settings().stack_bytes);
+  const StackSource source = begin_stacks(settings().stack_bytes);
+  if (!source.take) say("its stacks are not recorded: there is no memory for what they need", "");
+  return source;
 }
 
 void* memory_of_this_process(size_t bytes) {
