@@ -11,7 +11,7 @@ from calibration.programs import Program
 from calibration.shared import RESULTS, compare, compile_program, run
 from common.tables import render_markdown as table
 from registries import need_tool
-from reheap_lab import native
+from reheap_lab import native, record
 from reheap_lab.results import Comparison
 
 # Of each run there is a longer one, and what both have in common cancels out.
@@ -19,6 +19,7 @@ COUNTED = (50_000, 150_000)
 TIMED = "5000000"
 STEPS = "1000000"  # of sixteen threads: seconds, not the twentieth of one that is replayed
 RECORDER, PLAIN = "recorder", "system"
+SAMPLED = "64K"
 
 
 def add_options(parser) -> None:
@@ -37,8 +38,9 @@ def main(options) -> bool:
     return True
 
 
-def recording(trace: Path) -> dict[str, str]:
-    return {"LD_PRELOAD": str(native.library("libreheap-record.so")), "REHEAP_RECORD": str(trace)}
+def recording(trace: Path, stacks: str | None = None) -> dict[str, str]:
+    settings = {"LD_PRELOAD": str(native.library("libreheap-record.so")), "REHEAP_RECORD": str(trace)}
+    return settings | ({"REHEAP_RECORD_STACKS": record.stack_setting(stacks, "mix")} if stacks else {})
 
 
 def remove_traces(name: str) -> None:
@@ -47,18 +49,28 @@ def remove_traces(name: str) -> None:
 
 
 def count(mix: Path) -> None:
-    events = 2 * (COUNTED[1] - COUNTED[0])
-    plain = [instructions(mix, rounds, {}) for rounds in COUNTED]
-    recorded, sizes = [], []
+    rounds = COUNTED[1] - COUNTED[0]
+    few, many = (instructions(mix, each, {}) for each in COUNTED)
+    without = (many - few) / rounds
+    with_it, size = recorded(mix)
+    print(f"Instructions for each event of `mix`: {without / 2:.1f} without the recorder, {with_it / 2:.1f} with it, "
+          f"{with_it / without:.2f} times. Bytes for each event: {size / 2:.2f}.\n")
+    sampled, _ = recorded(mix, SAMPLED)
+    everywhere, size_everywhere = recorded(mix, "all")
+    print(f"Stacks, for each allocation: {sampled - with_it:.1f} more instructions with --stacks {SAMPLED}, "
+          f"{everywhere - with_it:.0f} and {size_everywhere - size:.2f} bytes with --stacks all.\n", flush=True)
+
+
+def recorded(mix: Path, stacks: str | None = None) -> tuple[float, float]:
+    """Instructions, and bytes of the trace, of an allocation and a free."""
+    counts, sizes = [], []
     for rounds in COUNTED:
         remove_traces("counted")
-        recorded.append(instructions(mix, rounds, recording(RESULTS / "counted.rht")))
+        counts.append(instructions(mix, rounds, recording(RESULTS / "counted.rht", stacks)))
         # The recorder also sits in valgrind's own launcher, so the program's trace is the largest.
         sizes.append(max(path.stat().st_size for path in RESULTS.glob("counted*.rht")))
     remove_traces("counted")
-    without, with_it = ((few_many[1] - few_many[0]) / events for few_many in (plain, recorded))
-    print(f"Instructions for each event of `mix`: {without:.1f} without the recorder, {with_it:.1f} with it, "
-          f"{with_it / without:.2f} times. Bytes for each event: {(sizes[1] - sizes[0]) / events:.2f}.\n", flush=True)
+    return tuple((many - few) / (COUNTED[1] - COUNTED[0]) for few, many in (counts, sizes))
 
 
 def instructions(mix: Path, rounds: int, settings: dict[str, str]) -> int:

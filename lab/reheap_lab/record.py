@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import platform
 import re
 import resource
 import signal
@@ -28,6 +29,8 @@ CHUNK_HEADER = struct.Struct("<4s7I")
 PROGRESS = struct.Struct("<4Q4I2Q")
 PROGRESS_OFFSET = 3952
 
+MOST_STACK_BYTES = 1 << 30
+
 MISSED = 0.1  # of the CPU time: so much may go unrecorded without a word
 MISSED_S = 0.05  # and so much: what a process does between its last event and its end is not told
 
@@ -47,16 +50,20 @@ def size(text: str) -> int:
 @click.option("--with", "with_", metavar="ALLOCATOR", help="Record on this allocator: its name, or a library's path")
 @click.option("--children/--no-children", default=True, show_default=True, help="Record child processes too")
 @click.option("--limit", metavar="SIZE", help="A trace that reaches SIZE (500M, 2G) ends there; the command goes on")
+@click.option("--stacks", metavar="SIZE|all", help="Record the call stacks of allocations: of one in SIZE bytes (64K) "
+              "on average, or of all. `reheap trace sites` shows them")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(output: pathlib.Path, with_: str | None, children: bool, limit: str | None, cmd: tuple[str, ...]) -> None:
+def command(output: pathlib.Path, with_: str | None, children: bool, limit: str | None, stacks: str | None,
+            cmd: tuple[str, ...]) -> None:
     """Write a trace of every allocation call that CMD makes.
 
     The exit status is CMD's, also where it is killed by a signal; 125 when there is nothing recorded, 126 and 127 when
     CMD cannot be executed or is not found.
     """
     output = pathlib.Path(os.path.abspath(output))
+    every = stack_setting(stacks, cmd[0])
     remove_earlier(output)
-    line, settings = list(cmd), environment(output, children, size(limit) if limit else None)
+    line, settings = list(cmd), environment(output, children, size(limit) if limit else None, every)
     if not windows.is_program(cmd[0]):
         settings["LD_PRELOAD"] = preload(with_)
     elif with_:
@@ -117,11 +124,26 @@ def is_trace(path: pathlib.Path) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
-def environment(output: pathlib.Path, children: bool, limit: int | None) -> dict[str, str]:
+def stack_setting(stacks: str | None, program: str) -> str | None:
+    """What the recorder is told of --stacks."""
+    if stacks is None:
+        return None
+    if windows.is_program(program) or platform.machine() != "x86_64":
+        raise UsageError("--stacks is for programs of Linux on x86-64: leave it out")
+    if stacks == "all":
+        return stacks
+    every = size(stacks)
+    if every > MOST_STACK_BYTES:
+        raise UsageError(f"--stacks {stacks} is too much: choose 1G or less, or leave it out to record no stacks")
+    return str(every)
+
+
+def environment(output: pathlib.Path, children: bool, limit: int | None, stacks: str | None = None) -> dict[str, str]:
     settings = dict(os.environ, REHEAP_RECORD=str(output), REHEAP_RECORD_CHILDREN="1" if children else "0")
-    settings.pop("REHEAP_RECORD_LIMIT", None)
-    if limit:
-        settings["REHEAP_RECORD_LIMIT"] = str(limit)
+    for name, value in (("REHEAP_RECORD_LIMIT", limit), ("REHEAP_RECORD_STACKS", stacks)):
+        settings.pop(name, None)
+        if value:
+            settings[name] = str(value)
     return settings
 
 

@@ -9,56 +9,13 @@ import sys
 import time
 
 import pytest
+import recording
 import trace_reader
+from recording import RECORD, Lab
 
-from reheap_lab import native, record
+from reheap_lab import record
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux" or native.find_library(record.RECORDER) is None,
-                                reason="the recorder is not built here")
-
-RECORD = [sys.executable, "-c", "from reheap_lab.cli import main; main()", "record"]
-
-
-class Lab:
-    """Builds small programs and records them."""
-
-    def __init__(self, folder: pathlib.Path):
-        self.folder = folder
-        self.trace = folder / "t.rht"
-
-    def program(self, body: str) -> str:
-        source = self.folder / "program.c"
-        source.write_text(PRELUDE + body)
-        subprocess.run(["cc", "-O1", "-w", "-fno-builtin", "-pthread", "-o", self.folder / "program", source],
-                       check=True)
-        return str(self.folder / "program")
-
-    def record(self, *words: str, options: tuple[str, ...] = (), **more) -> subprocess.CompletedProcess:
-        return subprocess.run([*RECORD, "-o", str(self.trace), *options, "--", *words], capture_output=True, text=True,
-                              timeout=120, **more)
-
-    def recorded(self, body: str, *words: str, options: tuple[str, ...] = ()) -> trace_reader.Trace:
-        done = self.record(self.program(body), *words, options=options)
-        assert done.returncode == 0, done.stderr
-        return trace_reader.read(self.trace)
-
-
-PRELUDE = """
-#define _GNU_SOURCE
-#include <errno.h>
-#include <malloc.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-/* What is between two of these is the program's own doing. */
-static void mark(void) { free(malloc(77777)); }
-"""
+pytestmark = recording.NEEDED
 
 
 @pytest.fixture

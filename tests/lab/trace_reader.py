@@ -7,6 +7,8 @@ import struct
 
 KINDS = {1: "malloc", 2: "calloc", 3: "aligned", 4: "free", 5: "free", 6: "realloc", 7: "failed",
          8: "thread start", 9: "thread end"}
+STACK, FRAME, MODULE = 10, 11, 12
+ALLOCATING = (1, 2, 3, 6)
 MASK = (1 << 64) - 1
 
 
@@ -45,6 +47,23 @@ class Event:
     alignment: int = 0
     resident_kib: int | None = None
     asked: str = ""
+    stack: int | None = None
+
+
+@dataclasses.dataclass
+class Frame:
+    parent: int
+    module: int
+    offset: int
+
+
+@dataclasses.dataclass
+class Module:
+    start: int
+    end: int
+    file_offset: int
+    build_id: bytes
+    path: bytes
 
 
 @dataclasses.dataclass
@@ -65,6 +84,7 @@ class Header:
     stopped: int
     ended: bool
     threads: int
+    stack_bytes: int | None
 
     @property
     def tick_seconds(self) -> float:
@@ -77,6 +97,8 @@ class Chunk:
     stream: int
     sequence: int
     events: list[Event]
+    frames: dict[int, Frame]
+    modules: dict[int, Module]
 
 
 @dataclasses.dataclass
@@ -89,22 +111,38 @@ class Trace:
     def events(self) -> list[Event]:
         return [event for chunk in self.chunks for event in chunk.events]
 
+    def stack(self, number: int) -> list[tuple[int, int]]:
+        """Each frame's module and its offset there, the innermost first."""
+        frames = {key: frame for chunk in self.chunks for key, frame in chunk.frames.items()}
+        found = []
+        while number != 1:
+            found.append((frames[number].module, frames[number].offset))
+            if frames[number].parent >= number:
+                raise Damaged(f"stack {number} is its own parent")
+            number = frames[number].parent
+        return found
+
+    @property
+    def modules(self) -> dict[int, Module]:
+        return {key: module for chunk in self.chunks for key, module in chunk.modules.items()}
+
 
 def read_header(data: bytes) -> tuple[Header, int, int]:
     """The header, its size, and the size of a chunk."""
     if len(data) < 4096 or data[:8] != b"REHEAPTR":
         raise Damaged("not a trace file")
     version, header_bytes, chunk_bytes, pointer, page, flags, clock, command_bytes = struct.unpack_from("<8I", data, 8)
-    if version != 1:
+    if version not in (1, 2) or (version == 1 and flags & 2):
         raise Damaged(f"version {version} is not known")
     if struct.unpack_from("<I", data, 3948)[0] != crc32c(data[:3948]):
         raise Damaged("the header's checksum is wrong")
     process, parent, _, ticks, nanoseconds, fork_ticks = struct.unpack_from("<6Q", data, 40)
     late_ticks, late_nanoseconds, chunks, lost, stopped, ended, threads = struct.unpack_from("<4Q3I", data, 3952)
+    stack_bytes = struct.unpack_from("<I", data, 3944)[0]
     command = data[120:120 + command_bytes].decode(errors="replace").split("\0")[:-1]
     header = Header(pointer, page, bool(flags & 1), clock, process, parent, (ticks, nanoseconds), fork_ticks,
                     data[88:104].rstrip(b"\0").decode(), command, (late_ticks, late_nanoseconds),
-                    chunks, lost, stopped, bool(ended), threads)
+                    chunks, lost, stopped, bool(ended), threads, stack_bytes if flags & 2 else None)
     return header, header_bytes, chunk_bytes
 
 
@@ -136,15 +174,37 @@ class Numbers:
         return ((self.steps << 3) | (self.steps >> 61)) & MASK
 
 
-def read_events(data: bytes, ticks: int, thread: int) -> list[Event]:
-    numbers, events = Numbers(data), []
+    def text(self) -> bytes:
+        size = self.number()
+        self.at += size
+        if self.at > len(self.data):
+            raise Damaged("an event is cut off")
+        return self.data[self.at - size:self.at]
+
+
+def read_events(data: bytes, ticks: int, thread: int, chunk: Chunk) -> None:
+    numbers, stack = Numbers(data), None
     while numbers.at < len(data):
         head = numbers.number()
         ticks += head >> 4
         code = head & 15
+        if stack is not None and code not in ALLOCATING:
+            raise Damaged(f"a stack stands before an event of kind {code}")
+        if code == STACK:
+            stack = numbers.number()
+            continue
+        if code == FRAME:
+            number = numbers.number()
+            chunk.frames[number] = Frame(number - numbers.number(), numbers.number(), numbers.number())
+            continue
+        if code == MODULE:
+            number, start, size = numbers.number(), numbers.number(), numbers.number()
+            chunk.modules[number] = Module(start, start + size, numbers.number(), numbers.text(), numbers.text())
+            continue
         if code not in KINDS:
             raise Damaged(f"no event is of kind {code}")
-        event = Event(KINDS[code], thread, ticks, begin=ticks)
+        event = Event(KINDS[code], thread, ticks, begin=ticks, stack=stack)
+        stack = None
         if code == 6:
             event.begin = ticks - numbers.number()
             event.old_address = numbers.address()
@@ -160,8 +220,9 @@ def read_events(data: bytes, ticks: int, thread: int) -> list[Event]:
             event.resident_kib = numbers.number()
         if code == 8:
             thread = event.thread = numbers.number()
-        events.append(event)
-    return events
+        chunk.events.append(event)
+    if stack is not None:
+        raise Damaged("a stack stands before nothing")
 
 
 def read_chunk(data: bytes) -> Chunk | None:
@@ -173,10 +234,11 @@ def read_chunk(data: bytes) -> Chunk | None:
         raise Damaged("this is no chunk")
     if state == 2 and crc32c(data[:28] + b"\0\0\0\0" + data[32:64 + used]) != checksum:
         raise Damaged("wrong checksum")
-    events = read_events(data[64:64 + used], struct.unpack_from("<Q", data, 32)[0], thread)
-    if state == 2 and len(events) != count:
-        raise Damaged(f"{count} events announced, {len(events)} found")
-    return Chunk(state, stream, sequence, events)
+    chunk = Chunk(state, stream, sequence, [], {}, {})
+    read_events(data[64:64 + used], struct.unpack_from("<Q", data, 32)[0], thread, chunk)
+    if state == 2 and len(chunk.events) != count:
+        raise Damaged(f"{count} events announced, {len(chunk.events)} found")
+    return chunk
 
 
 def read(path: pathlib.Path) -> Trace:

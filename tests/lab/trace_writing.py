@@ -8,7 +8,8 @@ import struct
 
 CHUNK = 65536
 PAYLOAD = CHUNK - 64
-MALLOC, CALLOC, ALIGNED, FREE, FREE_MEASURED, REALLOC, FAILED, THREAD_START, THREAD_END = range(1, 10)
+(MALLOC, CALLOC, ALIGNED, FREE, FREE_MEASURED, REALLOC, FAILED, THREAD_START, THREAD_END, STACK, FRAME,
+ MODULE) = range(1, 13)
 
 _TABLE = []
 for _byte in range(256):
@@ -46,7 +47,7 @@ class Stream:
 
     def make_room(self, time: int) -> None:
         """Before the fields are coded: a new chunk knows no address."""
-        if self.events and len(self.payload) + 64 <= PAYLOAD:
+        if self.payload and len(self.payload) + 64 <= PAYLOAD:
             return
         self.close()
         self.begin = self.time = time
@@ -66,6 +67,12 @@ class Stream:
         for field in fields:
             self.payload += number(field)
 
+    def note(self, kind: int, *fields: int | bytes) -> None:
+        """What is no event, of the time of the last one."""
+        self.payload += number(kind)
+        for field in fields:
+            self.payload += number(len(field)) + field if isinstance(field, bytes) else number(field)
+
     def address(self, address: int) -> int:
         steps = (address >> 3 | address << 61) & 2**64 - 1
         folded = fold(steps - self.steps)
@@ -78,14 +85,27 @@ class TraceWriter:
         self.process = process
         self.begin = begin
         self.streams: dict[int, Stream] = {}
+        self.stack_bytes: int | None = None
 
     def _stream(self, thread: int, time: int) -> tuple[Stream, int]:
         stream = self.streams.setdefault(thread, Stream(thread))
         stream.make_room(self.begin + time)
         return stream, self.begin + time
 
-    def malloc(self, thread: int, time: int, address: int, size: int, kind: int = MALLOC) -> None:
+    def stacks(self, every_bytes: int) -> None:
+        self.stack_bytes = every_bytes
+
+    def module(self, thread: int, number_of: int, start: int, size: int, offset: int, build_id: bytes,
+               path: bytes) -> None:
+        self._stream(thread, 0)[0].note(MODULE, number_of, start, size, offset, build_id, path)
+
+    def frame(self, thread: int, stack: int, parent: int, module: int, offset: int) -> None:
+        self._stream(thread, 0)[0].note(FRAME, stack, stack - parent, module, offset)
+
+    def malloc(self, thread: int, time: int, address: int, size: int, kind: int = MALLOC, stack: int = 0) -> None:
         stream, now = self._stream(thread, time)
+        if stack:
+            stream.note(STACK, stack)
         stream.add(kind, now, stream.address(address), size)
 
     def aligned(self, thread: int, time: int, address: int, size: int, log2: int) -> None:
@@ -109,8 +129,9 @@ class TraceWriter:
 
     def header(self, chunks: int, latest: int) -> bytes:
         command = b"made-up\0--by\0hand\0"
-        fixed = struct.pack("<8s8I3Q2QQ16s16s3824sI", b"REHEAPTR", 1, 4096, CHUNK, 8, 4096, 0, 2, len(command),
-                            self.process, 1, 0, self.begin, self.begin, 0, b"linux", b"test", command, 0)
+        fixed = struct.pack("<8s8I3Q2QQ16s16s3824sI", b"REHEAPTR", 1 if self.stack_bytes is None else 2, 4096,
+                            CHUNK, 8, 4096, 0 if self.stack_bytes is None else 2, 2, len(command), self.process, 1, 0,
+                            self.begin, self.begin, 0, b"linux", b"test", command, self.stack_bytes or 0)
         fixed += struct.pack("<I", crc32c(fixed))
         progress = struct.pack("<QQQQII", latest, latest, chunks, 0, 0, 1)
         return (fixed + progress).ljust(4096, b"\0")

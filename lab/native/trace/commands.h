@@ -23,6 +23,7 @@ int cut(const std::vector<std::string>& arguments);
 int merge(const std::vector<std::string>& arguments);
 int export_events(const std::vector<std::string>& arguments);
 int compile(const std::vector<std::string>& arguments);
+int sites(const std::vector<std::string>& arguments);
 
 // The value of --NAME=VALUE or --NAME VALUE taken out of `arguments`; empty when it is not there.
 std::string take_option(std::vector<std::string>& arguments, const std::string& name);
@@ -31,6 +32,17 @@ void only_files(const std::vector<std::string>& arguments, size_t least = 1);
 
 // Tells on stderr what could not be read. The exit status that says so.
 int tell(const Damage& damage);
+// Reads the files once, and prints what a Report found.
+template <typename Report> int report_on(const std::vector<std::string>& paths) {
+  only_files(paths);
+  Damage damage;
+  auto files = open_files(paths, damage);
+  Report report(files, damage);
+  report.run();
+  report.print();
+  return tell(damage);
+}
+
 std::string json_text(const std::string& text);  // in quotes
 std::string json_damage(const Damage& damage);   // "damage":{...}
 

@@ -117,6 +117,7 @@ class Cutter {
       return;
     }
     Event event = *step.event;
+    event.stack = 0;
     event.thread = step.thread;
     event.address = step.address;
     event.time = event.begin = step.time;

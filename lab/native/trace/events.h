@@ -16,7 +16,8 @@ namespace trace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// No event takes more; a writer needs this much room (numbers are stored by whole words).
+// No event takes more but a module, which takes this and its texts; a writer needs this much room (numbers are stored
+// by whole words).
 inline constexpr size_t kMostEventBytes = 64;
 
 // ---- numbers ----------------------------------------------------------------------------------
@@ -66,6 +67,10 @@ class Encoder {
   // Inlined, where the kind is known: of the rest nothing is left then.
   [[gnu::always_inline]] void put(const Event& event) {
     const uint64_t before = base_.time;
+    if (event.stack != 0 && allocates(event.kind)) {
+      put_head(Kind::kStack, before);
+      put(event.stack);
+    }
     put_head(event.kind, event.time);
     switch (event.kind) {
     case Kind::kMalloc:
@@ -85,6 +90,13 @@ class Encoder {
     case Kind::kFailed: put(static_cast<uint64_t>(event.asked)); return put(event.size);
     case Kind::kThreadStart: return put(event.thread);
     case Kind::kThreadEnd: return;
+    case Kind::kStack: return;
+    case Kind::kFrame:
+      put(event.stack);
+      put(event.stack - event.parent);
+      put(event.module);
+      return put(event.address);
+    case Kind::kModule: put(event.module); return put_module(*event.description);
     }
   }
 
@@ -104,6 +116,20 @@ class Encoder {
     base_.steps = steps;
   }
 
+  void put_module(const ModuleDescription& module) {
+    put(module.start);
+    put(module.bytes);
+    put(module.file_offset);
+    put_text(module.build_id);
+    put_text(module.path);
+  }
+
+  void put_text(std::string_view text) {
+    put(text.size());
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+
   uint8_t* at_;
   Base& base_;
 };
@@ -118,19 +144,30 @@ class Decoder {
   Decoder(const ChunkHeader& chunk, const uint8_t* bytes, size_t count)
       : at_(bytes), end_(bytes + count), base_{chunk.begin.ticks, 0}, thread_(chunk.thread) {}
 
+  // An event's description holds until the next call.
   Result next(Event& event) {
     if (at_ == end_) return Result::kEnd;
-    uint64_t head = get();
     event = {};
-    event.kind = static_cast<Kind>(head & 15);
-    base_.time += head >> 4;
-    event.time = event.begin = base_.time;
-    bool known = get_fields(event);
+    get_head(event);
+    bool known = event.kind == Kind::kStack ? get_with_stack(event) : get_fields(event);
     event.thread = thread_;
     return known && !damaged_ ? Result::kEvent : Result::kDamaged;
   }
 
  private:
+  void get_head(Event& event) {
+    uint64_t head = get();
+    event.kind = static_cast<Kind>(head & 15);
+    base_.time += head >> 4;
+    event.time = event.begin = base_.time;
+  }
+
+  bool get_with_stack(Event& event) {
+    event.stack = static_cast<uint32_t>(get());
+    get_head(event);
+    return allocates(event.kind) && get_fields(event);
+  }
+
   bool get_fields(Event& event) {
     switch (event.kind) {
     case Kind::kMalloc:
@@ -160,8 +197,31 @@ class Decoder {
       return true;
     case Kind::kThreadStart: thread_ = static_cast<uint32_t>(get()); return true;
     case Kind::kThreadEnd: return true;
+    case Kind::kStack: return false;
+    case Kind::kFrame:
+      event.stack = static_cast<uint32_t>(get());
+      event.parent = event.stack - static_cast<uint32_t>(get());
+      event.module = static_cast<uint32_t>(get());
+      event.address = get();
+      return event.parent < event.stack;
+    case Kind::kModule:
+      event.module = static_cast<uint32_t>(get());
+      event.description = &module_;
+      module_ = {get(), get(), get(), get_text(), get_text()};  // a list in braces is read from left to right
+      return true;
     }
     return false;
+  }
+
+  std::string_view get_text() {
+    const uint64_t size = get();
+    if (size > static_cast<size_t>(end_ - at_)) {
+      damaged_ = true;
+      return {};
+    }
+    const std::string_view text(reinterpret_cast<const char*>(at_), static_cast<size_t>(size));
+    at_ += size;
+    return text;
   }
 
   uint64_t get() {
@@ -191,6 +251,7 @@ class Decoder {
   const uint8_t* end_;
   Base base_;
   uint32_t thread_;
+  ModuleDescription module_;
   bool damaged_ = false;
 };
 

@@ -23,6 +23,9 @@ const char* name_of(Kind kind) {
   case Kind::kFailed: return "failed";
   case Kind::kThreadStart: return "thread_start";
   case Kind::kThreadEnd: return "thread_end";
+  case Kind::kStack:
+  case Kind::kFrame:
+  case Kind::kModule: break;
   }
   return "?";
 }

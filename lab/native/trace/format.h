@@ -7,11 +7,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace trace {
 
 inline constexpr char kMagic[8] = {'R', 'E', 'H', 'E', 'A', 'P', 'T', 'R'};
 inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersionWithStacks = 2;  // has the kinds from kStack on, which readers of 1 do not know
 inline constexpr uint32_t kHeaderBytes = 4096;
 inline constexpr uint32_t kChunkBytes = 65536;
 inline constexpr uint32_t kChunkMagic = 0x4b434852;  // "RHCK"
@@ -30,6 +32,7 @@ enum class Stopped : uint32_t {
 
 // FileHeader::flags
 inline constexpr uint32_t kForked = 1;  // began as the copy of `parent`: it may free blocks made there
+inline constexpr uint32_t kStacks = 2;  // allocations chosen by `stack_bytes` have their call stack
 
 // One moment on both clocks. Two of them give the length of a tick.
 struct Moment {
@@ -64,12 +67,12 @@ struct FileHeader {
   uint64_t parent;
   uint64_t unix_nanoseconds;  // the time of day at `begin`
   Moment begin;
-  uint64_t fork_ticks;  // with kForked: when; blocks of the parent alive then are alive here
-  char system[16];      // "linux", "windows"
-  char recorder[16];    // its version
-  char command[3824];   // each argument ends with NUL; cut off when longer
-  uint32_t unused;
-  uint32_t checksum;  // CRC32C of all bytes before it
+  uint64_t fork_ticks;   // with kForked: when; blocks of the parent alive then are alive here
+  char system[16];       // "linux", "windows"
+  char recorder[16];     // its version
+  char command[3824];    // each argument ends with NUL; cut off when longer
+  uint32_t stack_bytes;  // with kStacks: so many bytes lie between two that have one, on average; 0: each has
+  uint32_t checksum;     // CRC32C of all bytes before it
   Progress progress;
   char rest[kHeaderBytes - 3952 - sizeof(Progress)];
 };
@@ -113,10 +116,30 @@ enum class Kind : uint8_t {
   kFailed = 7,        // size, asked (the call's kind): it returned NULL and changed nothing
   kThreadStart = 8,   // thread: from here on this stream is written by it
   kThreadEnd = 9,     //
+  kStack = 10,        // stack: of the allocation that follows; coded with it (Event::stack), never an event of its own
+  kFrame = 11,        // stack, parent, module, address: the stack `parent`, and what it called
+  kModule = 12,       // module, description: where code lies
 };
+
+// Whether it describes stacks for the whole file, and tells of nothing that happened.
+constexpr bool is_note(Kind kind) { return kind >= Kind::kFrame; }
+
+constexpr bool allocates(Kind kind) { return kind <= Kind::kAligned || kind == Kind::kRealloc; }
+
+// The stack without frames; all others grow out of it. Nobody knows by which stack its allocations were made.
+inline constexpr uint32_t kEmptyStack = 1;
 
 // Blocks from here on are measured when they are freed.
 inline constexpr uint64_t kMeasuredBytes = 128 * 1024;
+
+// Executable memory, as long as its process has it.
+struct ModuleDescription {
+  uint64_t start{};
+  uint64_t bytes{};
+  uint64_t file_offset{};  // of `start`
+  std::string_view build_id;
+  std::string_view path;  // empty when it is of no file
+};
 
 struct Event {
   Kind kind{};
@@ -129,6 +152,10 @@ struct Event {
   uint64_t size{};
   uint64_t alignment{};     // kAligned: a power of two
   uint64_t resident_kib{};  // kFreeMeasured
+  uint32_t stack{};         // of an allocation: by which it was made, 0 when that is not recorded; kFrame: defined
+  uint32_t parent{};        // kFrame: less than `stack`
+  uint32_t module{};        // kFrame, whose `address` counts from the module's start; kModule: defined
+  const ModuleDescription* description{};  // kModule
 };
 
 }  // namespace trace

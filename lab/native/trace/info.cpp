@@ -352,14 +352,6 @@ class Info {
 
 }  // namespace
 
-int info(const std::vector<std::string>& arguments) {
-  only_files(arguments);
-  Damage damage;
-  auto files = open_files(arguments, damage);
-  Info result(files, damage);
-  result.run();
-  result.print();
-  return tell(damage);
-}
+int info(const std::vector<std::string>& arguments) { return report_on<Info>(arguments); }
 
 }  // namespace trace

@@ -8,14 +8,16 @@
 namespace trace {
 namespace {
 
-constexpr char kUsage[] = "usage: reheap-trace info FILE...                      what was allocated, as JSON\n"
-                          "       reheap-trace cut FILE -o OUT [--from-time S] [--to-time S] [--from-event N] "
-                          "[--to-event N]\n"
-                          "       reheap-trace merge FILE... -o OUT              one trace of several processes\n"
-                          "       reheap-trace export FILE... [--format csv|jsonl] [-o OUT]\n"
-                          "       reheap-trace compile FILE... -o OUT            what reheap-replay runs\n"
-                          "Times are seconds from the trace's start. Exit status: 0; 2 for wrong arguments;\n"
-                          "3 when a file is damaged and the rest of it was used; 125 when nothing could be done.\n";
+constexpr char kUsage[] =
+    "usage: reheap-trace info FILE...                      what was allocated, as JSON\n"
+    "       reheap-trace cut FILE -o OUT [--from-time S] [--to-time S] [--from-event N] "
+    "[--to-event N]\n"
+    "       reheap-trace merge FILE... -o OUT              one trace of several processes\n"
+    "       reheap-trace export FILE... [--format csv|jsonl] [-o OUT]\n"
+    "       reheap-trace compile FILE... -o OUT            what reheap-replay runs\n"
+    "       reheap-trace sites FILE...                     what each call stack allocated, as JSON\n"
+    "Times are seconds from the trace's start. Exit status: 0; 2 for wrong arguments;\n"
+    "3 when a file is damaged and the rest of it was used; 125 when nothing could be done.\n";
 
 int run(std::string_view command, const std::vector<std::string>& arguments) {
   if (command == "info") return info(arguments);
@@ -23,6 +25,7 @@ int run(std::string_view command, const std::vector<std::string>& arguments) {
   if (command == "merge") return merge(arguments);
   if (command == "export") return export_events(arguments);
   if (command == "compile") return compile(arguments);
+  if (command == "sites") return sites(arguments);
   throw WrongUse{"there is no command '" + std::string(command) + "'"};
 }
 

@@ -37,9 +37,10 @@ void File::read_header(Damage& damage) {
   in_.read(0, &header_, sizeof header_);
   if (bytes_ < sizeof kMagic || std::memcmp(header_.magic, kMagic, sizeof kMagic) != 0)
     throw Unreadable{path_ + ": is no trace: it does not begin as one made by `reheap record`"};
-  if (header_.version != kVersion)
-    throw Unreadable{path_ + ": " +
-                     text("has version %llu of the format; this program reads %llu", header_.version, kVersion)};
+  if (header_.version != kVersion && header_.version != kVersionWithStacks)
+    throw Unreadable{
+        path_ + ": " +
+        text("has version %llu of the format; this program reads 1 to %llu", header_.version, kVersionWithStacks)};
   if (bytes_ < sizeof header_) throw Unreadable{path_ + ": ends within its header"};
   if (crc32c(&header_, offsetof(FileHeader, checksum)) == header_.checksum) return;
   damage.add(path_ + ": the header does not match its checksum");
@@ -118,8 +119,8 @@ std::vector<std::unique_ptr<File>> open_files(const std::vector<std::string>& pa
 
 // ---- all of them in the order of time ---------------------------------------------------------
 
-Merge::Merge(std::vector<std::unique_ptr<File>>& files, Damage& damage)
-    : files_(files), damage_(damage), thread_of_(files.size()) {
+Merge::Merge(std::vector<std::unique_ptr<File>>& files, Damage& damage, Notes* notes)
+    : files_(files), damage_(damage), notes_(notes), thread_of_(files.size()) {
   begin_ = UINT64_MAX;
   for (uint32_t process = 0; process < files.size(); ++process) {
     begin_ = std::min(begin_, files[process]->header().begin.nanoseconds);
@@ -164,7 +165,11 @@ bool Merge::decode(Cursor& cursor) {
   if (!cursor.decoder && !open_chunk(cursor)) return false;
   for (;;) {
     const Decoder::Result result = cursor.decoder->next(cursor.event);
-    if (result == Decoder::Result::kEvent) return true;
+    if (result == Decoder::Result::kEvent) {
+      if (!is_note(cursor.event.kind)) return true;
+      if (notes_) notes_->take(cursor.process, cursor.event);
+      continue;
+    }
     if (result == Decoder::Result::kDamaged) {
       const uint64_t offset = (*cursor.chunks)[cursor.next_chunk - 1].offset;
       damage_.add(files_[cursor.process]->path() + ": " +
@@ -247,6 +252,9 @@ bool Merge::fill(const Cursor& cursor, Step& step) {
   case Kind::kFailed: step.what = Step::What::kFailed; return true;
   case Kind::kThreadStart: step.what = Step::What::kThreadStart; return true;
   case Kind::kThreadEnd: step.what = Step::What::kThreadEnd; return true;
+  case Kind::kStack:
+  case Kind::kFrame:
+  case Kind::kModule: return false;
   }
   step.address = address | (uint64_t{cursor.process} << kProcessShift);
   return address != 0;

@@ -82,9 +82,18 @@ struct Step {
 // Unlike addresses for unlike processes: user space ends below this bit.
 inline constexpr unsigned kProcessShift = 48;
 
+// Takes what a file says of its stacks: for the whole file, and not always before it is used.
+class Notes {
+ public:
+  virtual ~Notes() = default;
+  // What `note` points to holds until the return.
+  virtual void take(uint32_t process, const Event& note) = 0;
+};
+
 class Merge {
  public:
-  Merge(std::vector<std::unique_ptr<File>>& files, Damage& damage);
+  // Without `notes`, what is said of stacks is passed over.
+  Merge(std::vector<std::unique_ptr<File>>& files, Damage& damage, Notes* notes = nullptr);
 
   // False at the end. `step.event` holds until the next call.
   bool next(Step& step);
@@ -130,6 +139,7 @@ class Merge {
 
   std::vector<std::unique_ptr<File>>& files_;
   Damage& damage_;
+  Notes* notes_;
   std::vector<Cursor> cursors_;
   std::vector<Entry> queue_;  // a heap
   std::vector<std::vector<uint32_t>> thread_of_;

@@ -10,6 +10,8 @@ namespace trace {
 
 Writer::Writer(const std::string& path, const FileHeader& like) : out_(path, "wb"), path_(path), header_(like) {
   header_.version = kVersion;
+  header_.flags &= ~kStacks;
+  header_.stack_bytes = 0;
   header_.clock = static_cast<uint32_t>(Clock::kNanoseconds);
   header_.begin.ticks = header_.begin.nanoseconds;
   header_.progress = {};

@@ -1,4 +1,5 @@
-// Writes a trace file from events in the order of time: a stream for each thread, one chunk of each in memory.
+// Writes a trace file from events in the order of time: a stream for each thread, one chunk of each in memory. Stacks
+// are left out.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 
 #include "linux/next.h"
 #include "linux/residence.h"
+#include "linux/stacks/source.h"
 #include "stream/recorder.h"
 #include "stream/stream.h"
 
@@ -111,6 +112,13 @@ EXPORT int posix_memalign(void** to, size_t alignment, size_t size) {
 EXPORT void* valloc(size_t size) { return told_aligned(g_next.valloc(size), size, page_bytes()); }
 
 EXPORT void* pvalloc(size_t size) { return told_aligned(g_next.pvalloc(size), size, page_bytes()); }
+
+// The library's place may be another one's soon.
+EXPORT int dlclose(void* handle) {
+  const int status = next_dlclose(handle);
+  note_unload();
+  return status;
+}
 
 // Without destructors: nobody else tells that the process ends here, as many shells do.
 EXPORT [[noreturn]] void _exit(int status) {

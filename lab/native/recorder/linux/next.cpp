@@ -1,5 +1,9 @@
 #include "linux/next.h"
 
+#include "linux/settings.h"
+#include "linux/stacks/source.h"
+#include "stream/system.h"
+
 #include <dlfcn.h>
 #include <string.h>
 
@@ -41,7 +45,7 @@ const void* object_of(void* function) {
 // False when it is being done: then the caller is dlsym.
 bool find_next() {
   if (g_finding.exchange(true)) return false;
-  Next found = g_next;
+  Next found = g_found;
   find(found.calloc, "calloc");
   find(found.realloc, "realloc");
   find(found.free, "free");
@@ -56,7 +60,8 @@ bool find_next() {
   if (found.usable_size &&
       object_of(reinterpret_cast<void*>(found.usable_size)) != object_of(reinterpret_cast<void*>(found.free)))
     found.usable_size = nullptr;
-  g_next = found;
+  g_found = found;
+  choose_next();
   g_finding = false;
   return true;
 }
@@ -93,10 +98,28 @@ void* first_pvalloc(size_t size) {
   return find_next() ? g_next.pvalloc(size) : early_memory((size + 4095) & ~size_t{4095}, 4096);
 }
 
+constexpr Next kFirst = {first_malloc,         first_calloc,   first_realloc, first_free,    first_aligned_alloc,
+                         first_posix_memalign, first_memalign, first_valloc,  first_pvalloc, nullptr};
+
 }  // namespace
 
-constinit Next g_next = {first_malloc,         first_calloc,   first_realloc, first_free,    first_aligned_alloc,
-                         first_posix_memalign, first_memalign, first_valloc,  first_pvalloc, nullptr};
+constinit Next g_found = kFirst;
+constinit Next g_next = kFirst;
+
+void choose_next() {
+  const bool found = g_found.malloc != kFirst.malloc;
+  g_next = found && system::ready() && settings().stacks ? sampled(g_found) : g_found;
+}
+
+int next_dlclose(void* handle) {
+  static constinit std::atomic<int (*)(void*)> found = nullptr;
+  if (!found) {
+    int (*function)(void*) = nullptr;
+    find(function, "dlclose");
+    found = function;
+  }
+  return found.load()(handle);
+}
 
 size_t early_size(const void* block) {
   size_t size;

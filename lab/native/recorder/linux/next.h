@@ -20,7 +20,13 @@ struct Next {
 };
 
 // Until the first call has found the others, each of these does that first.
+extern constinit Next g_found __attribute__((visibility("hidden")));
+
+// What calls are passed on to: g_found, or what samples stacks on the way there.
 extern constinit Next g_next __attribute__((visibility("hidden")));
+
+// Once it is known whether stacks are asked for.
+void choose_next();
 
 // While they are being found, memory comes from here; it is never given back.
 inline constexpr size_t kEarlyBytes = 32768;
@@ -30,5 +36,8 @@ inline bool is_early(const void* block) {
   return reinterpret_cast<uintptr_t>(block) - reinterpret_cast<uintptr_t>(g_early) < kEarlyBytes;
 }
 size_t early_size(const void* block);
+
+// The C library's; it is found when it is first called.
+int next_dlclose(void* handle);
 
 }  // namespace recorder

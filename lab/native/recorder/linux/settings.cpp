@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "linux/stacks/source.h"
+
 namespace recorder {
 namespace {
 
@@ -17,6 +19,9 @@ void read_settings(Settings& to) {
   if (to.limit == 0) to.limit = UINT64_MAX;
   const char* children = secure_getenv("REHEAP_RECORD_CHILDREN");
   to.children = !children || std::strcmp(children, "0") != 0;
+  const char* stacks = secure_getenv("REHEAP_RECORD_STACKS");
+  to.stacks = stacks != nullptr && can_follow_frames();
+  to.stack_bytes = stacks ? static_cast<uint32_t>(std::strtoul(stacks, nullptr, 10)) : 0;
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "linux/settings.h"
+#include "linux/stacks/source.h"
 #include "stream/clock.h"
 #include "stream/recorder.h"
 #include "stream/stream.h"
@@ -175,6 +176,14 @@ uint64_t time_of_day_nanoseconds() { return nanoseconds(CLOCK_REALTIME); }
 uint64_t cpu_nanoseconds() { return nanoseconds(CLOCK_PROCESS_CPUTIME_ID); }
 
 uint64_t process_id() { return static_cast<uint64_t>(getpid()); }
+
+StackSource stack_source() {
+  if (!settings().stacks) return {};
+  choose_next();
+  const StackSource source = begin_stacks(settings().stack_bytes);
+  if (!source.take) say("its stacks are not recorded: there is no memory for what they need", "");
+  return source;
+}
 
 void* memory_of_this_process(size_t bytes) {
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -36,6 +36,7 @@ constinit std::atomic<uint64_t> g_chunks = 0;
 constinit std::atomic<uint32_t> g_threads = 0;
 constinit std::atomic<bool> g_stopped = false;
 constinit uint64_t g_process_generation = 0;
+constinit StackSource g_stacks{};
 
 class Lock {
  public:
@@ -68,7 +69,7 @@ void note_times(trace::Progress& progress) {
 
 void write_header(trace::FileHeader& header, trace::Moment begin, bool forked) {
   std::memcpy(header.magic, trace::kMagic, sizeof header.magic);
-  header.version = trace::kVersion;
+  header.version = g_stacks.take ? trace::kVersionWithStacks : trace::kVersion;
   header.chunk_bytes = trace::kChunkBytes;
   header.pointer_bytes = sizeof(void*);
   header.clock = static_cast<uint32_t>(g_counter ? trace::Clock::kProcessorTicks : trace::Clock::kNanoseconds);
@@ -77,6 +78,10 @@ void write_header(trace::FileHeader& header, trace::Moment begin, bool forked) {
   if (forked) {
     header.flags |= trace::kForked;
     header.fork_ticks = system::fork_ticks() ? system::fork_ticks() : begin.ticks;
+  }
+  if (g_stacks.take) {
+    header.flags |= trace::kStacks;
+    header.stack_bytes = g_stacks.every_bytes;
   }
   std::memcpy(header.recorder, REHEAP_LAB_VERSION, sizeof REHEAP_LAB_VERSION);
   header.checksum = trace::crc32c(&header, offsetof(trace::FileHeader, checksum));
@@ -92,6 +97,7 @@ void begin_process() {
   g_chunks = 0;
   g_threads = 0;
   g_counter = system::even_counter();
+  g_stacks = system::stack_source();
   trace::Moment begin = moment();
   g_header = system::open_trace();
   if (!g_header) {
@@ -134,7 +140,9 @@ void seal_chunk(Stream& stream) {
 
 bool sealed(const Stream& stream) { return stream.chunk->state == static_cast<uint32_t>(trace::ChunkState::kSealed); }
 
-bool full(const Stream& stream) { return stream.cursor >= payload(stream.chunk) + trace::kPayloadBytes - kSlack; }
+bool full(const Stream& stream, size_t texts = 0) {
+  return stream.cursor + texts >= payload(stream.chunk) + trace::kPayloadBytes - kSlack;
+}
 
 // Begins at `earliest`, the first event's beginning, not now: other threads' events of the time between must not
 // come first.
@@ -162,8 +170,8 @@ bool new_chunk(Stream& stream, uint64_t earliest) {
   return true;
 }
 
-bool make_room(Stream& stream, uint64_t earliest) {
-  if (stream.chunk && !full(stream)) {
+bool make_room(Stream& stream, uint64_t earliest, size_t texts = 0) {
+  if (stream.chunk && !full(stream, texts)) {
     if (sealed(stream)) open_chunk(stream);
     return stream.room != nullptr;
   }
@@ -216,45 +224,78 @@ void end_thread(Stream& stream) {
   give_back(&stream);
 }
 
-// The first event of a thread, or one after it has ended.
-void put_with_new_stream(const Event& event) {
+// Null: there are too many.
+Stream* begin_stream(uint64_t time) {
   ThreadSlot& slot = thread_slot();
   Stream* stream = take_stream();
-  if (!stream) return count_lost();
+  if (!stream) return nullptr;
   if (slot.generation != g_process_generation) slot = {&g_no_stream, g_process_generation, 0, false};
   if (slot.number == 0) {
     slot.number = ++g_threads;
     g_header->progress.threads = g_threads;
   }
-  start_thread(*stream, slot.number, beginning(event));
-  put_event(*stream, event);
-  if (slot.ended) return end_thread(*stream);
+  start_thread(*stream, slot.number, time);
+  if (slot.ended) return stream;
   slot.stream = stream;
   system::watch_thread();
+  return stream;
 }
 
-bool is_in_use(const Stream& stream) { return &stream != &g_no_stream && stream.chunk; }
+// The first event of a thread, or one after it has ended.
+void put_with_new_stream(const Event& event) {
+  Stream* stream = begin_stream(beginning(event));
+  if (!stream) return count_lost();
+  put_event(*stream, event);
+  if (thread_slot().ended) end_thread(*stream);
+}
+
+bool has_stream() {
+  return thread_slot().generation == g_process_generation && current_stream() != &g_no_stream &&
+         current_stream()->chunk;
+}
+
+// A thread that is in the middle of an event is told so by `room` without `limit`.
+bool is_within_event(const Stream& stream) { return stream.room && !stream.limit; }
 
 }  // namespace
 
-// A thread that is in the middle of an event is told so by `room` without `limit`.
 void record_slowly(Event event) {
   Stream& stream = *current_stream();
-  if (stream.room && !stream.limit) {
+  if (g_stacks.take) event.stack = g_stacks.take(event);
+  if (is_within_event(stream)) {
     if (stream.pending_count == kMostPending) return count_lost();
     stream.pending[stream.pending_count++] = event;
     return;
   }
+  if (stream.room && !full(stream)) return put(stream, event);  // it had been held up
   if (g_stopped && g_table && g_table->begun) return;
   system::Quiet quiet;
   uint64_t generation = g_process_generation;
   if (!begun()) return;
   // A process's very first event was timed before its clock was chosen and its trace begun.
   if (generation != g_process_generation) event.time = event.begin = ticks_now();
-  if (thread_slot().generation == g_process_generation && is_in_use(*current_stream()))
+  if (has_stream())
     put_event(*current_stream(), event);
   else
     put_with_new_stream(event);
+}
+
+Stream* stream_for_notes() {
+  Stream* stream = current_stream();
+  if (is_within_event(*stream)) return nullptr;
+  if (stream->room) return stream;
+  if (g_stopped && g_table && g_table->begun) return nullptr;
+  system::Quiet quiet;
+  if (!begun() || thread_slot().ended) return nullptr;
+  stream = has_stream() ? current_stream() : begin_stream(ticks_now());
+  return stream && !g_stopped && make_room(*stream, ticks_now()) ? stream : nullptr;
+}
+
+bool write_note(Stream& stream, const Event& note, size_t texts) {
+  if (g_stopped || !make_room(stream, note.time, texts)) return false;
+  put(stream, note);
+  --stream.events;
+  return true;
 }
 
 void record_pending(Stream& stream) {
@@ -271,8 +312,8 @@ void process_started() {
 
 void thread_ended() {
   system::Quiet quiet;
+  if (!g_table || !has_stream()) return;
   ThreadSlot& slot = thread_slot();
-  if (!g_table || slot.generation != g_process_generation || !is_in_use(*slot.stream)) return;
   Stream* stream = slot.stream;
   slot.stream = &g_no_stream;
   slot.ended = true;
@@ -284,8 +325,7 @@ void process_began() { g_cpu_begin = system::cpu_nanoseconds(); }
 void process_ended() {
   system::Quiet quiet;
   if (!g_table || !g_table->begun || !g_header) return;
-  if (thread_slot().generation == g_process_generation && is_in_use(*current_stream()) && !sealed(*current_stream()))
-    seal_chunk(*current_stream());
+  if (has_stream() && !sealed(*current_stream())) seal_chunk(*current_stream());
   Lock lock;
   for (Stream* stream = g_table->idle; stream; stream = stream->next_idle)
     if (stream->chunk && !sealed(*stream)) seal_chunk(*stream);

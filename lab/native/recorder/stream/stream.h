@@ -38,6 +38,27 @@ inline constexpr size_t kSlack = 4 * trace::kMostEventBytes;
 void record_slowly(trace::Event event);
 void record_pending(Stream& stream);
 
+// ---- stacks -----------------------------------------------------------------------------------
+//
+// The system's part chooses allocations before they are recorded. It then writes notes, which describe the stack, keeps
+// the stack's number, and holds up the stream, so that the event comes the slow way, which asks for that number. All
+// other events pay nothing.
+
+// Of the stack of this allocation, if it was chosen; else 0. Asked once.
+using TakeStack = uint32_t(const trace::Event& event);
+
+struct StackSource {
+  TakeStack* take;       // null: no stacks are recorded
+  uint32_t every_bytes;  // as FileHeader::stack_bytes
+};
+
+// Where this thread may write notes. Null where nothing is recorded, and in a handler while an event is being written.
+Stream* stream_for_notes();
+
+// Writes what describes stacks; quiet. A note has no time: it takes that of the event before it. `texts` are the bytes
+// that it needs beyond an event's. False when it cannot be written.
+bool write_note(Stream& stream, const trace::Event& note, size_t texts = 0);
+
 inline uint8_t* payload(trace::ChunkHeader* chunk) { return reinterpret_cast<uint8_t*>(chunk + 1); }
 
 inline void signal_fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
@@ -59,6 +80,8 @@ inline void signal_fence() { std::atomic_signal_fence(std::memory_order_seq_cst)
   if (stream.pending_count != 0) [[unlikely]]
     record_pending(stream);
 }
+
+inline void hold_up(Stream& stream) { stream.limit = payload(stream.chunk); }
 
 [[gnu::always_inline]] inline void record(const trace::Event& event) {
   Stream& stream = *current_stream();

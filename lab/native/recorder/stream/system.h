@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "stream.h"
 #include "trace/format.h"
 
 namespace recorder::system {
@@ -19,6 +20,9 @@ uint64_t time_of_day_nanoseconds();
 uint64_t cpu_nanoseconds();
 
 uint64_t process_id();
+
+// Whether and how stacks are recorded, of the process that begins.
+StackSource stack_source();
 
 // Memory, zeroed, that a forked child finds zeroed again. Null when there is none.
 void* memory_of_this_process(size_t bytes);

@@ -121,6 +121,9 @@ uint64_t cpu_nanoseconds() {
 
 uint64_t process_id() { return GetCurrentProcessId(); }
 
+// None: nothing here follows the frames.
+StackSource stack_source() { return {}; }
+
 void* memory_of_this_process(size_t bytes) {
   return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }

@@ -1,0 +1,62 @@
+#include "linux/stacks/peek.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace recorder {
+
+bool peek(uintptr_t at, void* to, size_t bytes) {
+  iovec here = {to, bytes}, there = {reinterpret_cast<void*>(at), bytes};
+  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+void Peeking::skip(uint64_t bytes) {
+  if (bytes > end_ - at_)
+    failed_ = true;
+  else
+    at_ += bytes;
+}
+
+void Peeking::copy(void* to, size_t bytes) {
+  if (failed_ || at_ > end_ || bytes > end_ - at_) {
+    failed_ = true;
+    return;
+  }
+  if (at_ < window_at_ || at_ + bytes > window_at_ + window_bytes_) {
+    window_at_ = at_;
+    window_bytes_ = end_ - at_ < sizeof window_ ? end_ - at_ : sizeof window_;
+    failed_ = !peek(at_, window_, window_bytes_);
+    if (failed_) return;
+  }
+  std::memcpy(to, window_ + (at_ - window_at_), bytes);
+  at_ += bytes;
+}
+
+uint64_t Peeking::get_uleb() {
+  uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64; shift += 7) {
+    const auto byte = get<uint8_t>();
+    value |= uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return value;
+  }
+  failed_ = true;
+  return 0;
+}
+
+int64_t Peeking::get_sleb() {
+  uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64;) {
+    const auto byte = get<uint8_t>();
+    value |= uint64_t{byte & 0x7fu} << shift;
+    shift += 7;
+    if (byte >= 0x80) continue;
+    if ((byte & 0x40) && shift < 64) value |= ~uint64_t{0} << shift;
+    return static_cast<int64_t>(value);
+  }
+  failed_ = true;
+  return 0;
+}
+
+}  // namespace recorder

@@ -1,0 +1,45 @@
+// Reading memory of which nobody knows whether it is there: the kernel copies it, or says that it cannot.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace recorder {
+
+// False when not all of it could be read.
+bool peek(uintptr_t at, void* to, size_t bytes);
+
+template <class Value> bool peek(uintptr_t at, Value& to) { return peek(at, &to, sizeof to); }
+
+// Reads numbers one after the other in [at, end). What cannot be read is 0, and `failed` from there on.
+class Peeking {
+ public:
+  Peeking(uintptr_t at, uintptr_t end) : at_(at), end_(end) {}
+
+  bool failed() const { return failed_; }
+  bool more() const { return !failed_ && at_ < end_; }
+  uintptr_t at() const { return at_; }
+  uintptr_t end() const { return end_; }
+  void skip(uint64_t bytes);
+  void end_at(uintptr_t end) { end_ = end; }
+
+  template <class Value> Value get() {
+    Value value{};
+    copy(&value, sizeof value);
+    return value;
+  }
+  uint64_t get_uleb();
+  int64_t get_sleb();
+
+ private:
+  void copy(void* to, size_t bytes);
+
+  uintptr_t at_;
+  uintptr_t end_;
+  uintptr_t window_at_ = 0;
+  size_t window_bytes_ = 0;
+  bool failed_ = false;
+  uint8_t window_[128];
+};
+
+}  // namespace recorder
