@@ -19,7 +19,7 @@ PARTS = {
     "gate": ("reheap_lab.gate", "Fail when an allocator became worse since a comparison that was kept"),
     "allocators": ("reheap_lab.cli_allocators", "List the allocators found here"),
     "record": ("reheap_lab.record", "Write a trace of every allocation a command makes"),
-    "trace": ("reheap_lab.trace", "Look into a trace, cut, merge or export it"),
+    "trace": ("reheap_lab.cli_trace", "Look into a trace, see who allocates, cut, merge or export it"),
     "replay": ("reheap_lab.replay", "Play a trace back under each allocator, and judge"),
     "calibrate": ("reheap_lab.calibrate", "Test the lab itself on this machine"),
 }

@@ -5,6 +5,7 @@ import io
 import pathlib
 import shlex
 from collections.abc import Callable
+from typing import Any
 
 from reheap_lab import figures, results, verdicts
 from reheap_lab.answer import answer
@@ -112,23 +113,27 @@ def _write_html(comparison: Comparison, path: pathlib.Path) -> None:
     report.write_html(comparison, path)
 
 
-def _writer(make: Callable[[Comparison], str]) -> Callable[[Comparison, pathlib.Path], None]:
-    return lambda comparison, path: path.write_text(make(comparison), encoding="utf-8", newline="\n") and None
+def writer(make: Callable[[Any], str]) -> Callable[[Any, pathlib.Path], None]:
+    return lambda what, path: path.write_text(make(what), encoding="utf-8", newline="\n") and None
 
 
-WRITERS = {".json": _writer(as_json), ".csv": _writer(as_csv), ".md": _writer(as_markdown), ".html": _write_html}
+WRITERS = {".json": writer(as_json), ".csv": writer(as_csv), ".md": writer(as_markdown), ".html": _write_html}
 
 
-def check_path(path: pathlib.Path) -> None:
+def check_path(path: pathlib.Path, writers: dict[str, Callable] = WRITERS) -> None:
     """Before anything is measured: a comparison must not be lost for a wrong file name."""
-    if path.suffix.lower() not in WRITERS:
-        raise UsageError(f"{path}: the file's ending says what to write; there are: {', '.join(WRITERS)}")
+    if _writer_of(path, writers) is None:
+        raise UsageError(f"{path}: the file's ending says what to write; there are: {', '.join(writers)}")
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}. Make it first")
 
 
-def write(comparison: Comparison, path: pathlib.Path) -> None:
+def write(what: Any, path: pathlib.Path, writers: dict[str, Callable] = WRITERS) -> None:
     try:
-        WRITERS[path.suffix.lower()](comparison, path)
+        _writer_of(path, writers)(what, path)
     except OSError as error:
         raise LabError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _writer_of(path: pathlib.Path, writers: dict[str, Callable]) -> Callable | None:
+    return next((write for ending, write in writers.items() if path.name.lower().endswith(ending)), None)

@@ -1,8 +1,9 @@
-"""`reheap trace`: looks into a trace, cuts, merges or exports it. The work is done by the native reheap-trace."""
+"""What the native reheap-trace says of a trace, and how the terminal shows it."""
 
 import json
 import pathlib
 import shlex
+import struct
 import subprocess
 import sys
 
@@ -11,12 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from reheap_lab import native
-from reheap_lab.cli import console
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.figures import plural
 
+HEADER_BYTES, COMMAND_BYTES_AT, COMMAND_AT = 4096, 36, 120
 DAMAGED = 3  # what reheap-trace answers when it used what could be read
-FILE = click.Path(path_type=pathlib.Path, dir_okay=False)
 EXISTING = click.Path(path_type=pathlib.Path, dir_okay=False, exists=True)
 
 
@@ -32,53 +32,20 @@ def run(words: list[str], quiet: bool = False) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+def command_of(path: pathlib.Path) -> str:
+    """What was recorded, as a shell has it: from the header (docs/trace-format.md). Empty where that does not say."""
+    with open(path, "rb") as file:
+        header = file.read(HEADER_BYTES)
+    if len(header) < HEADER_BYTES:
+        return ""
+    (used,) = struct.unpack_from("<I", header, COMMAND_BYTES_AT)
+    words = header[COMMAND_AT:COMMAND_AT + used].split(b"\0")[:-1]
+    return shlex.join(word.decode("utf-8", "replace") for word in words)
+
+
 def read_info(traces: list[pathlib.Path], quiet: bool = False) -> tuple[int, dict]:
     status, printed = run(["info", *map(str, traces)], quiet)
     return status, json.loads(printed)
-
-
-@click.group(help=__doc__.split(".")[0] + ".")
-def command() -> None:
-    pass
-
-
-@command.command("info")
-@click.argument("traces", nargs=-1, required=True, type=EXISTING)
-@click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON")
-@click.option("--html", type=FILE, metavar="FILE", help="Write a page with plots of sizes, lifetimes and live memory")
-@click.pass_context
-def info_command(context: click.Context, traces: tuple[pathlib.Path, ...], as_json: bool,
-                 html: pathlib.Path | None) -> None:
-    """Say what was allocated: sizes, lifetimes, who frees what, the most that lived.
-
-    Several files are read as one, in the order of time. The exit status is 3 when one is damaged and the rest was used.
-    """
-    status, found = read_info(list(traces))
-    if as_json:
-        click.echo(json.dumps(found))
-    else:
-        show(found, console())
-    if html:
-        from reheap_lab.report import trace_plots
-        trace_plots.write_html(found, html)
-        click.echo(f"wrote {html}", err=True)
-    context.exit(status)
-
-
-def _native_command(name: str, text: str) -> None:
-    @command.command(name, help=text, context_settings={"ignore_unknown_options": True}, add_help_option=True)
-    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
-    @click.pass_context
-    def hand_on(context: click.Context, words: tuple[str, ...]) -> None:
-        program = str(native.program("reheap-trace"))
-        context.exit(subprocess.run([program, name, *words]).returncode)
-
-
-_native_command("cut", "Write a part: FILE -o OUT [--from-time S] [--to-time S] [--from-event N] [--to-event N]. "
-                "What is alive where it begins is allocated first.")
-_native_command("merge", "Write the traces of several processes as one: FILE FILE... -o OUT")
-_native_command("export", "Print every event in the order of time: FILE... [--format csv|jsonl] [-o OUT]")
-_native_command("compile", "Write the form that reheap-replay runs: FILE... -o OUT")
 
 
 # ---- on the terminal --------------------------------------------------------------------------
@@ -86,7 +53,7 @@ _native_command("compile", "Write the form that reheap-replay runs: FILE... -o O
 def size(count: float) -> str:
     for unit in ("B", "KiB", "MiB"):
         if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 1000 else f"{count:.3g} {unit}"
         count /= 1024
     return f"{count:.2f} GiB"
 

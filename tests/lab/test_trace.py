@@ -9,7 +9,7 @@ import pytest
 import trace_writing
 from click.testing import CliRunner
 
-from reheap_lab import native, trace
+from reheap_lab import cli_trace, native, trace
 from reheap_lab.errors import LabError, UsageError
 
 DAMAGED = trace.DAMAGED
@@ -242,7 +242,7 @@ def test_garbage_never_breaks_the_reader(small, tmp_path):
 # ---- the command line -------------------------------------------------------------------------
 
 def test_reheap_trace_info_tells_people(small):
-    done = CliRunner().invoke(trace.command, ["info", str(small)])
+    done = CliRunner().invoke(cli_trace.command, ["info", str(small)])
     assert done.exit_code == 0, done.output
     assert "made-up --by hand" in done.output and "fragmentation potential" in done.output
 

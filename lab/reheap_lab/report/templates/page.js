@@ -14,7 +14,7 @@
 
   const focus = document.createElement("style");
   document.head.append(focus);
-  const chips = [...document.querySelectorAll(".chip")];
+  const chips = [...document.querySelectorAll(".chip[data-series]")];
   for (const chip of chips) {
     chip.addEventListener("click", () => {
       const on = chip.getAttribute("aria-pressed") !== "true";
