@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from .. import answer, figures
 from ..results import Comparison, Verdict
+from ..verdicts import SIGNS, sense
 from . import palette, plots, svg, timelines, units
 from .palette import KINDS, Look
 
@@ -23,9 +24,6 @@ TABLES = (
 HEADLINES = ("wall_s", "cpu_s", "instructions", "cycles", "peak_rss_kib", "peak_tree_kib", "mean_rss_kib",
              "idle_rss_kib", "peak_commit_kib", "resident_over_live")
 
-_SENSE = {figures.SAME: "same", figures.UNDECIDED: "open"}
-_SIGN = {"better": "▼", "worse": "▲", "same": "=", "open": "?"}
-
 
 def write_html(comparison: Comparison, path: pathlib.Path | str) -> None:
     """Writes the report: one file, which loads nothing from anywhere."""
@@ -33,7 +31,7 @@ def write_html(comparison: Comparison, path: pathlib.Path | str) -> None:
 
 
 def html(comparison: Comparison) -> str:
-    looks = {subject.name: Look(i) for i, subject in enumerate(comparison.subjects)}
+    looks = palette.looks(subject.name for subject in comparison.subjects)
     with svg.styled():
         drawn = _pictures(comparison, looks)
     return render("compare.html.j2", comparison=comparison, looks=looks, title=title(comparison),
@@ -56,7 +54,7 @@ def _environment() -> jinja2.Environment:
     made = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True,
                               undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {"percent": units.percent, "sense": sense, "moment": _moment,
-                     "sign": lambda verdict: _SIGN[sense(verdict)],
+                     "sign": lambda verdict: SIGNS[sense(verdict)],
                      "interval": units.interval, "lead": _lead, "sentence": lambda text: text[:1].upper() + text[1:],
                      "plural": figures.plural, "svg": lambda picture: Markup(picture.svg), "figure": units.name_of}
     made.globals |= {"light": Markup(palette.variables("light")), "dark": Markup(palette.variables("dark")),
@@ -66,14 +64,6 @@ def _environment() -> jinja2.Environment:
 
 def title(comparison: Comparison) -> str:
     return shlex.join(comparison.command)
-
-
-def sense(verdict: Verdict) -> str:
-    """better, worse, same or open: what the sign beside a verdict says."""
-    known = figures.ALL.get(verdict.figure)
-    if known and verdict.word in (known.less, known.more):
-        return "better" if verdict.word == known.good else "worse"
-    return _SENSE.get(verdict.word, "open")
 
 
 _SHAPES = {
