@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import click
 
-from reheap_lab import cli_compare, export, figures, results
+from reheap_lab import export, figures, options, results
 from reheap_lab.errors import LabError
 from reheap_lab.results import Comparison, Verdict
 from reheap_lab.statistics import Interval
@@ -64,7 +64,7 @@ def as_markdown(found: list[Change], margin: float) -> str:
 @click.command()
 @click.argument("then", type=EXISTING)
 @click.argument("now", type=EXISTING)
-@click.option("--margin", type=cli_compare.SHARE, default=0.02,
+@click.option("--margin", type=options.SHARE, default=0.02,
               help="What became worse by less is let pass  [default: 2%]")
 def command(then: pathlib.Path, now: pathlib.Path, margin: float) -> None:
     """Say what became worse from the comparison THEN to the comparison NOW (both JSON), as Markdown.
