@@ -48,6 +48,7 @@ def measure(title: str, ready: list[Ready], common: Settings, done: Callable[[Co
     """`done` is called after each case with what there is so far. Raises LabError when nothing could be measured."""
     facts = machine.describe()
     made = Collection(title, lab_version=reheap_lab.__version__, machine=facts, reproduce=repeated(sys.argv[1:]),
+                      warnings=machine.warnings(facts),
                       started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
                       settings={"margin": common.margin, "confidence": common.confidence})
     made.cases = [Case(one.planned.name, one.planned.about, one.planned.group, one.planned.parameters, one.packages,
@@ -87,8 +88,14 @@ def _measure_case(ready: Ready, case: Case, label: str) -> bool:
     finally:
         if ready.folder:
             shutil.rmtree(ready.folder, ignore_errors=True)
+    if case.comparison:  # a machine that has just measured is busy with that; what it was before, the collection says
+        _leave_out(case.comparison.warnings, machine.warnings(case.comparison.machine))
     click.echo(f"{label}: {answer(case.comparison).text if case.comparison else case.failed}", err=True)
     return case.comparison is None or compare.STOPPED not in case.comparison.warnings
+
+
+def _leave_out(warnings: list[str], known: list[str]) -> None:
+    warnings[:] = [text for text in warnings if text not in known]
 
 
 def _note_rest(cases: list[Case]) -> None:
