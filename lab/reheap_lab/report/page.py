@@ -1,5 +1,6 @@
 """Puts the report of a comparison together. What it says comes from the comparison; nothing is judged here."""
 
+import dataclasses
 import functools
 import pathlib
 import shlex
@@ -34,7 +35,21 @@ def html(comparison: Comparison) -> str:
     looks = palette.looks(subject.name for subject in comparison.subjects)
     with svg.styled():
         drawn = _pictures(comparison, looks)
-    return render("compare.html.j2", comparison=comparison, looks=looks, title=title(comparison),
+    return _whole(comparison, looks, drawn, "base.html.j2")
+
+
+def inside(comparison: Comparison, looks: dict[str, Look]) -> Markup:
+    """What the page says, for another page that holds several: its pictures are those of time and memory alone."""
+    with svg.styled():
+        drawn = _pictures(comparison, looks) | {"orders": [], "cores": None}
+        drawn["forests"] = _of(plots.forest, comparison, _deciding(comparison), looks)
+        drawn["distributions"] = _of(plots.distribution, comparison, _deciding(comparison), looks)
+        drawn["memory"] = [dataclasses.replace(line, apart=[]) for line in drawn["memory"]]
+    return Markup(_whole(comparison, looks, drawn, "inside.html.j2"))
+
+
+def _whole(comparison: Comparison, looks: dict[str, Look], drawn: dict, layout: str) -> str:
+    return render("compare.html.j2", layout=layout, comparison=comparison, looks=looks, title=title(comparison),
                   base=_base(comparison),
                   answer=answer.answer(comparison).text, short=_table(comparison, "", _deciding(comparison)),
                   leads=_leads(comparison, comparison.verdicts), others=_leads(comparison, comparison.between_others),
@@ -83,7 +98,7 @@ def shape(look: Look) -> Markup:
 
 def _pictures(comparison: Comparison, looks: dict[str, Look]) -> dict:
     def of(plot, names):
-        return [picture for name in names if (picture := plot(comparison, name, looks)) is not None]
+        return _of(plot, comparison, names, looks)
 
     memory = timelines.timeline(comparison, "rss_kib", "resident memory", "KiB", looks)
     commit = timelines.timeline(comparison, "commit_kib", "committed memory", "KiB", looks)
@@ -99,6 +114,10 @@ def _pictures(comparison: Comparison, looks: dict[str, Look]) -> dict:
         "cores": cores,
         "shares": plots.shares(comparison),
     }
+
+
+def _of(plot, comparison: Comparison, names, looks: dict[str, Look]) -> list[plots.Picture]:
+    return [picture for name in names if (picture := plot(comparison, name, looks)) is not None]
 
 
 def _moment(iso: str) -> str:
