@@ -202,10 +202,10 @@ _WORDED = {"memory_kib": "memory", "cpu": "processor", "with": "allocators", "sa
 
 
 def _facts(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]]]]:
-    return [("Machine", _pairs(comparison.machine)), ("Settings", _pairs(comparison.settings))]
+    return [("Machine", pairs(comparison.machine)), ("Settings", pairs(comparison.settings))]
 
 
-def _pairs(values: dict) -> list[tuple[str, str]]:
+def pairs(values: dict) -> list[tuple[str, str]]:
     return [(_WORDED.get(name, name.replace("_", " ")), _worded(name, value)) for name, value in values.items()
             if value is not None and value != "" and value != [] and value != {}]
 

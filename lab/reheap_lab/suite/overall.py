@@ -6,6 +6,7 @@ interval it has, and why.
 
 import dataclasses
 import itertools
+import math
 import os
 
 import numpy
@@ -22,14 +23,13 @@ FEWEST_ALIKE = 4  # programs; below, they say nothing of others
 def judge(collection: Collection) -> None:
     """Fills the verdicts over all cases."""
     names = measured(collection)
-    margin, confidence = collection.settings["margin"], collection.settings["confidence"]
-    each = statistics.for_all_pairs(confidence, len(names))
+    each = statistics.for_all_pairs(collection.settings["confidence"], len(names), len(FIGURES))
     collection.verdicts, collection.between_others = [], []
     for figure in FIGURES:
         for base, subject in itertools.combinations(names, 2):
             found = _estimates(collection, figure, subject, base)
             if found:
-                made = _overall(collection, figure, subject, base, found, each, margin, confidence)
+                made = _overall(collection, figure, subject, base, found, each)
                 (collection.verdicts if base == names[0] else collection.between_others).append(made)
 
 
@@ -43,23 +43,32 @@ def figure_in(comparison: Comparison, figure: str) -> str:
     return answer.memory_figure(comparison) if figure == PEAK else figure
 
 
-def _estimates(collection: Collection, figure: str, subject: str, base: str) -> list[Estimate]:
+def _estimates(collection: Collection, figure: str, subject: str, base: str) -> list[tuple[Case, Estimate]]:
     found = []
     for case in collection.measured():
         if {subject, base} <= set(answer.measured(case.comparison)):
             logs = verdicts.logs_of(case.comparison, figure_in(case.comparison, figure), subject, base)
-            found += [logs] if logs else []
+            found += [(case, logs)] if logs else []
     return found
 
 
-def _overall(collection: Collection, figure: str, subject: str, base: str, found: list[Estimate], each: float,
-             margin: float, confidence: float) -> Overall:
-    ratio = statistics.exponential(statistics.mean_of(found, each))
-    over = of_cases(collection, len(found))
+def _overall(collection: Collection, figure: str, subject: str, base: str, found: list[tuple[Case, Estimate]],
+             each: float) -> Overall:
+    logs = [one for _, one in found]
+    ratio = statistics.exponential(statistics.mean_of(logs, each))
+    over = of_cases(collection, len(logs))
     known = dataclasses.replace(figures.ALL[figure], label=f"{figures.ALL[figure].label} over {over}")
-    made = verdicts.verdict(known, subject, base, ratio, margin, confidence)
-    alike = _alike(found, each) if _programs(collection.cases) else None
+    same = _margin(collection, figure, base, [case for case, _ in found])
+    made = verdicts.verdict(known, subject, base, ratio, same, collection.settings["confidence"])
+    alike = _alike(logs, each) if _programs(collection.cases) else None
     return Overall(**vars(made), cases=len(found), like_low=alike and alike.low, like_high=alike and alike.high)
+
+
+def _margin(collection: Collection, figure: str, base: str, cases: list[Case]) -> float:
+    """Differences that count as none in every case do so in the mean."""
+    medians = [case.comparison.summaries[figure_in(case.comparison, figure)][base].median for case in cases]
+    logs = [math.log1p(figures.ALL[figure].margin(median, collection.settings["margin"])) for median in medians]
+    return math.expm1(sum(logs) / len(logs))
 
 
 def _alike(found: list[Estimate], confidence: float) -> Interval | None:

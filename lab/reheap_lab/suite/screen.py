@@ -14,11 +14,13 @@ def show(collection: Collection, console: Console) -> None:
 
 
 def _parts(collection: Collection, width: int) -> list:
-    parts: list = [Text(overall.overall_answer(collection).text + "\n", style="bold"), _means(collection), Text("")]
+    answer = overall.overall_answer(collection)
+    parts: list = [Text(answer.text + "\n", style="bold"), _means(collection), Text("")]
     for table in _cases(collection, width):
         parts += [table, Text("")]
-    parts += [Text(f"• {verdict.text}", style=terminal.style_of(verdict))
-              for verdict in collection.verdicts + collection.between_others]
+    parts.append(Text("▼ better, ▲ worse, = the same, ? undecided; time, and below it peak memory", style="dim"))
+    parts += [Text(f"• {verdict.text}", style=terminal.style_of(verdict))  # against the base, the table says it
+              for verdict in collection.between_others if answer.take in (verdict.subject, verdict.base)]
     parts += [Text(f"{case.name} was not measured: {case.failed}", style="red")
               for case in collection.cases if case.failed]
     return parts + [Text("careful: " + text, style="yellow") for text in documents.all_warnings(collection)]
