@@ -14,7 +14,7 @@ from reheap_lab.suite.cases import swept
 
 SWEEP = (
     click.option("--parameter", multiple=True, metavar="NAME=VALUE,...",
-                 help="Measure CMD once for each value, which stands for {NAME} in it: 1,2,4 or ranges: 1..4, 0..100+20, "
+                 help="Measure CMD with each value, which stands for {NAME} in it: 1,2,4 or ranges: 1..4, 0..100+20, "
                       "1..64*2. May be given again"),
 )
 

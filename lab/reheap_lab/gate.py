@@ -73,10 +73,11 @@ def _over(now: Verdict, then: Verdict) -> Interval:
 def as_markdown(found: list[Change], margin: float) -> str:
     """For a pull request."""
     in_cases = any(c.case for c in found)
-    rows = [[*[c.case] * in_cases, figures.ALL[c.figure].label, c.subject, c.now.base, f"{c.then.ratio:.3f}", f"{c.now.ratio:.3f}",
-             f"{c.ratio.middle - 1:+.1%} ({c.ratio.low - 1:+.1%} to {c.ratio.high - 1:+.1%})", c.word(margin)]
-            for c in found]
-    return export.table([*["case"] * in_cases, "figure", "allocator", "against", "then", "now", "change", f"beyond {margin:.3g}"], rows)
+    rows = [[*[c.case] * in_cases, figures.ALL[c.figure].label, c.subject, c.now.base, f"{c.then.ratio:.3f}",
+             f"{c.now.ratio:.3f}", f"{c.ratio.middle - 1:+.1%} ({c.ratio.low - 1:+.1%} to {c.ratio.high - 1:+.1%})",
+             c.word(margin)] for c in found]
+    header = ["figure", "allocator", "against", "then", "now", "change", f"beyond {margin:.3g}"]
+    return export.table([*["case"] * in_cases, *header], rows)
 
 
 @click.command()

@@ -46,8 +46,8 @@ class Settings:
             other = "side_by_side: both runs would be prepared at once" if self.side_by_side else "cwd"
             raise UsageError(f"own_folder does not go together with {other}. Leave out one of them")
         if "LD_PRELOAD" in self.env:
-            raise UsageError("env: LD_PRELOAD is how the command is put on an allocator. A library that is to be compared "
-                             "belongs into with: 'system,name=PATH'")
+            raise UsageError("env: LD_PRELOAD is how the command is put on an allocator. Name a library that is to be "
+                             "compared in with: 'system,name=PATH'")
         if not 0 < self.margin < 1:
             raise UsageError("--margin is a share between 0 and 1, or a percentage: --margin 1%")
         if not 0.5 <= self.confidence < 1:

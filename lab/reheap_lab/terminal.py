@@ -36,7 +36,8 @@ class ProgressLine:
         self._progress.stop()
 
     def running(self, subject: str, book: Book) -> None:
-        self._progress.update(self._task, description=f"{self._label}{phase(book)}: {subject}", left=left(book), **_share(book))
+        self._progress.update(self._task, description=f"{self._label}{phase(book)}: {subject}", left=left(book),
+                              **_share(book))
 
     def ran(self, run: Run, book: Book) -> None:
         if run.failed:

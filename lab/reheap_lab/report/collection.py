@@ -9,7 +9,7 @@ from .. import answer
 from ..answer import PEAK, TIME
 from ..results import Case, Collection
 from ..suite import documents, overall
-from . import page, palette, plots, spans, svg
+from . import page, palette, spans, svg
 from .palette import Look
 
 # What one page holds once; what a plot has made unique already begins with g and a number.
@@ -25,16 +25,15 @@ def html(collection: Collection) -> str:
     looks = palette.looks(collection.subjects())
     names = overall.measured(collection)
     with svg.styled():
-        means = [picture for figure in overall.FIGURES if (picture := plots.forest(collection, figure, looks))]
         beside = [picture for figure in overall.FIGURES if (picture := spans.cases(collection, figure, looks))]
         sweeps = spans.sweeps(collection, looks)
     return page.render("collection.html.j2", collection=collection, looks=looks, base=next(iter(names), ""),
-                       others=names[1:], answer=overall.overall_answer(collection).text,
-                       explained=documents.explained(collection), means=means, rows=_rows(collection, names),
-                       cells=_cells(collection, names), beside=beside, sweeps=sweeps,
-                       warnings=documents.all_warnings(collection),
-                       count=overall.of_cases(collection, len(collection.measured())), sections=[_section(number, case, looks) for number, case in enumerate(collection.cases)],
-                       short=lambda case: answer.answer(case.comparison).text, facts=[("Machine", page.pairs(collection.machine))],
+                       others=names[1:], answer=overall.overall_answer(collection).text, rows=_rows(collection, names),
+                       explained=documents.explained(collection), cells=_cells(collection, names), beside=beside,
+                       sweeps=sweeps, warnings=documents.all_warnings(collection),
+                       count=overall.of_cases(collection, len(collection.measured())),
+                       sections=[_section(number, case, looks) for number, case in enumerate(collection.cases)],
+                       facts=page.pairs(collection.machine),
                        runs=sum(not run.warmup for case in collection.measured() for run in case.comparison.runs))
 
 
@@ -51,8 +50,8 @@ def _cells(collection: Collection, names: list[str]) -> list[tuple]:
             for number, case in enumerate(collection.cases) if case.comparison]
 
 
-def _section(number: int, case: Case, looks: dict[str, Look]) -> tuple[int, Case, Markup | None]:
+def _section(number: int, case: Case, looks: dict[str, Look]) -> tuple[int, Case, str, Markup | None]:
     if case.comparison is None:
-        return number, case, None
+        return number, case, "", None
     inside = page.inside(case.comparison, looks)
-    return number, case, Markup(_PLACE.sub(rf"\1case{number}-", inside))
+    return number, case, answer.answer(case.comparison).text, Markup(_PLACE.sub(rf"\1case{number}-", inside))

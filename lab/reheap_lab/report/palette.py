@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Told apart by people who see two of the three primaries (after Okabe and Ito); lighter on dark. The system's own is grey.
-# A marker of its own stands beside each, so that nothing hangs on colour alone.
+# Told apart by people who see two of the three primaries (after Okabe and Ito); lighter on dark. The system's own is
+# grey. A marker of its own stands beside each, so that nothing hangs on colour alone.
 SERIES = (
     ("#636b78", "#a7b0bf", "o"),
     ("#0067ac", "#56aef0", "s"),

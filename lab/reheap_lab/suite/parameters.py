@@ -125,8 +125,8 @@ def check_used(parameters: list[Parameter], texts) -> None:
     used = named_in(texts)
     for parameter in parameters:
         if parameter.name not in used:
-            raise UsageError(f"the parameter {parameter.name} stands nowhere in the command: write {{{parameter.name}}} "
-                             "where its value belongs")
+            raise UsageError(f"the parameter {parameter.name} stands nowhere in the command: write "
+                             f"{{{parameter.name}}} where its value belongs")
 
 
 def title(values: dict[str, str]) -> str:

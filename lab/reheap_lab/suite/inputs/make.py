@@ -116,7 +116,8 @@ def project(count: int) -> Iterator[str]:
     """A CMakeLists.txt of many libraries that need each other, and functions that look at each."""
     yield "cmake_minimum_required(VERSION 3.20)\nproject(made NONE)\nset(all)"
     yield "function(note target)\n  get_target_property(known ${target} INTERFACE_COMPILE_DEFINITIONS)"
-    yield "  foreach(word IN LISTS known)\n    string(REGEX REPLACE \"([A-Z]+)_([0-9]+)\" \"\\\\2-\\\\1\" word \"${word}\")"
+    yield "  foreach(word IN LISTS known)"
+    yield "    string(REGEX REPLACE \"([A-Z]+)_([0-9]+)\" \"\\\\2-\\\\1\" word \"${word}\")"
     yield "    string(TOLOWER \"${word}\" word)\n    list(APPEND words ${word})\n  endforeach()"
     yield "  list(SORT words)\n  list(REMOVE_DUPLICATES words)\n  list(LENGTH words number)"
     yield "  set_property(GLOBAL APPEND PROPERTY noted \"${target}:${number}\")\nendfunction()"
@@ -138,7 +139,8 @@ def pages(count: int) -> Iterator[str]:
             words = " ".join(WORDS[(n * 31 + line * 7 + k) % len(WORDS)] for k in range(11))
             yield f"50 {740 - 14 * line} moveto ({words}) show"
         yield "gsave 0.3 setlinewidth 0 1 160 { /i exch def i 160 div 0.4 1 i 160 div sub setrgbcolor"
-        yield f"  newpath i 3 mul 40 add {n % 60} moveto 300 i add 400 500 i sub {n + 20} 560 i 2 mul curveto stroke }} for"
+        yield f"  newpath i 3 mul 40 add {n % 60} moveto"
+        yield f"  300 i add 400 500 i sub {n + 20} 560 i 2 mul curveto stroke }} for"
         yield "grestore showpage"
 
 
