@@ -89,7 +89,7 @@ def options(*groups):
 def settings_of(words: dict) -> Settings:
     """From the options, of whichever command has them."""
     given = {name: value for name, value in words.items() if name in Settings.__dataclass_fields__}
-    given |= {"allocators": words["with_"], "warmups": words["warmup"], "extras": not words["no_extras"]}
+    given |= {"allocators": words.get("with_"), "warmups": words["warmup"], "extras": not words["no_extras"]}
     if words.get("check_output"):
         given["output"] = "check"
     own = [OwnFigure.parse(text, more_is_better=option == "more_is_better")

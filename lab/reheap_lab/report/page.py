@@ -38,14 +38,14 @@ def html(comparison: Comparison) -> str:
     return _whole(comparison, looks, drawn, "base.html.j2")
 
 
-def inside(comparison: Comparison, looks: dict[str, Look]) -> Markup:
+def inside(comparison: Comparison, looks: dict[str, Look]) -> str:
     """What the page says, for another page that holds several: its pictures are those of time and memory alone."""
     with svg.styled():
         drawn = _pictures(comparison, looks) | {"orders": [], "cores": None}
         drawn["forests"] = _of(plots.forest, comparison, _deciding(comparison), looks)
         drawn["distributions"] = _of(plots.distribution, comparison, _deciding(comparison), looks)
         drawn["memory"] = [dataclasses.replace(line, apart=[]) for line in drawn["memory"]]
-    return Markup(_whole(comparison, looks, drawn, "inside.html.j2"))
+    return _whole(comparison, looks, drawn, "inside.html.j2")
 
 
 def _whole(comparison: Comparison, looks: dict[str, Look], drawn: dict, layout: str) -> str:

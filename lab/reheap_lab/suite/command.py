@@ -58,7 +58,7 @@ def _measure(suite: file.Suite, cases: list[Planned], words: dict, given: dict,
     unset = {name: value for name, value in words.items() if value is not None}
     again = _again(suite, given)
     with tempfile.TemporaryDirectory(prefix="reheap-suite-") as folder:
-        ready = [_ready(case, unset, given, pathlib.Path(folder) / f"case-{number}", again)
+        ready = [ready_case(case, unset, given, pathlib.Path(folder) / f"case-{number}", again)
                  for number, case in enumerate(cases)]
         common = next((one.settings for one in ready if one.settings), None) or settings_of(words)
         made = run.measure(suite.title, ready, common, lambda so_far: _keep(so_far, exports))
@@ -82,7 +82,7 @@ def _again(suite: file.Suite, given: dict) -> list[str]:
     return words
 
 
-def _ready(case: Planned, unset: dict, given: dict, folder: pathlib.Path, again: list[str]) -> Ready:
+def ready_case(case: Planned, unset: dict, given: dict, folder: pathlib.Path, again: list[str]) -> Ready:
     """Everything for a case but its time; what is wrong with its options ends all before anything is measured, what it
     lacks only leaves it out."""
     try:

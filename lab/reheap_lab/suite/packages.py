@@ -6,6 +6,7 @@ wheels of a set lie in the folder itself, what Debian packages hold below it as 
 
 import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -129,7 +130,7 @@ def _wheels(wanted: tuple[str, ...], into: pathlib.Path) -> dict[str, str]:
     if not wanted:
         return {}
     names = ", ".join(line.split()[0] for line in wanted)
-    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode:
+    if importlib.util.find_spec("pip") is None:
         raise Missing(f"{names}: {sys.executable} has no pip. Install it: {sys.executable} -m ensurepip")
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as list_:
         list_.write("\n".join(wanted) + "\n")
