@@ -66,7 +66,8 @@ def test_values_that_are_no_numbers_and_two_parameters():
 
 
 def test_a_collection_of_nothing_and_of_one_allocator():
-    assert "No allocator could be measured" in Page(collection.html(collected.collection([Case("x", failed="no")]))).text
+    nothing = collected.collection([Case("x", failed="no")])
+    assert "No allocator could be measured" in Page(collection.html(nothing)).text
     alone = collected.programs(("system",), ("clang",), rounds=3)
     assert "nothing to compare" in Page(collection.html(alone)).text
 
