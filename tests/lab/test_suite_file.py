@@ -48,7 +48,7 @@ def test_every_setting_arrives(tmp_path):
     assert words["env"] == {"A": "1", "B": "0.5"} and words["cwd"] == str(tmp_path)
     assert words["time"] == 120 and "runs" not in words and words["margin"] == 0.02
     other = suite.cases[6]
-    line, words = other.placed(dict.fromkeys(("here", "case", "packages", "python"), "P"))
+    line, words = other.placed(dict.fromkeys(file.PLACES, "P"))
     assert line == ["server", "P", "{x}"] and words["load"] == "drive P" and words["runs"] == 7
     assert words["input"] == str(tmp_path / "data/in") and "cwd" not in words
     made = settings_of({"with_": None, "warmup": 1, "no_extras": False} | words)

@@ -8,8 +8,8 @@ from reheap_lab.suite import parameters
 from reheap_lab.suite.parameters import Parameter
 
 # Beside parameters, what stands for a place: the folder of the suite's file, a folder for what --setup of a case makes,
-# what was fetched for it, and the lab's Python.
-PLACES = ("here", "case", "packages", "python")
+# what was fetched for it, the lab's Python, and the kind of machine as file names have it (x86_64).
+PLACES = ("here", "case", "packages", "python", "machine")
 
 # Options whose text is the user's own, so that {name} may stand in it.
 TEXTS = ("setup", "prepare", "input", "load", "ready", "stop", "env", "cwd")

@@ -2,6 +2,7 @@
 
 import contextlib
 import pathlib
+import platform
 import shutil
 import sys
 import tempfile
@@ -125,7 +126,7 @@ def _renamed(own: dict) -> dict:
 
 
 def places(case: Planned, fetched: packages.Fetched, folder: pathlib.Path) -> dict[str, str]:
-    return dict(zip(PLACES, map(str, (case.here, folder, fetched.folder, sys.executable))))
+    return dict(zip(PLACES, map(str, (case.here, folder, fetched.folder, sys.executable, platform.machine()))))
 
 
 # ---- what there is ------------------------------------------------------------------------------
