@@ -1,5 +1,6 @@
 """`reheap compare`."""
 
+import os
 import pathlib
 import shlex
 
@@ -7,8 +8,10 @@ import click
 from rich.console import Console
 
 from reheap_lab import compare, export, telling, terminal
+from reheap_lab.errors import UsageError
 from reheap_lab.options import COMMAND, MEASURING, SERVER, options, settings_of
 from reheap_lab.results import Collection
+from reheap_lab.settings import Settings
 from reheap_lab.suite import parameters, run
 from reheap_lab.suite.cases import swept
 
@@ -32,11 +35,17 @@ def command(cmd: tuple[str, ...], exports: tuple[pathlib.Path, ...], parameter: 
     if parameter:
         telling.tell(_sweep(cmd, parameter, words), exports)
         return
-    line, settings = list(cmd), settings_of(words)
+    line, settings = list(cmd), _checked(settings_of(words))
     chosen = compare.choose(line, words["with_"], settings)
     with terminal.ProgressLine(Console(stderr=True)) as watch:
         comparison = compare.compare(line, chosen, settings, watch)
     telling.tell(comparison, exports)
+
+
+def _checked(settings: Settings) -> Settings:
+    if settings.input is not None and not os.path.exists(settings.input):
+        raise UsageError(f"--input: {settings.input} does not exist")
+    return settings
 
 
 def _sweep(cmd: tuple[str, ...], texts: tuple[str, ...], words: dict) -> Collection:
@@ -44,4 +53,6 @@ def _sweep(cmd: tuple[str, ...], texts: tuple[str, ...], words: dict) -> Collect
     words = {name: value for name, value in words.items() if value is not None}
     planned = swept("", cmd, words, given)
     ready = [run.Ready.of(case, *case.placed({})) for case in planned]  # what is wrong with one is told before any runs
+    for one in ready:
+        _checked(one.settings)
     return run.measure(shlex.join(cmd), ready, settings_of(words))

@@ -42,7 +42,15 @@ class Planned:
         """The command and the options, with everything in its place."""
         known = self.parameters | places
         texts = {key: parameters.fill(value, known) for key, value in self.words.items() if key in TEXTS}
-        return list(parameters.fill(self.command, known)), self.words | texts
+        return list(parameters.fill(self.command, known)), self._located(self.words | texts)
+
+    def _located(self, words: dict) -> dict:
+        """Paths in a file start from its folder, wherever the lab was started."""
+        if self.here and "input" in words:
+            words["input"] = str(self.here / words["input"])
+        if self.here and not words.get("own_folder"):
+            words["cwd"] = str(self.here / words.get("cwd", ""))
+        return words
 
 
 def swept(group: str, command: tuple[str, ...], words: dict, given: list[Parameter], places: tuple[str, ...] = (),

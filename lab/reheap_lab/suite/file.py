@@ -166,9 +166,8 @@ def _cases(path: pathlib.Path, name: str, table, common: dict, here: pathlib.Pat
     command, given = own.pop("command"), own.pop("parameters", [])
     about = own.pop("about", "")
     needs = Needs(own.pop("wheels", ()), own.pop("debian", ()), own.pop("size", ""))
-    words = _located(_merged(common, own), here)
     try:
-        return swept(name, command, words, given, PLACES, about=about, needs=needs, here=here)
+        return swept(name, command, _merged(common, own), given, PLACES, about=about, needs=needs, here=here)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
 
@@ -181,16 +180,6 @@ def _merged(common: dict, own: dict) -> dict:
         common = {key: value for key, value in common.items() if key not in ("own_folder", "cwd")}
     env = common.get("env", {}) | own.get("env", {})
     return common | own | ({"env": env} if env else {})
-
-
-def _located(words: dict, here: pathlib.Path) -> dict:
-    """Paths in a file start from its folder, wherever the lab was started."""
-    if "input" in words and not words["input"].startswith("{"):
-        words["input"] = str(here / words["input"])
-    if not words.get("own_folder"):
-        cwd = words.get("cwd", "")
-        words["cwd"] = cwd if cwd.startswith("{") else str(here / cwd)
-    return words
 
 
 def _check_figures(path: pathlib.Path, cases: list[Planned]) -> None:
