@@ -39,8 +39,8 @@ def explained(collection: Collection) -> str:
     confidence = 100 * collection.settings["confidence"]
     base = next(iter(overall.measured(collection)), "")
     return (f"Ratios to {base}; over all, the geometric mean of the cases, each counting as much as any other. "
-            f"Intervals of {confidence:g} %, which hold together for all that is said over all, and for all that is "
-            "said of one case.")
+            f"Intervals of {confidence:g} %, which hold together for all pairs of allocators in one figure, over all "
+            "or of one case.")
 
 
 def means(collection: Collection) -> tuple[list[str], list[list[str]]]:

@@ -23,7 +23,7 @@ FEWEST_ALIKE = 4  # programs; below, they say nothing of others
 def judge(collection: Collection) -> None:
     """Fills the verdicts over all cases."""
     names = measured(collection)
-    each = statistics.for_all_pairs(collection.settings["confidence"], len(names), len(FIGURES))
+    each = statistics.for_all_pairs(collection.settings["confidence"], len(names))
     collection.verdicts, collection.between_others = [], []
     for figure in FIGURES:
         for base, subject in itertools.combinations(names, 2):
