@@ -28,7 +28,7 @@ def cases(collection: Collection, figure: str, looks: dict[str, Look]) -> Pictur
     if len(rows) < 2:
         return None
     every = [x for _, found in rows for v in found.values() for x in (v.low, v.ratio, v.high)]
-    scale = ratio_axis(every)
+    scale = ratio_axis([v.ratio for _, found in rows for v in found.values()])
     made, axes = lanes(WIDTH, [title for title, _ in rows], lane=max(24, 12 + PER_LANE * (len(names) - 1)))
     axes.axhspan(-0.5, 0.5, color=role("band"), linewidth=0)
     axes.axvline(scale.at(1), color=role("muted"), linewidth=1)
