@@ -67,7 +67,7 @@ def test_without_a_network_it_says_what_is_missing(index, cache):
 
 def test_without_pip_it_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(packages.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(Missing, match="has no pip. Install it: .*python -m ensurepip"):
+    with pytest.raises(Missing, match="has no pip. Install it: .* -m ensurepip"):
         packages.fetch(Needs(("tool==1.0 --hash=sha256:00",)))
 
 

@@ -78,8 +78,8 @@ def _measure_case(ready: Ready, case: Case, label: str) -> bool:
         ready.folder.mkdir()
     try:
         with terminal.ProgressLine(console, f"{label}: ") as watch:
-            case.comparison = compare.compare(ready.command, ready.chosen, ready.settings, watch,
-                                              reproduce=ready.reproduce)
+            case.comparison = compare.compare(ready.command, ready.chosen, ready.settings, watch)
+            case.comparison.reproduce = ready.reproduce or case.comparison.reproduce
     except KeyboardInterrupt:
         case.failed = compare.STOPPED
         return False
