@@ -4,6 +4,7 @@ An allocator is faster, smaller or the same only where a verdict says so. Taken 
 one that none of them is smaller than; the base, where nothing speaks against it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reheap_lab import figures
@@ -11,6 +12,7 @@ from reheap_lab.figures import SAME, UNDECIDED
 from reheap_lab.results import Comparison, Verdict
 
 TIME = "wall_s"
+PEAK = "peak_kib"  # over many cases, each with its own of the following
 MEMORY = ("peak_tree_kib", "peak_rss_kib")  # the first that all have
 
 
@@ -37,13 +39,20 @@ def told(comparison: Comparison) -> tuple[str, ...]:
 class Relations:
     """What the verdicts say of each pair, either way round."""
 
-    def __init__(self, comparison: Comparison):
-        self.names = measured(comparison)
+    def __init__(self, names: list[str], found: Sequence[Verdict], memory: str, paces: dict[str, float],
+                 over: str = ""):
+        self.names = names
         self.base = self.names[0] if self.names else ""
-        found = comparison.verdicts + comparison.between_others
+        self.memory = memory
+        self.over = over  # what the verdicts are of, when that is not one command
         self._verdicts = {(v.figure, v.subject, v.base): v for v in found}
-        self.memory = memory_figure(comparison)
-        self._medians = {name: summary.median for name, summary in comparison.summaries.get(TIME, {}).items()}
+        self._paces = paces
+
+    @classmethod
+    def within(cls, comparison: Comparison) -> "Relations":
+        medians = {name: summary.median for name, summary in comparison.summaries.get(TIME, {}).items()}
+        return cls(measured(comparison), comparison.verdicts + comparison.between_others, memory_figure(comparison),
+                   medians)
 
     def of(self, figure: str, one: str, other: str) -> Verdict | None:
         """`one` over `other`."""
@@ -61,7 +70,7 @@ class Relations:
     def best(self, among: list[str]) -> str:
         """The base, or else the one with the least time."""
         left = self.unbeaten(self.memory, self.unbeaten(TIME, among))
-        return self.base if self.base in left else min(left, key=lambda one: self._medians.get(one, 0))
+        return self.base if self.base in left else min(left, key=lambda one: self._paces.get(one, 0))
 
     def open_against(self, base: str) -> bool:
         """Whether another may yet turn out to be better than it."""
@@ -79,7 +88,10 @@ def _turned(found: Verdict) -> Verdict:
 
 
 def answer(comparison: Comparison) -> Answer:
-    known = Relations(comparison)
+    return answer_of(Relations.within(comparison))
+
+
+def answer_of(known: Relations) -> Answer:
     if not known.names:
         return Answer("No allocator could be measured.")
     if len(known.names) == 1:
@@ -97,13 +109,13 @@ def answer(comparison: Comparison) -> Answer:
 def _stay(known: Relations) -> Answer:
     words = known.words(TIME) | known.words(known.memory)
     if words <= {SAME}:
-        return Answer("Nothing tells them apart: they take the same time and the same memory.")
+        return Answer(f"Nothing tells them apart{known.over}: they take the same time and the same memory.")
     if words <= {SAME, UNDECIDED}:
-        return Answer("Nothing tells them apart yet: no difference in time or memory is certain.")
+        return Answer(f"Nothing tells them apart{known.over} yet: no difference in time or memory is certain.")
     smaller = _smaller(known, known.base)
     nothing = "nothing is shown to be" if known.open_against(known.base) else "nothing is"
-    return Answer(f"Stay with {known.base}: {nothing} faster{'.' if smaller else ', or as fast with less memory.'}"
-                  + (f" {smaller}" if smaller else ""), known.base)
+    end = f". {smaller}" if smaller else ", or as fast with less memory."
+    return Answer(f"Stay with {known.base}: {nothing} faster{known.over}{end}", known.base)
 
 
 def _next(known: Relations, take: str, rest: list[str]) -> str | None:
@@ -131,8 +143,8 @@ def _against_base(known: Relations, name: str) -> str:
     time, memory = _time(known, name, known.base), _memory(known, name, known.base)
     found = known.of(TIME, name, known.base)
     if found and found.word == UNDECIDED:
-        return f"{memory} than {known.base}, but not certainly as fast"
-    return f"{time}, with {memory}"
+        return f"{memory} than {known.base}{known.over}, but not certainly as fast"
+    return f"{time}{known.over}, with {memory}"
 
 
 def _time(known: Relations, one: str, other: str) -> str:

@@ -15,7 +15,8 @@ from reheap_lab.errors import LabError, UsageError
 # Those of our own, whose modules load only when they are asked for; each calls its command `command`.
 PARTS = {
     "compare": ("reheap_lab.cli_compare", "Measure a command under each allocator, and judge"),
-    "report": ("reheap_lab.cli_report", "Show or convert a comparison kept as JSON"),
+    "suite": ("reheap_lab.suite.command", "Measure many commands in one go: those of a file, or real programs"),
+    "report": ("reheap_lab.cli_report", "Show or convert what was kept as JSON"),
     "gate": ("reheap_lab.gate", "Fail when an allocator became worse since a comparison that was kept"),
     "allocators": ("reheap_lab.cli_allocators", "List the allocators found here"),
     "record": ("reheap_lab.record", "Write a trace of every allocation a command makes"),

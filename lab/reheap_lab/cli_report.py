@@ -4,19 +4,18 @@ import pathlib
 
 import click
 
-from reheap_lab import export, results, terminal
-from reheap_lab.cli import console
+from reheap_lab import export, results, telling
 
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=pathlib.Path))
 @click.argument("into", nargs=-1, type=click.Path(dir_okay=False, path_type=pathlib.Path))
 def command(file: pathlib.Path, into: tuple[pathlib.Path, ...]) -> None:
-    """Show the comparison in FILE (JSON), or write it as INTO: .html, .md, .csv."""
+    """Show the comparison or the collection in FILE (JSON), or write it as INTO: .html, .md, .csv."""
     for path in into:
         export.check_path(path)
-    comparison = results.load_export(file)
+    made = results.load_export(file)
     if not into:
-        terminal.show(comparison, console())
+        telling.show(made)
     for path in into:
-        export.write(comparison, path)
+        telling.write(made, path)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import reheap_lab
-from reheap_lab import beside, elf, figures, machine, profile, verdicts
+from reheap_lab import allocators, beside, elf, figures, machine, profile, verdicts, windows
 from reheap_lab.allocators import SYSTEM, Allocator, settings_of_allocators
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.evidence import Program, Proof, Testimony
@@ -23,6 +23,7 @@ from reheap_lab.settings import Settings
 from reheap_lab.workload import CommandWorkload, Extra, Outcome, find_program, shell, tail
 
 UNCHECKED = "its output could not be checked"
+STOPPED = "stopped by the user before it was finished"
 OUTLIVED = ("processes outlive the command: what they use is in no figure, and they may disturb what is measured next. "
             "Let the command wait for them")
 
@@ -47,7 +48,7 @@ class Comparer:
         self.stopped = False
 
     def compare(self) -> Comparison:
-        shell(self.settings.setup, "--setup")
+        shell(self.settings.setup, "--setup", cwd=self.settings.cwd, env=self.settings.env)
         with self._stoppable():
             run_rounds(self.book, self._run, self._warmups(), self.settings.seed, self.watch,
                        self._run_beside if self.settings.side_by_side else None)
@@ -94,7 +95,7 @@ class Comparer:
             if self.book.rounds == 0:
                 raise
             self.stopped = True
-            self.comparison.warnings.append("stopped by the user before it was finished")
+            self.comparison.warnings.append(STOPPED)
 
     def _warmups(self) -> int:
         """The first run proves who serves the command. That costs time and memory, so it cannot count."""
@@ -237,6 +238,16 @@ def _blank(workload: CommandWorkload, chosen: list[Allocator]) -> Comparison:
 def command_kind(command: list[str]) -> elf.Kind | None:
     """What libraries it can load; for a script, those its interpreter can, which is this machine's."""
     return elf.kind(find_program(command)) or elf.own()
+
+
+def choose(command: list[str], wanted: str | None, settings: Settings) -> list[Allocator]:
+    """The allocators that `wanted` names, or all that are here, for this kind of program."""
+    if windows.is_program(command[0]):
+        if settings.server:
+            raise UsageError("a server for Windows cannot be measured from here: Wine stops no program gently. Leave "
+                             "out --load")
+        return windows.choose(wanted, command)
+    return allocators.choose(wanted, command_kind(command))
 
 
 def check_allocators(chosen: list[Allocator], folder: pathlib.Path) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 from reheap_lab import figures, results, verdicts
 from reheap_lab.answer import answer
 from reheap_lab.errors import LabError, UsageError
-from reheap_lab.results import Comparison, Summary
+from reheap_lab.results import Collection, Comparison, Summary
+
+RUN_COLUMNS = ("subject", "round", "place", "warmup", "outlier", "failed")
 
 
 def as_json(comparison: Comparison) -> str:
@@ -22,28 +24,36 @@ def as_csv(comparison: Comparison) -> str:
     names = verdicts.figure_names(comparison)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["subject", "round", "place", "warmup", "outlier", "failed", *names])
-    for run in comparison.runs:
-        writer.writerow([run.subject, run.round, run.place, int(run.warmup), int(run.outlier), run.failed or "",
-                         *(run.figures.get(name, "") for name in names)])
+    writer.writerow([*RUN_COLUMNS, *names])
+    writer.writerows(run_rows(comparison, names))
     return out.getvalue()
+
+
+def run_rows(comparison: Comparison, names: list[str]) -> list[list]:
+    return [[run.subject, run.round, run.place, int(run.warmup), int(run.outlier), run.failed or "",
+             *(run.figures.get(name, "") for name in names)] for run in comparison.runs]
 
 
 def as_markdown(comparison: Comparison) -> str:
     parts = [_heading(comparison), f"**{answer(comparison).text}**", _summarytable(comparison),
-             _verdict_list(comparison), _extras_tables(comparison), _warning_list(comparison), _closing(comparison)]
+             _verdict_list(comparison), _extras_tables(comparison), _warning_list(comparison), closing(comparison)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _heading(comparison: Comparison) -> str:
-    machine, confidence = comparison.machine, comparison.settings.get("confidence", 0.99)
-    cores = figures.plural(machine["cores"], "core") if "cores" in machine else None
-    words = [machine.get("cpu"), cores, machine.get("kernel"), machine.get("libc")]
+    confidence = comparison.settings.get("confidence", 0.99)
     rounds = len({run.round for run in comparison.runs if not run.warmup})
     beside = " side by side" if comparison.settings.get("side_by_side") else ""
-    made = f"{figures.plural(rounds, 'round')}{beside}, {comparison.started}"
-    return (f"# `{shlex.join(comparison.command)}`\n\n{made}, {', '.join(str(w) for w in words if w)}. "
+    made = f"{figures.plural(rounds, 'round')}{beside}"
+    return (f"# `{shlex.join(comparison.command)}`\n\n{made}, {measured_on(comparison)}. "
             f"Medians with their {100 * confidence:g} % intervals.")
+
+
+def measured_on(made: Comparison | Collection) -> str:
+    machine = made.machine
+    cores = figures.plural(machine["cores"], "core") if "cores" in machine else None
+    words = [made.started, machine.get("cpu"), cores, machine.get("kernel"), machine.get("libc")]
+    return ", ".join(str(word) for word in words if word)
 
 
 def _summarytable(comparison: Comparison) -> str:
@@ -98,8 +108,8 @@ def all_warnings(comparison: Comparison) -> list[str]:
     return failed + lost + own + comparison.warnings
 
 
-def _closing(comparison: Comparison) -> str:
-    return f"Again:\n\n```sh\n{comparison.reproduce}\n```" if comparison.reproduce else ""
+def closing(made: Comparison | Collection) -> str:
+    return f"Again:\n\n```sh\n{made.reproduce}\n```" if made.reproduce else ""
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:

@@ -61,6 +61,8 @@ ALL = {figure.name: figure for figure in (
     _memory("mean_rss_kib", "mean resident"),
     _memory("idle_rss_kib", "resident when idle"),
     _memory("peak_commit_kib", "peak commit"),
+    # Of a collection: in each case, the one of the first two that its answer speaks of.
+    _memory("peak_kib", "peak memory"),
     # Of a replay.
     Figure("resident_over_live", "resident over live", "x", "less memory", "more memory"),
     Figure("peak_resident_over_live", "peak resident over peak live", "x", "less memory", "more memory"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import click
 from rich.console import Console
 
-from reheap_lab import allocators, cli_compare, compare, export, native, runner, terminal, trace
+from reheap_lab import allocators, compare, export, native, options, runner, telling, terminal, trace
 from reheap_lab.errors import LabError
 from reheap_lab.results import Comparison, Series
 from reheap_lab.workload import CommandWorkload, Outcome
@@ -152,7 +152,7 @@ def tell_replayer(comparison: Comparison) -> None:
 
 
 @click.command()
-@cli_compare.options(cli_compare.MEASURING)
+@options.options(options.MEASURING)
 @click.option("--pace", type=click.Choice(["full", "recorded"]), default="full", show_default=True,
               help="As fast as possible, or at the times recorded")
 @click.option("--order", type=click.Choice(["program", "strict"]), default="program", show_default=True,
@@ -168,12 +168,12 @@ def command(traces: tuple[pathlib.Path, ...], pace: str, order: str, touch: str,
 
     Several files are those of one program's processes: they are played in one process, in the order of their times.
     """
-    settings = cli_compare.settings_of(words)
+    settings = options.settings_of(words)
     for path in exports:
         export.check_path(path)
     chosen = allocators.choose(words["with_"], compare.command_kind([str(native.program("reheap-replay"))]))
     how = How(pace, order, touch, threads)
     with terminal.ProgressLine(Console(stderr=True)) as watch:
         comparison = replay(list(traces), how, chosen, settings, watch)
-    cli_compare.tell(comparison, exports)
+    telling.tell(comparison, exports)
     tell_replayer(comparison)

@@ -1,4 +1,5 @@
-"""The record of one comparison, and its JSON: what the terminal, the exporters and the report read, and nothing else.
+"""The record of a comparison, or of a collection of them, and its JSON: what the terminal, the exporters and the report
+read, and nothing else.
 
 A figure that could not be measured is absent from `figures`, never 0. Times are in seconds, memory in KiB.
 """
@@ -14,6 +15,7 @@ from reheap_lab import figures
 from reheap_lab.errors import UsageError
 
 SCHEMA = "reheap-lab/compare/1"
+COLLECTION = "reheap-lab/collection/1"
 
 
 class Damaged(ValueError):
@@ -142,6 +144,56 @@ class Comparison:
         return next((v for v in self.verdicts if v.figure == figure and v.subject == subject), None)
 
 
+# ---- many of them -----------------------------------------------------------------------------
+
+@dataclass
+class Overall(Verdict):
+    """Of the geometric mean over cases: `low` and `high` are of the mean over these, the others of that over programs
+    like these (design/lab.md says how)."""
+
+    cases: int = 0  # that had figures of both
+    like_low: float | None = None
+    like_high: float | None = None
+
+
+@dataclass
+class Case:
+    """One comparison among several."""
+
+    name: str
+    about: str = ""
+    group: str = ""  # cases that differ by their parameters alone are of one group
+    parameters: dict[str, str] = field(default_factory=dict)
+    packages: dict[str, str] = field(default_factory=dict)  # what was fetched for it: version by name
+    comparison: Comparison | None = None
+    failed: str | None = None  # why there is none
+
+
+@dataclass
+class Collection:
+    title: str
+    schema: str = COLLECTION
+    lab_version: str = ""
+    started: str = ""  # ISO 8601, UTC
+    settings: dict[str, typing.Any] = field(default_factory=dict)  # of the verdicts over all: margin and confidence
+    machine: dict[str, typing.Any] = field(default_factory=dict)
+    reproduce: str = ""
+    cases: list[Case] = field(default_factory=list)
+    verdicts: list[Overall] = field(default_factory=list)  # against the base
+    between_others: list[Overall] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def measured(self) -> list[Case]:
+        return [case for case in self.cases if case.comparison]
+
+    def subjects(self) -> list[str]:
+        """All allocators, the base first."""
+        return list(dict.fromkeys(s.name for case in self.measured() for s in case.comparison.subjects))
+
+    def verdict(self, figure: str, subject: str) -> Overall | None:
+        return next((v for v in self.verdicts if v.figure == figure and v.subject == subject), None)
+
+
 # ---- JSON -------------------------------------------------------------------------------------
 
 def from_data(kind: typing.Any, data: typing.Any, where: str = "comparison") -> typing.Any:
@@ -184,35 +236,45 @@ def _expect(data: typing.Any, kinds: typing.Any, where: str) -> None:
         raise Damaged(f"{where} is a {type(data).__name__}, not a {names}")
 
 
-def dump(comparison: Comparison) -> str:
+def dump(made: Comparison | Collection) -> str:
     """What is None is left out."""
-    data = dataclasses.asdict(comparison, dict_factory=lambda pairs: {k: v for k, v in pairs if v is not None})
+    data = dataclasses.asdict(made, dict_factory=lambda pairs: {k: v for k, v in pairs if v is not None})
     return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def load(text: str) -> Comparison:
+    return _load(text, {SCHEMA: Comparison})
+
+
+def _load(text: str, kinds: dict[str, type]) -> typing.Any:
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         raise Damaged(f"not JSON: {error}") from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        found = data.get("schema") if isinstance(data, dict) else None
-        raise Damaged(f"not a comparison this version reads: its schema is {found!r}, not {SCHEMA!r}")
-    made = from_data(Comparison, data)
-    figures.learn(made.settings.get("own", []))
+    found = data.get("schema") if isinstance(data, dict) else None
+    if not isinstance(found, str) or found not in kinds:
+        raise Damaged(f"not a comparison this version reads: its schema is {found!r}, not "
+                      + " or ".join(map(repr, kinds)))
+    made = from_data(kinds[found], data, kinds[found].__name__.lower())
+    for comparison in [case.comparison for case in made.measured()] if isinstance(made, Collection) else [made]:
+        figures.learn(comparison.settings.get("own", []))
     return made
 
 
 def load_file(path: pathlib.Path | str) -> Comparison:
+    return _load_file(path, {SCHEMA: Comparison})
+
+
+def _load_file(path: pathlib.Path | str, kinds: dict[str, type]) -> typing.Any:
     try:
-        return load(pathlib.Path(path).read_text(encoding="utf-8"))
+        return _load(pathlib.Path(path).read_text(encoding="utf-8"), kinds)
     except (Damaged, UnicodeDecodeError) as error:
         raise Damaged(f"{path}: {error}") from None
 
 
-def load_export(path: pathlib.Path) -> Comparison:
+def load_export(path: pathlib.Path) -> Comparison | Collection:
     """For a command that was given the file."""
     try:
-        return load_file(path)
+        return _load_file(path, {SCHEMA: Comparison, COLLECTION: Collection})
     except Damaged as error:
         raise UsageError(f"{error}. It must be a file that --export wrote as .json") from None

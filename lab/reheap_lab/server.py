@@ -5,6 +5,7 @@ CPU time and faults are the server's, from its start to its end.
 """
 
 import bisect
+import os
 import pathlib
 import subprocess
 import time
@@ -14,7 +15,7 @@ from reheap_lab.errors import LabError
 from reheap_lab.launch import Launch
 from reheap_lab.runner import Ask, Measured
 from reheap_lab.settings import Settings
-from reheap_lab.workload import CommandWorkload, shell, tail
+from reheap_lab.workload import CommandWorkload, tail
 
 POLL = 0.05
 SETTLE = 0.3  # seconds a server without --ready gets to start
@@ -50,7 +51,7 @@ class ServerWorkload(CommandWorkload):
         """Seconds the load took."""
         self._wait_until_ready(process)
         began = time.monotonic()
-        shell(self.server.load, "--load", self.printed())
+        self.shell(self.server.load, "--load", self.printed())
         took = time.monotonic() - began
         self._must_live(process, "during the load")
         return took
@@ -62,7 +63,8 @@ class ServerWorkload(CommandWorkload):
         deadline = time.monotonic() + self.server.ready_timeout
         while time.monotonic() < deadline:
             self._must_live(process, "before it was ready")
-            asked = subprocess.run(["/bin/sh", "-c", self.server.ready], stdin=subprocess.DEVNULL, capture_output=True)
+            asked = subprocess.run(["/bin/sh", "-c", self.server.ready], stdin=subprocess.DEVNULL, capture_output=True,
+                                   cwd=self.cwd(), env=os.environ | self.settings.env)
             if asked.returncode == 0:
                 return
             time.sleep(POLL)
@@ -85,7 +87,7 @@ class ServerWorkload(CommandWorkload):
         if self.server.stop is None:
             process.terminate()
         else:
-            shell(self.server.stop, "--stop")
+            self.shell(self.server.stop, "--stop")
 
     def _as_server(self, measured: Measured, load: float, idle_from: float, idle_to: float) -> Measured:
         measured.figures["wall_s"] = load

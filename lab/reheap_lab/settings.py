@@ -28,6 +28,9 @@ class Settings:
     ignore_status: bool = False
     extras: bool = True
     side_by_side: bool = False
+    env: dict[str, str] = dataclasses.field(default_factory=dict)  # of the command, and of what prepares or loads it
+    cwd: str | None = None  # where those run; None: where the lab does
+    own_folder: bool = False  # each run has an empty one of its own
     server: "Server | None" = None
     own: "list[OwnFigure]" = dataclasses.field(default_factory=list)  # that the command prints, or the server's load
 
@@ -39,6 +42,12 @@ class Settings:
         if self.side_by_side and self.server:
             raise UsageError("--side-by-side is for commands: two servers would take the same port. Leave it out, or "
                              "--load")
+        if self.own_folder and (self.side_by_side or self.cwd is not None):
+            other = "side_by_side: both runs would be prepared at once" if self.side_by_side else "cwd"
+            raise UsageError(f"own_folder does not go together with {other}. Leave out one of them")
+        if "LD_PRELOAD" in self.env:
+            raise UsageError("env: LD_PRELOAD is how the command is put on an allocator. Name a library that is to be "
+                             "compared in with: 'system,name=PATH'")
         if not 0 < self.margin < 1:
             raise UsageError("--margin is a share between 0 and 1, or a percentage: --margin 1%")
         if not 0.5 <= self.confidence < 1:
@@ -47,7 +56,7 @@ class Settings:
     def as_data(self) -> dict:
         data = dataclasses.asdict(self)
         data["with"] = data.pop("allocators")
-        return {name: value for name, value in data.items() if value is not None and value != []}
+        return {name: value for name, value in data.items() if value is not None and value not in ([], {})}
 
 
 @dataclass

@@ -29,6 +29,18 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """A location and how well it is known."""
+
+    middle: float
+    error: float  # the standard error; 0 where most values are equal
+    degrees: int
+    n: int
+    least: float  # of all values
+    most: float
+
+
+@dataclass(frozen=True)
 class Drift:
     correlation: float  # Spearman's, of the figure with the order of the runs
     p: float
@@ -39,6 +51,11 @@ class Drift:
 
 def location(values: Sequence[float], confidence: float) -> Interval | None:
     """The 20 % trimmed mean of `values`, and its interval by Tukey and McLaughlin (1963); None of too few."""
+    found = estimate(values)
+    return mean_of([found], confidence) if found else None
+
+
+def estimate(values: Sequence[float]) -> Estimate | None:
     data = numpy.sort(numpy.asarray(values, dtype=float))
     n = len(data)
     if n < FEWEST:
@@ -46,10 +63,24 @@ def location(values: Sequence[float], confidence: float) -> Interval | None:
     cut = int(TRIM * n)
     middle, kept = float(data[cut:n - cut].mean()), n - 2 * cut
     spread = float(data.clip(data[cut], data[n - cut - 1]).std(ddof=1))  # winsorised: what is cut counts as the ends
-    if spread < 1e-12 * max(1.0, abs(middle)):  # most values are equal: as wide as all of them
-        return Interval(middle, min(middle, float(data[0])), max(middle, float(data[-1])), n)
-    half = spread * math.sqrt((n - 1) / (kept * (kept - 1))) * student_quantile(confidence, kept - 1)
-    return Interval(middle, middle - half, middle + half, n)
+    if spread < 1e-12 * max(1.0, abs(middle)):
+        spread = 0.0
+    return Estimate(middle, spread * math.sqrt((n - 1) / (kept * (kept - 1))), kept - 1, n, float(data[0]),
+                    float(data[-1]))
+
+
+def mean_of(estimates: Sequence[Estimate], confidence: float) -> Interval:
+    """The mean of independent estimates: their variances add up, with the degrees of freedom of Welch (1947) and
+    Satterthwaite (1946). One whose values are nearly all equal has no variance: it adds the width of all of them."""
+    count, middle = len(estimates), float(numpy.mean([one.middle for one in estimates]))
+    variances = [one.error**2 for one in estimates]
+    half = 0.0
+    if any(variances):
+        degrees = sum(variances)**2 / sum(v * v / one.degrees for v, one in zip(variances, estimates))
+        half = math.sqrt(sum(variances)) * student_quantile(confidence, max(1, int(degrees + 1e-9)))
+    below = math.hypot(half, *(one.middle - min(one.middle, one.least) for one in estimates if not one.error))
+    above = math.hypot(half, *(max(one.middle, one.most) - one.middle for one in estimates if not one.error))
+    return Interval(middle, middle - below / count, middle + above / count, min(one.n for one in estimates))
 
 
 def student(t: float, degrees: int) -> float:
@@ -102,15 +133,22 @@ def _left_out(n: int, confidence: float) -> int:
 
 def paired_ratio(subject: Sequence[float], base: Sequence[float], confidence: float) -> Interval | None:
     """Subject over base, pair by pair; None when there are too few pairs or a ratio does not exist."""
+    logs = paired_logs(subject, base)
+    found = None if logs is None else location(logs, confidence)
+    return found and exponential(found)
+
+
+def exponential(logs: Interval) -> Interval:
+    return Interval(math.exp(logs.middle), math.exp(logs.low), math.exp(logs.high), logs.n)
+
+
+def paired_logs(subject: Sequence[float], base: Sequence[float]) -> numpy.ndarray | None:
     top, bottom = numpy.asarray(subject, dtype=float), numpy.asarray(base, dtype=float)
     if top.shape != bottom.shape:
         raise ValueError(f"{top.size} figures cannot be paired with {bottom.size}")
     if not (numpy.all(top > 0) and numpy.all(bottom > 0)):
         return None
-    logs = location(numpy.log(top / bottom), confidence)
-    if logs is None:
-        return None
-    return Interval(math.exp(logs.middle), math.exp(logs.low), math.exp(logs.high), logs.n)
+    return numpy.log(top / bottom)
 
 
 # ---- decisions ----------------------------------------------------------------------------------

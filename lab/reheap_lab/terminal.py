@@ -21,11 +21,12 @@ IN_TABLE_ONLY = ("user_s", "system_s")  # CPU time has a sentence, its parts hav
 class ProgressLine:
     """A Watch. Without a terminal it is silent: a log wants the result, not the waiting."""
 
-    def __init__(self, console: Console):
+    def __init__(self, console: Console, label: str = ""):
+        self._label = label
         self._progress = Progress(TextColumn("{task.description}"), BarColumn(bar_width=24),
                                   TextColumn("{task.fields[left]}"),
                                   console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._progress.add_task("warming up", total=None, left="")
+        self._task = self._progress.add_task(f"{label}warming up", total=None, left="")
 
     def __enter__(self) -> "ProgressLine":
         self._progress.start()
@@ -35,7 +36,8 @@ class ProgressLine:
         self._progress.stop()
 
     def running(self, subject: str, book: Book) -> None:
-        self._progress.update(self._task, description=f"{phase(book)}: {subject}", left=left(book), **_share(book))
+        self._progress.update(self._task, description=f"{self._label}{phase(book)}: {subject}", left=left(book),
+                              **_share(book))
 
     def ran(self, run: Run, book: Book) -> None:
         if run.failed:
@@ -86,7 +88,7 @@ def _summaries(comparison: Comparison, width: int) -> list[Table | Text]:
     shown = [name for name in figures.ALL if name in comparison.summaries and name != "major_faults"]
     columns = {name: [_cell(comparison, name, subject.name) for subject in comparison.subjects] for name in shown}
     room = width - max(len(text) for text in ("allocator", *(s.name for s in comparison.subjects)))
-    widths = {name: max(map(_width, [_heading(name), *cells])) + GAP for name, cells in columns.items()}
+    widths = {name: max(map(width_of, [_heading(name), *cells])) + GAP for name, cells in columns.items()}
     made = [_summary(comparison, {name: columns[name] for name in block}) for block in blocks(widths, room)]
     return [part for table in made for part in (table, Text(""))][:-1]
 
@@ -123,7 +125,7 @@ def _heading(figure: str) -> Text:
     return Text("\n".join(figures.ALL[figure].label.rsplit(" ", 1)))
 
 
-def _width(cell: Text) -> int:
+def width_of(cell: Text) -> int:
     return max(map(len, cell.plain.split("\n")))
 
 

@@ -75,7 +75,7 @@ def _verdicts(comparison: Comparison, confidence: float) -> tuple[list[Verdict],
     found: tuple[list[Verdict], list[Verdict]] = [], []
     for figure in judged:
         for base, subject in itertools.combinations(measured, 2):
-            if not _comparable(comparison, figure, subject, base):
+            if not comparable(comparison, figure, subject, base):
                 continue
             between = ratio(comparison, figure.name, subject, base, each)
             if between:
@@ -84,15 +84,34 @@ def _verdicts(comparison: Comparison, confidence: float) -> tuple[list[Verdict],
     return found
 
 
-def _comparable(comparison: Comparison, figure: Figure, *names: str) -> bool:
+def comparable(comparison: Comparison, figure: Figure, *names: str) -> bool:
     both = [comparison.summaries.get(figure.name, {}).get(name) for name in names]
     return all(both) and max(one.median for one in both) >= figure.least
+
+
+def logs_of(comparison: Comparison, figure: str, subject: str, base: str) -> statistics.Estimate | None:
+    """The logarithm of subject over base, where both may be compared in this figure."""
+    if not comparable(comparison, figures.ALL[figure], subject, base):
+        return None
+    logs = statistics.paired_logs(*pairs(comparison.runs, figure, subject, base))
+    return None if logs is None else statistics.estimate(logs)
 
 
 def ratio(comparison: Comparison, figure: str, subject: str, base: str, confidence: float | None = None
           ) -> Interval | None:
     confidence = confidence or comparison.settings.get("confidence", 0.99)
     return statistics.paired_ratio(*pairs(comparison.runs, figure, subject, base), confidence)
+
+
+SIGNS = {"better": "▼", "worse": "▲", "same": "=", "open": "?"}
+
+
+def sense(verdict: Verdict) -> str:
+    """better, worse, same or open: what the sign beside a verdict says."""
+    known = figures.ALL.get(verdict.figure)
+    if known and verdict.word in (known.less, known.more):
+        return "better" if verdict.word == known.good else "worse"
+    return "same" if verdict.word == SAME else "open"
 
 
 def verdict(figure: Figure, subject: str, base: str, ratio: Interval, margin: float, confidence: float) -> Verdict:

@@ -47,17 +47,28 @@ class CommandWorkload:
         self._place = folder / "run"
 
     def run(self, allocator: Allocator, extra: Extra | None = None) -> Outcome:
+        self._begin()
         self.prepare()
-        return self.run_prepared(allocator, extra)
+        return self._run(allocator, extra or Extra())
 
     def prepare(self) -> None:
-        shell(self.settings.prepare, "--prepare")
+        self.shell(self.settings.prepare, "--prepare")
 
     def run_prepared(self, allocator: Allocator, extra: Extra | None = None) -> Outcome:
-        extra = extra or Extra()
         self._begin()
+        return self._run(allocator, extra or Extra())
+
+    def shell(self, command: str | None, option: str, out: str | pathlib.Path = os.devnull) -> None:
+        """Where the command runs too."""
+        shell(command, option, out, self.cwd(), self.settings.env)
+
+    def cwd(self) -> str | None:
+        return str(self.path("work")) if self.settings.own_folder else self.settings.cwd
+
+    def _run(self, allocator: Allocator, extra: Extra) -> Outcome:
         prove = extra.prove or allocator.proves_each_run
         launch = allocator.launch(self.argv(allocator), self.path("evidence") if prove else None)
+        launch.env = self.settings.env | launch.env
         measured = self.drive(launch, self._ask(extra))
         outcome = Outcome(measured, failed=self._failure(measured))
         if prove:
@@ -104,12 +115,14 @@ class CommandWorkload:
         open_to_others(self.folder, self._place)
         self.path("evidence").touch()
         self.path("evidence").chmod(0o666 if os.geteuid() == 0 else 0o600)
+        if self.settings.own_folder:
+            self.path("work").mkdir()
 
     def _ask(self, extra: Extra) -> Ask:
         settings = self.settings
         unread = settings.output == "discard" and not settings.own
         stdout = os.devnull if unread else str(self.path("stdout"))
-        return Ask(stdin=settings.input or os.devnull, stdout=stdout, stderr=str(self.path("stderr")),
+        return Ask(cwd=self.cwd(), stdin=settings.input or os.devnull, stdout=stdout, stderr=str(self.path("stderr")),
                    timeout=settings.timeout, sample_ms=settings.sample_ms, profile_hz=extra.profile_hz,
                    count_calls=extra.count_calls, account=extra.account)
 
@@ -129,13 +142,15 @@ def open_to_others(*folders: pathlib.Path) -> None:
         folder.chmod(0o711)
 
 
-def shell(command: str | None, option: str, out: str | pathlib.Path = os.devnull) -> None:
+def shell(command: str | None, option: str, out: str | pathlib.Path = os.devnull, cwd: str | None = None,
+          env: dict[str, str] | None = None) -> None:
     """A helper of the user's own, under no allocator of ours. What it prints goes to `out`."""
     if command is None:
         return
     with open(out, "wb") as printed:
         done = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=printed,
-                              stderr=subprocess.PIPE, text=True, errors="replace")
+                              stderr=subprocess.PIPE, text=True, errors="replace", cwd=cwd,
+                              env=os.environ | (env or {}))
     if done.returncode:
         said = done.stderr.strip()[-TAIL:]
         raise LabError(f"{option} failed with status {done.returncode}: {command}" + (f"\n{said}" if said else ""))

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from reheap_lab import cli, native, results, runner, settings
-from reheap_lab.cli_compare import AllocatorList
+from reheap_lab.options import AllocatorList
 from reheap_lab.errors import LabError
 
 

@@ -315,3 +315,33 @@ def test_the_line_that_repeats_it_runs_in_a_shell_and_asks_for_the_same(tmp_path
     assert [(s.name, s.libraries, s.variables) for s in second.subjects] == [
         (s.name, s.libraries, s.variables) for s in first.subjects]
     assert second.reproduce == first.reproduce
+
+
+def test_a_suite_of_two_commands_by_two_allocators(tmp_path, capsys):
+    """Each where it asks to be, with what it asks for, proven as ever."""
+    (tmp_path / "my.toml").write_text("""
+with = "system,reheap"
+runs = 3
+no_extras = true
+output = "check"
+
+[case.sorted]
+command = "sort {case}/in"
+setup = "seq 2000 -1 1 > {case}/in"
+
+[case.own]
+command = ["sh", "-c", "test $(ls) = prepared && echo $WORD{n} > made && cat made"]
+parameters = { n = [1] }
+env = { WORD = "it" }
+own_folder = true
+prepare = "echo > prepared"
+""")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["suite", str(tmp_path / "my.toml"), "--export", str(tmp_path / "x.json")])
+    assert not ended.value.code, capsys.readouterr().err
+    made = results.load_export(tmp_path / "x.json")
+    assert [case.failed for case in made.cases] == [None, None]
+    for case in made.cases:
+        assert [len(case.comparison.measured(name)) for name in ("system", "reheap")] == [3, 3]
+        assert pathlib.Path(case.comparison.subjects[1].proof["malloc"]).resolve() == REHEAP.resolve()
+    assert {verdict.cases for verdict in made.verdicts} == {2}

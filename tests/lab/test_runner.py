@@ -394,6 +394,9 @@ def test_commands_that_cannot_run(tmp_path):
         127, "reheap-runner: cannot find no-such-command: No such file or directory\n")
     status, message = refused("--out", out, "--", str(plain))
     assert status == 126 and f"cannot execute {plain}" in message
+    for option in ("--account", "--count-calls"):  # which trace it, and would stop it at its end
+        assert refused(option, "--out", out, "--", "no-such-command")[0] == 127
+        assert refused(option, "--cwd", "/no/such", "--out", out, "--", "true")[0] == 125
 
 
 @pytest.mark.parametrize("options, named", [

@@ -1,5 +1,6 @@
 """Puts the report of a comparison together. What it says comes from the comparison; nothing is judged here."""
 
+import dataclasses
 import functools
 import pathlib
 import shlex
@@ -9,6 +10,7 @@ from markupsafe import Markup
 
 from .. import answer, figures
 from ..results import Comparison, Verdict
+from ..verdicts import SIGNS, sense
 from . import palette, plots, svg, timelines, units
 from .palette import KINDS, Look
 
@@ -23,9 +25,6 @@ TABLES = (
 HEADLINES = ("wall_s", "cpu_s", "instructions", "cycles", "peak_rss_kib", "peak_tree_kib", "mean_rss_kib",
              "idle_rss_kib", "peak_commit_kib", "resident_over_live")
 
-_SENSE = {figures.SAME: "same", figures.UNDECIDED: "open"}
-_SIGN = {"better": "▼", "worse": "▲", "same": "=", "open": "?"}
-
 
 def write_html(comparison: Comparison, path: pathlib.Path | str) -> None:
     """Writes the report: one file, which loads nothing from anywhere."""
@@ -33,10 +32,24 @@ def write_html(comparison: Comparison, path: pathlib.Path | str) -> None:
 
 
 def html(comparison: Comparison) -> str:
-    looks = {subject.name: Look(i) for i, subject in enumerate(comparison.subjects)}
+    looks = palette.looks(subject.name for subject in comparison.subjects)
     with svg.styled():
         drawn = _pictures(comparison, looks)
-    return render("compare.html.j2", comparison=comparison, looks=looks, title=title(comparison),
+    return _whole(comparison, looks, drawn, "base.html.j2")
+
+
+def inside(comparison: Comparison, looks: dict[str, Look]) -> str:
+    """What the page says, for another page that holds several: its pictures are those of time and memory alone."""
+    with svg.styled():
+        drawn = _pictures(comparison, looks) | {"orders": [], "cores": None}
+        drawn["forests"] = _of(plots.forest, comparison, _deciding(comparison), looks)
+        drawn["distributions"] = _of(plots.distribution, comparison, _deciding(comparison), looks)
+        drawn["memory"] = [dataclasses.replace(line, apart=[]) for line in drawn["memory"]]
+    return _whole(comparison, looks, drawn, "inside.html.j2")
+
+
+def _whole(comparison: Comparison, looks: dict[str, Look], drawn: dict, layout: str) -> str:
+    return render("compare.html.j2", layout=layout, comparison=comparison, looks=looks, title=title(comparison),
                   base=_base(comparison),
                   answer=answer.answer(comparison).text, short=_table(comparison, "", _deciding(comparison)),
                   leads=_leads(comparison, comparison.verdicts), others=_leads(comparison, comparison.between_others),
@@ -56,7 +69,7 @@ def _environment() -> jinja2.Environment:
     made = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True,
                               undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {"percent": units.percent, "sense": sense, "moment": _moment,
-                     "sign": lambda verdict: _SIGN[sense(verdict)],
+                     "sign": lambda verdict: SIGNS[sense(verdict)],
                      "interval": units.interval, "lead": _lead, "sentence": lambda text: text[:1].upper() + text[1:],
                      "plural": figures.plural, "svg": lambda picture: Markup(picture.svg), "figure": units.name_of}
     made.globals |= {"light": Markup(palette.variables("light")), "dark": Markup(palette.variables("dark")),
@@ -66,14 +79,6 @@ def _environment() -> jinja2.Environment:
 
 def title(comparison: Comparison) -> str:
     return shlex.join(comparison.command)
-
-
-def sense(verdict: Verdict) -> str:
-    """better, worse, same or open: what the sign beside a verdict says."""
-    known = figures.ALL.get(verdict.figure)
-    if known and verdict.word in (known.less, known.more):
-        return "better" if verdict.word == known.good else "worse"
-    return _SENSE.get(verdict.word, "open")
 
 
 _SHAPES = {
@@ -93,7 +98,7 @@ def shape(look: Look) -> Markup:
 
 def _pictures(comparison: Comparison, looks: dict[str, Look]) -> dict:
     def of(plot, names):
-        return [picture for name in names if (picture := plot(comparison, name, looks)) is not None]
+        return _of(plot, comparison, names, looks)
 
     memory = timelines.timeline(comparison, "rss_kib", "resident memory", "KiB", looks)
     commit = timelines.timeline(comparison, "commit_kib", "committed memory", "KiB", looks)
@@ -109,6 +114,10 @@ def _pictures(comparison: Comparison, looks: dict[str, Look]) -> dict:
         "cores": cores,
         "shares": plots.shares(comparison),
     }
+
+
+def _of(plot, comparison: Comparison, names, looks: dict[str, Look]) -> list[plots.Picture]:
+    return [picture for name in names if (picture := plot(comparison, name, looks)) is not None]
 
 
 def _moment(iso: str) -> str:
@@ -193,10 +202,10 @@ _WORDED = {"memory_kib": "memory", "cpu": "processor", "with": "allocators", "sa
 
 
 def _facts(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]]]]:
-    return [("Machine", _pairs(comparison.machine)), ("Settings", _pairs(comparison.settings))]
+    return [("Machine", pairs(comparison.machine)), ("Settings", pairs(comparison.settings))]
 
 
-def _pairs(values: dict) -> list[tuple[str, str]]:
+def pairs(values: dict) -> list[tuple[str, str]]:
     return [(_WORDED.get(name, name.replace("_", " ")), _worded(name, value)) for name, value in values.items()
             if value is not None and value != "" and value != [] and value != {}]
 

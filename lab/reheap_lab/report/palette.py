@@ -3,10 +3,12 @@
 matplotlib wants real colours, so each role has a stand-in that svg.py turns into a CSS variable.
 """
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Told apart by people who see two of the three primaries (after Okabe and Ito); lighter on dark. The base is grey.
-# A marker of its own stands beside each, so that nothing hangs on colour alone.
+# Told apart by people who see two of the three primaries (after Okabe and Ito); lighter on dark. The system's own is
+# grey. A marker of its own stands beside each, so that nothing hangs on colour alone.
 SERIES = (
     ("#636b78", "#a7b0bf", "o"),
     ("#0067ac", "#56aef0", "s"),
@@ -19,6 +21,8 @@ SERIES = (
     ("#7a4a2b", "#d0a283", "<"),
     ("#6f7a00", "#c9d44f", ">"),
 )
+# Whose look each is, in all reports.
+OWNERS = ("system", "reheap", "mimalloc", "jemalloc", "tcmalloc", "snmalloc", "rpmalloc", "scudo", "tbbmalloc", "hoard")
 DASHES = ("-", (0, (5, 2)), (0, (2, 1.5)))
 
 # Where the time goes. Not the allocators' colours: these stand for modules.
@@ -69,6 +73,15 @@ class Look:
     def group(self) -> str:
         """The class of what belongs to this allocator, for the page's highlighting."""
         return f"series-{self.index}"
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """A known name has its own look in every report; others take those whose owner is not there, and then the same
+    again with other dashes."""
+    names = list(dict.fromkeys(names))
+    taken = {OWNERS.index(name) for name in names if name in OWNERS}
+    free = (index for index in itertools.count(1) if index not in taken)
+    return {name: Look(OWNERS.index(name) if name in OWNERS else next(free)) for name in names}
 
 
 def variables(theme: str) -> str:

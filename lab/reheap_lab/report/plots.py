@@ -44,7 +44,7 @@ def forest(comparison: Comparison, figure: str, looks: dict[str, Look]) -> Pictu
     verdicts = [v for v in comparison.verdicts if v.figure == figure]
     if not verdicts:
         return None
-    scale = _ratio_axis([x for v in verdicts for x in (v.low, v.high)])
+    scale = ratio_axis([x for v in verdicts for x in (v.low, v.high)])
     made, axes = lanes(WIDTH, [v.subject for v in verdicts])
     margin = verdicts[0].margin or comparison.settings.get("margin")
     if margin:
@@ -114,7 +114,7 @@ def _name_beside(axes: Axes, points: dict[str, tuple[float, float]], looks: dict
                       arrowprops={"arrowstyle": "-", "color": looks[name].colour, "linewidth": 0.7, "shrinkB": 5})
 
 
-class _ratio_axis:
+class ratio_axis:
     """Differences in per cent; or doublings, when something differs by more than that shows well."""
 
     def __init__(self, ratios: list[float]):

@@ -120,6 +120,7 @@ void Child::become(const Options& options, char** environment, const Preparation
 void Child::give_up(const char* what) {
   shared_->error = errno;
   std::snprintf(shared_->failed, sizeof shared_->failed, "%s", what);
+  close(gone_[1]);  // a tracer stops the process before its end does that, and waits for this
   _exit(kOwnFault);
 }
 
@@ -132,6 +133,7 @@ void Child::confirm(const Options& options) {
   while (read(gone_[0], &nothing, 1) < 0 && errno == EINTR) continue;
   const int error = shared_->error;
   if (error == 0) return;
+  kill(id_, SIGKILL);
   waitpid(id_, nullptr, 0);
   const std::string why = std::string(": ") + std::strerror(error);
   if (std::strcmp(shared_->failed, "chdir") == 0) throw Failure(kOwnFault, "cannot enter " + options.directory + why);

@@ -29,4 +29,12 @@
     button.addEventListener("click", () => navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent)
       .then(() => { button.textContent = "Copied"; }));
   }
+
+  // A link to what is folded up unfolds it.
+  const unfold = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    if (target instanceof HTMLDetailsElement) { target.open = true; target.scrollIntoView(); }
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
 }());
