@@ -45,9 +45,12 @@ def size(text: str) -> int:
               show_default=True, metavar="FILE", help="The trace; other processes' files are named FILE's stem.PID.rht")
 @click.option("--with", "with_", metavar="ALLOCATOR", help="Record on this allocator: its name, or a library's path")
 @click.option("--children/--no-children", default=True, show_default=True, help="Record child processes too")
+@click.option("--layers", type=click.Choice(["both", "crt", "heap"]),
+              help="Whose calls, of a program for Windows: the C runtimes', the system heap's, or both, the default")
 @click.option("--limit", metavar="SIZE", help="A trace that reaches SIZE (500M, 2G) ends there; the command goes on")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(output: pathlib.Path, with_: str | None, children: bool, limit: str | None, cmd: tuple[str, ...]) -> None:
+def command(output: pathlib.Path, with_: str | None, children: bool, layers: str | None, limit: str | None,
+            cmd: tuple[str, ...]) -> None:
     """Write a trace of every allocation call that CMD makes.
 
     The exit status is CMD's, also where it is killed by a signal; 125 when there is nothing recorded, 126 and 127 when
@@ -56,20 +59,23 @@ def command(output: pathlib.Path, with_: str | None, children: bool, limit: str 
     output = pathlib.Path(os.path.abspath(output))
     remove_earlier(output)
     line, settings = list(cmd), environment(output, children, size(limit) if limit else None)
-    if not windows.is_program(cmd[0]):
-        settings["LD_PRELOAD"] = preload(with_)
-    elif with_:
+    for_windows = windows.is_program(cmd[0])
+    if for_windows and with_:
         raise UsageError("--with is for programs of this system: under Wine the program's own C runtime is recorded")
-    else:  # without the recorder for Linux: Wine's own calls are not the program's
-        line, settings = windows.recording(line, output, settings)
+    if for_windows:  # without the recorder for Linux: Wine's own calls are not the program's
+        line, settings = windows.recording(line, output, layers or "both", settings)
+    elif layers:
+        raise UsageError("--layers is for programs for Windows: here malloc and its relatives are recorded")
+    else:
+        settings["LD_PRELOAD"] = preload(with_)
     status, cpu_s = run(line, settings)
     files = traces(output)
     if files:
         say(summary(files, output))
-        if children and not windows.is_program(cmd[0]):
+        if children and not for_windows:
             say_missed(survey(files).cpu_s, cpu_s)
     elif status not in (126, 127):
-        say(f"nothing was recorded: what ran was {OUT_OF_REACH}")
+        say(f"nothing was recorded: what ran was {windows.OUT_OF_REACH if for_windows else OUT_OF_REACH}")
     if status < 0:
         end_by(-status)
     sys.exit(status if files or status else 125)

@@ -32,6 +32,7 @@ SYSTEM, REHEAP = "system", "reheap"
 PARTS = ("reheap.exe", "reheap.dll", "reheap-runner.exe")
 RECORDER = "reheap-record.dll"
 EXAMINATION_SECONDS = 120
+OUT_OF_REACH = "out of the launcher's reach (reheap.exe doctor -- PROGRAM says why), or calls none of --layers"
 MOST_HZ = 200  # Wine tells the time that a thread has used to a hundredth of a second
 
 
@@ -213,14 +214,15 @@ class Allocator:
         return found + list(self.left)
 
 
-def recording(command: list[str], output: pathlib.Path, settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+def recording(command: list[str], output: pathlib.Path, layers: str,
+              settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     """What `reheap record` starts for a program for Windows, and with which environment."""
     program = Program(command[0])
     recorder = program.parts / RECORDER
     if not recorder.is_file():
         raise LabError(f"{recorder} is not there: build it (./dev build windows-x86_64 in reheap's sources)")
     line = [*program.wine, *program.launcher(recorder, "run", "--require"), windows_path(program.path), *command[1:]]
-    return line, {**settings, **quiet_wine(), "REHEAP_RECORD": windows_path(output)}
+    return line, {**settings, **quiet_wine(), "REHEAP_RECORD": windows_path(output), "REHEAP_RECORD_LAYERS": layers}
 
 
 WINES = "Wine's C runtime and heap"

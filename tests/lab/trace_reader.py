@@ -65,6 +65,7 @@ class Header:
     stopped: int
     ended: bool
     threads: int
+    layers: int
 
     @property
     def tick_seconds(self) -> float:
@@ -104,7 +105,7 @@ def read_header(data: bytes) -> tuple[Header, int, int]:
     command = data[120:120 + command_bytes].decode(errors="replace").split("\0")[:-1]
     header = Header(pointer, page, bool(flags & 1), clock, process, parent, (ticks, nanoseconds), fork_ticks,
                     data[88:104].rstrip(b"\0").decode(), command, (late_ticks, late_nanoseconds),
-                    chunks, lost, stopped, bool(ended), threads)
+                    chunks, lost, stopped, bool(ended), threads, struct.unpack_from("<I", data, 3944)[0])
     return header, header_bytes, chunk_bytes
 
 

@@ -31,6 +31,10 @@ enum class Stopped : uint32_t {
 // FileHeader::flags
 inline constexpr uint32_t kForked = 1;  // began as the copy of `parent`: it may free blocks made there
 
+// FileHeader::layers
+inline constexpr uint32_t kRuntimes = 1;    // malloc and its relatives, of C runtimes
+inline constexpr uint32_t kSystemHeap = 2;  // Windows' HeapAlloc and its relatives, where no C runtime's call made them
+
 // One moment on both clocks. Two of them give the length of a tick.
 struct Moment {
   uint64_t ticks;
@@ -68,8 +72,8 @@ struct FileHeader {
   char system[16];      // "linux", "windows"
   char recorder[16];    // its version
   char command[3824];   // each argument ends with NUL; cut off when longer
-  uint32_t unused;
-  uint32_t checksum;  // CRC32C of all bytes before it
+  uint32_t layers;      // whose calls are recorded; 0 in older files: C runtimes'
+  uint32_t checksum;    // CRC32C of all bytes before it
   Progress progress;
   char rest[kHeaderBytes - 3952 - sizeof(Progress)];
 };

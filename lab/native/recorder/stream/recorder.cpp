@@ -216,12 +216,19 @@ void end_thread(Stream& stream) {
   give_back(&stream);
 }
 
+void begin_anew(ThreadSlot& slot) {
+  slot.stream = &g_no_stream;
+  slot.generation = g_process_generation;
+  slot.number = 0;
+  slot.ended = false;
+}
+
 // The first event of a thread, or one after it has ended.
 void put_with_new_stream(const Event& event) {
   ThreadSlot& slot = thread_slot();
   Stream* stream = take_stream();
   if (!stream) return count_lost();
-  if (slot.generation != g_process_generation) slot = {&g_no_stream, g_process_generation, 0, false};
+  if (slot.generation != g_process_generation) begin_anew(slot);
   if (slot.number == 0) {
     slot.number = ++g_threads;
     g_header->progress.threads = g_threads;
