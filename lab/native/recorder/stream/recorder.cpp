@@ -288,6 +288,10 @@ void thread_ended() {
 
 void process_began() { g_cpu_begin = system::cpu_nanoseconds(); }
 
+void others_stopped() {
+  if (g_table) g_table->locked.store(false, std::memory_order_release);
+}
+
 void process_ended() {
   system::Quiet quiet;
   if (!g_table || !g_table->begun || !g_header) return;

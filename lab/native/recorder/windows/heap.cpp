@@ -45,17 +45,18 @@ ULONG NTAPI free(HANDLE heap, ULONG flags, void* block) {
   return original<ULONG NTAPI(HANDLE, ULONG, void*)>(Role::free)(heap, flags, block);
 }
 
-void tell_blocks_of(HANDLE heap, const Call& call) {
+void tell_blocks_of(HANDLE heap) {
+  Call call;
+  if (!call.is_outermost()) return;
   recorder::system::Quiet quiet;
   PROCESS_HEAP_ENTRY entry = {};
   while (HeapWalk(heap, &entry))
     if ((entry.wFlags & PROCESS_HEAP_ENTRY_BUSY) != 0) call.tell_free(entry.lpData);
 }
 
-// The process's own cannot be destroyed.
+// The process's own cannot be destroyed. What the system has allocated for the heap it frees by itself.
 HANDLE NTAPI destroy(HANDLE heap) {
-  Call call;
-  if (call.is_outermost() && heap != nullptr && heap != GetProcessHeap()) tell_blocks_of(heap, call);
+  if (heap != nullptr && heap != GetProcessHeap()) tell_blocks_of(heap);
   return original<HANDLE NTAPI(HANDLE)>(Role::destroy)(heap);
 }
 

@@ -1,5 +1,6 @@
-// reheap-record.dll: from the moment it is attached, every call of a C runtime's allocation functions is written down.
-// `reheap.exe run --dll` brings it in, before any C runtime has begun; the programs that this one starts get it too.
+// reheap-record.dll: from the moment it is attached, every call of the allocation functions of C runtimes and of the
+// system's heap is written down. `reheap.exe run --dll` brings it in, before any C runtime has begun; the programs that
+// this one starts get it too.
 #include <windows.h>
 
 #include "base/text.h"
@@ -66,16 +67,19 @@ extern "C" {
 __declspec(dllexport) void record_here();
 void record_here() {}
 
-BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, void*);
+BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, void* process_ends);
 
-BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, void*) {
+BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, void* process_ends) {
   if (reason == DLL_PROCESS_ATTACH) attach(self);
   if (recorder::g_slot_offset == 0) return TRUE;
   if (reason == DLL_THREAD_DETACH) {
     if (recorder::is_slot(recorder::thread_word())) recorder::thread_ended();
     recorder::forget_thread_slot();
   }
-  if (reason == DLL_PROCESS_DETACH) recorder::process_ended();
+  if (reason == DLL_PROCESS_DETACH) {
+    if (process_ends != nullptr) recorder::others_stopped();
+    recorder::process_ended();
+  }
   return TRUE;
 }
 }
