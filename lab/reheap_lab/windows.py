@@ -30,7 +30,7 @@ X86, X86_64, ARM64 = 0x14C, 0x8664, 0xAA64
 PROCESSORS = {X86: "x86 (32 bits)", ARM64: "ARM64"}
 SYSTEM, REHEAP = "system", "reheap"
 PARTS = ("reheap.exe", "reheap.dll", "reheap-runner.exe")
-RECORDER = "reheap-record.dll"
+RECORDER, REPLAYER = "reheap-record.dll", "reheap-replay.exe"
 EXAMINATION_SECONDS = 120
 OUT_OF_REACH = "out of the launcher's reach (reheap.exe doctor -- PROGRAM says why), or calls none of --layers"
 MOST_HZ = 200  # Wine tells the time that a thread has used to a hundredth of a second
@@ -101,6 +101,14 @@ def parts() -> pathlib.Path:
     where = f"not in {given}" if given else "not installed with this package"
     raise LabError(f"{', '.join(PARTS)} are {where}: build them (./dev build windows-x86_64 in reheap's sources) and "
                    "set REHEAP_LAB_WINDOWS to their folder (build/windows-x86_64)")
+
+
+def part(name: str) -> pathlib.Path:
+    """One more, which not every command needs."""
+    path = parts() / name
+    if not path.is_file():
+        raise LabError(f"{path} is not there: build it (./dev build windows-x86_64 in reheap's sources)")
+    return path
 
 
 def library_of(given: str) -> pathlib.Path:
@@ -218,10 +226,8 @@ def recording(command: list[str], output: pathlib.Path, layers: str,
               settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     """What `reheap record` starts for a program for Windows, and with which environment."""
     program = Program(command[0])
-    recorder = program.parts / RECORDER
-    if not recorder.is_file():
-        raise LabError(f"{recorder} is not there: build it (./dev build windows-x86_64 in reheap's sources)")
-    line = [*program.wine, *program.launcher(recorder, "run", "--require"), windows_path(program.path), *command[1:]]
+    launcher = program.launcher(part(RECORDER), "run", "--require")
+    line = [*program.wine, *launcher, windows_path(program.path), *command[1:]]
     return line, {**settings, **quiet_wine(), "REHEAP_RECORD": windows_path(output), "REHEAP_RECORD_LAYERS": layers}
 
 

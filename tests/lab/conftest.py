@@ -1,6 +1,7 @@
 """What several tests need."""
 
 import fakes
+import on_wine
 import pytest
 
 from reheap_lab import native, runner
@@ -17,3 +18,10 @@ def fake(tmp_path, monkeypatch) -> fakes.Fake:
     made = fakes.Fake(tmp_path)
     monkeypatch.setattr(runner, "start", made.start)
     return made
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """The lab uses this repository's Wine prefix and build."""
+    monkeypatch.setenv("REHEAP_WINE", f"'{on_wine.WINE}' --become")
+    monkeypatch.setenv("REHEAP_LAB_WINDOWS", str(on_wine.BUILD))

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from reheap_lab import cli
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "windows-x86_64"
 WINE = ROOT / "tools" / "wine"
@@ -55,3 +57,11 @@ def build_program(folder: pathlib.Path) -> pathlib.Path:
     source.write_text(PROGRAM)
     subprocess.run([COMPILER, "-O1", "-o", program, source], check=True)
     return program
+
+
+def reheap(capsys, *words) -> tuple[int, str]:
+    """The lab's command: its exit status, and what it said."""
+    with pytest.raises(SystemExit) as end:
+        cli.main([str(word) for word in words])
+    said = capsys.readouterr()
+    return end.value.code, said.out + said.err

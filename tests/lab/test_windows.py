@@ -7,21 +7,14 @@ import struct
 
 import pytest
 
-from on_wine import BUILD, WINE, build_program, under_wine
-from reheap_lab import allocators, cli, evidence, profile, results, windows
+from on_wine import BUILD, build_program, reheap, under_wine
+from reheap_lab import allocators, evidence, profile, results, windows
 from reheap_lab.errors import LabError, UsageError
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory) -> pathlib.Path:
     return build_program(tmp_path_factory.mktemp("a program"))
-
-
-@pytest.fixture
-def here(monkeypatch):
-    """The lab uses this repository's Wine prefix and build."""
-    monkeypatch.setenv("REHEAP_WINE", f"'{WINE}' --become")
-    monkeypatch.setenv("REHEAP_LAB_WINDOWS", str(BUILD))
 
 
 def pe_file(path: pathlib.Path, machine: int) -> pathlib.Path:
@@ -160,13 +153,6 @@ def test_each_allocator_is_found_out(program, here):
     system, reheap = windows.choose(None, [str(program)])
     assert "msvcrt" in system.version
     assert reheap.libraries == (BUILD / "bin" / "reheap.dll",) and not reheap.left
-
-
-def reheap(capsys, *words) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as end:
-        cli.main([str(word) for word in words])
-    said = capsys.readouterr()
-    return end.value.code, said.out + said.err
 
 
 @under_wine
