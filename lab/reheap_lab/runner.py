@@ -81,7 +81,7 @@ def _options(launch: Launch, ask: Ask) -> list[str]:
     for name, value in pairs.items():
         if value is not None:
             options += [name, str(value)]
-    return options + ["--count-calls"] * ask.count_calls + ["--account"] * ask.account
+    return options + ["--count-calls"] * ask.count_calls + ["--account"] * (ask.account or bool(launch.watch))
 
 
 def finish(process: subprocess.Popen, out: pathlib.Path, launch: Launch | None = None) -> Measured:

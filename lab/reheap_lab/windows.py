@@ -14,6 +14,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import struct
@@ -208,17 +209,9 @@ class Allocator:
         return None
 
     def warnings(self, proof: Proof) -> list[str]:
-        processes = list(proof.testimony.told.values())
-        found = []
-        if len(processes) > 1:
-            found.append(f"it starts more processes ({len(processes) - 1}): CPU time and memory are those of "
-                         f"{self.program.path.name} alone, wall time is that of all")
+        found = proof.reach(self.objection).warnings()
         if not self.library:
             return [*found, "its heap is Wine's, not Windows': a difference to it says nothing about Windows"]
-        missed = sum(self.objection(served) is not None for served in processes)
-        if missed:
-            found.append(f"{missed} of {len(processes)} processes were not served by it: they wrote no statistics as "
-                         "they ended")
         return found + list(self.left)
 
 
@@ -286,16 +279,18 @@ class Inner:
         lines = [json.loads(line) for line in read_text(self.record).splitlines() if line.endswith("}")]
         inner = {line["type"]: line for line in lines}
         end = next(line for line in outer if line["type"] == "end")
+        started = inner.get("programs", {}).get("programs", [])
+        programs = account(started, outer, self.served)
         if "start" in inner:
             first = inner["start"]["pid"]
-            others = [one["pid"] for one in inner.get("programs", {}).get("programs", [])]
-            self.testify([first, *(process for process in others if process != first)])
+            self.testify([first, *(one["pid"] for one in started if one["pid"] != first)])
         if end.get("timed_out") or end.get("stopped"):
             return outer
         if "end" not in inner:
             raise LabError(f"the program was not started: its launcher ended with {end.get('exit', end.get('signal'))}")
         first = min((line["t_us"] for line in outer if line["type"] == "sample"), default=0)
-        told = [amended(line, inner["end"], first) for line in outer]
+        told = [amended(line, inner["end"], first) for line in outer if line["type"] != "programs"]
+        told += [{"type": "programs", "programs": programs}] * bool(programs)
         return told + [with_linux_paths(line) for line in lines if line["type"] == "profile"]
 
     def testify(self, processes: list[int]) -> None:
@@ -311,11 +306,47 @@ class Inner:
             return False
 
 
+def account(started: list[dict], outer: list[dict], served: typing.Callable[[int], bool]) -> list[dict]:
+    """The processes that Windows' runner saw begin, each with what Linux counted of it. Nothing but the name and the
+    order of those of one name tells which of Linux's it is. Where their numbers differ, one of Windows' has all that
+    those of this name used: one that was not served, if there is any."""
+    end = next(line for line in outer if line["type"] == "end")
+    counted = next((line["programs"] for line in outer if line["type"] == "programs"), [])
+    began = next((one["began_ns"] for one in counted if one["pid"] == end.get("watched")), None)
+    if began is None:
+        return []
+    found = []
+    for name in {short_name(one) for one in started}:
+        known = [one for one in started if short_name(one) == name]
+        theirs = [one for one in counted if short_name(one) == name and one["began_ns"] >= began]
+        if len(known) != len(theirs):
+            known, theirs = sorted(known, key=lambda one: served(one["pid"]))[:1], [together(theirs)] if theirs else []
+        found += [program_of(one, used) for one, used in zip(known, theirs)]
+    order = [one["pid"] for one in started]
+    return sorted(found, key=lambda one: order.index(one["pid"]))
+
+
+def short_name(program: dict) -> str:
+    """As much as Linux keeps of it."""
+    return re.split(r"[\\/]", program.get("path", ""))[-1][:15].lower()
+
+
+def together(programs: list[dict]) -> dict:
+    return {"cpu_us": sum(one["cpu_us"] for one in programs), "peak_kib": max(one["peak_kib"] for one in programs)}
+
+
+def program_of(known: dict, used: dict) -> dict:
+    return {"pid": known["pid"], "path": linux_path(known["path"]).replace("\\", "/"), "began_ns": 0, "ended_ns": 0,
+            "cpu_us": used["cpu_us"], "peak_kib": used["peak_kib"]}
+
+
+def linux_path(name: str) -> str:
+    """By the names that the lab knows files by, where they lie on Wine's drive Z."""
+    return name[2:].replace("\\", "/") if name[:3].upper() == "Z:\\" else name
+
+
 def with_linux_paths(profile: dict) -> dict:
-    """Its modules by the names that the lab knows files by, where they lie on Wine's drive Z."""
-    def renamed(name: str) -> str:
-        return name[2:].replace("\\", "/") if name[:3].upper() == "Z:\\" else name
-    return {**profile, "modules": [{**one, "module": renamed(one["module"])} for one in profile["modules"]]}
+    return {**profile, "modules": [{**one, "module": linux_path(one["module"])} for one in profile["modules"]]}
 
 
 def amended(line: dict, inner_end: dict, first_us: int) -> dict:

@@ -28,7 +28,19 @@ static void allocate(void) {
   }
 }
 
+static DWORD start(char* program) {
+  STARTUPINFOA startup = {sizeof startup};
+  PROCESS_INFORMATION made;
+  DWORD status = 99;
+  if (!CreateProcessA(program, NULL, NULL, NULL, FALSE, 0, NULL, NULL, &startup, &made)) return status;
+  WaitForSingleObject(made.hProcess, INFINITE);
+  GetExitCodeProcess(made.hProcess, &status);
+  return status;
+}
+
 int main(int count, char** words) {
+  if (count > 1 && strcmp(words[1], "start-alone") == 0) SetEnvironmentVariableA("REHEAP_STATS", NULL);
+  if (count > 1 && strncmp(words[1], "start", 5) == 0) return start(words[0]);
   for (int i = 1; i < count; i++) printf("[%s]", words[i]);
   printf("%s\n", getenv("LAB_WORD") ? getenv("LAB_WORD") : "");
   fflush(stdout);

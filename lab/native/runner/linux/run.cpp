@@ -16,6 +16,7 @@
 #include "runner/linux/call_counter.h"
 #include "runner/linux/child.h"
 #include "runner/linux/clock.h"
+#include "runner/linux/departed.h"
 #include "runner/linux/perf.h"
 #include "runner/linux/signals.h"
 #include "runner/linux/tracer.h"
@@ -49,12 +50,14 @@ class Run {
  public:
   Run(const Options& options, Lines& lines)
       : options_(options), lines_(lines), child_(options, options.count_calls ? CallCounter::install_filter : nullptr),
-        tree_(child_.id(), options.watch) {
+        tree_(child_.id(), options.watch, options.account) {
     allow_many_files();
     if (options.count_calls)
       count_calls();
-    else if (options.account)
+    else if (options.account && options.watch.empty())
       account();
+    else if (options.account)
+      departed_.emplace();
     if (options.profile_hz > 0) begin_profile();
   }
 
@@ -127,7 +130,8 @@ class Run {
   void reap(std::int64_t now) {
     int status;
     rusage used;
-    for (pid_t ended; (ended = wait4(-1, &status, WNOHANG | __WALL, &used)) > 0;) {
+    for (pid_t ended; (ended = wait4(departed_ ? departed_->next() : -1, &status, WNOHANG | __WALL, &used)) > 0;) {
+      if (departed_) departed_->ended(ended, used);
       if (WIFSTOPPED(status)) {
         tracer_->stopped(ended, status);
         continue;
@@ -178,7 +182,8 @@ class Run {
     if (stopper_) lines_.profile(stopper_->finish());
     if (counter_) tell_calls();
     if (accountant_) lines_.programs(accountant_->finish());
-    End end = tree_.used();
+    if (departed_) lines_.programs(departed_->programs());
+    End end = used();
     end.wall_us = (*ended_ns_ - started()) / 1000;
     // A peak that is no more than what the process was born with says nothing about the command.
     end.floor_rss_kib = child_.floor_kib();
@@ -190,6 +195,15 @@ class Run {
     if (const std::int64_t left = tree_.living(); left > 0) end.left = left;
     end.sampler_us = sampler_us;
     lines_.end(end);
+  }
+
+  // What was sampled of a watched process is there as well when it has been waited for.
+  End used() {
+    const End sampled = tree_.used();
+    std::optional<End> exact = departed_ ? departed_->used_since(tree_.watched_name()) : std::nullopt;
+    if (!exact) return sampled;
+    exact->peak_commit_kib = sampled.peak_commit_kib;
+    return *exact;
   }
 
   void tell_calls() {
@@ -208,6 +222,7 @@ class Run {
   std::optional<Perf> perf_;
   std::unique_ptr<Stopper> stopper_;
   std::unique_ptr<Accountant> accountant_;
+  std::optional<Departed> departed_;
   CallCounter* counter_ = nullptr;  // the accountant, when it also counts
   Tracer* tracer_ = nullptr;        // one of these
   std::int64_t next_look_ = kNever, next_drain_ = kNever, deadline_ = kNever;
