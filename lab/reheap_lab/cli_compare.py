@@ -6,7 +6,7 @@ import sys
 import click
 from rich.console import Console
 
-from reheap_lab import allocators, compare, export, terminal, windows
+from reheap_lab import allocators, compare, export, host, terminal, windows
 from reheap_lab.cli import console
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.results import Comparison
@@ -102,16 +102,22 @@ def command(cmd: tuple[str, ...], exports: tuple[pathlib.Path, ...], **words) ->
     settings = settings_of(words)
     for path in exports:
         export.check_path(path)
-    if windows.is_program(line[0]):
-        if settings.server:
-            raise UsageError("a server for Windows cannot be measured from here: Wine stops no program gently. Leave "
-                             "out --load")
-        chosen = windows.choose(words["with_"], line)
-    else:
-        chosen = allocators.choose(words["with_"], compare.command_kind(line))
+    chosen = choose(line, words)
     with terminal.ProgressLine(Console(stderr=True)) as watch:
         comparison = compare.compare(line, chosen, settings, watch)
     tell(comparison, exports)
+
+
+def choose(line: list[str], words: dict) -> list:
+    if windows.is_program(line[0]):
+        if words.get("load"):
+            raise UsageError("a server for Windows cannot be measured: nothing stops a program gently there. Leave out "
+                             "--load")
+        return windows.choose(words["with_"], line)
+    kind = compare.command_kind(line)
+    if host.WINDOWS:
+        raise UsageError(f"{line[0]} is no program for Windows: name an .exe, with cmd.exe /c before a script")
+    return allocators.choose(words["with_"], kind)
 
 
 def settings_of(words: dict) -> Settings:

@@ -3,7 +3,6 @@
 import os
 import pathlib
 import re
-import resource
 import signal
 import struct
 import sys
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 
 import click
 
-from reheap_lab import allocators, native, windows
+from reheap_lab import allocators, host, native, windows
 from reheap_lab.errors import LabError, UsageError
 
 RECORDER = "libreheap-record.so"
@@ -19,7 +18,7 @@ MAGIC = b"REHEAPTR"
 SUFFIX = ".rht"
 OUT_OF_REACH = "statically linked, run with other rights (setuid), or without LD_PRELOAD"
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+IGNORED_BY_PYTHON = ("SIGPIPE", "SIGXFSZ")
 STOPPED = {1: "reached the size limit", 2: "filled the disk", 3: "could not go on writing"}
 
 # docs/trace-format.md
@@ -76,7 +75,7 @@ def command(output: pathlib.Path, with_: str | None, children: bool, layers: str
             say_missed(survey(files).cpu_s, cpu_s)
     elif status not in (126, 127):
         say(f"nothing was recorded: what ran was {windows.OUT_OF_REACH if for_windows else OUT_OF_REACH}")
-    if status < 0:
+    if status < 0 and not host.WINDOWS:
         end_by(-status)
     sys.exit(status if files or status else 125)
 
@@ -141,7 +140,10 @@ def preload(with_: str | None) -> str:
 def run(cmd: list[str], settings: dict[str, str]) -> tuple[int, float]:
     """Its exit status, or minus the signal that ended it; and its CPU time, with that of those it waited for."""
     try:
-        child = os.posix_spawnp(cmd[0], cmd, settings, setsigdef=IGNORED_BY_PYTHON)
+        if host.WINDOWS:
+            return host.run_to_its_end(cmd, settings), 0
+        ignored = [getattr(signal, name) for name in IGNORED_BY_PYTHON]
+        child = os.posix_spawnp(cmd[0], cmd, settings, setsigdef=ignored)
     except FileNotFoundError:
         say(f"{cmd[0]}: not found")
         return 127, 0
@@ -162,6 +164,7 @@ def run(cmd: list[str], settings: dict[str, str]) -> tuple[int, float]:
 
 def end_by(number: int) -> None:
     """As the command ended, but without a memory image of this process."""
+    import resource  # Windows has none, and no signals that end a command
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)

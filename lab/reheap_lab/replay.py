@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import click
 from rich.console import Console
 
-from reheap_lab import allocators, cli_compare, compare, export, native, runner, terminal, trace, windows
+from reheap_lab import allocators, cli_compare, compare, export, host, native, runner, terminal, trace, windows
 from reheap_lab.errors import LabError
 from reheap_lab.results import Comparison, Series
 from reheap_lab.workload import CommandWorkload, Outcome
@@ -193,7 +193,7 @@ def command(traces: tuple[pathlib.Path, ...], pace: str, order: str, touch: str,
     settings = cli_compare.settings_of(words)
     for path in exports:
         export.check_path(path)
-    how = How(pace, order, touch, threads, for_windows)
+    how = How(pace, order, touch, threads, for_windows or host.WINDOWS)
     chosen = how.choose(words["with_"])
     with terminal.ProgressLine(Console(stderr=True)) as watch:
         comparison = replay(list(traces), how, chosen, settings, watch, reproduction(traces, how, words))

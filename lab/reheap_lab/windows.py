@@ -22,6 +22,7 @@ import subprocess
 import typing
 from dataclasses import dataclass
 
+from reheap_lab import host, native
 from reheap_lab.allocators import FUNCTIONS, variants
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.evidence import Proof
@@ -66,6 +67,8 @@ def is_program(name: str) -> bool:
 
 def windows_path(path: pathlib.Path | str) -> str:
     """Wine shows the whole of Linux as its drive Z."""
+    if host.WINDOWS:
+        return str(path)
     return "Z:" + str(pathlib.Path(path).absolute()).replace("/", "\\")
 
 
@@ -79,7 +82,9 @@ def read_text(path: pathlib.Path) -> str:
 # ---- what it takes ----------------------------------------------------------------------------
 
 def wine_command() -> list[str]:
-    """$REHEAP_WINE, a command line, or the installed one."""
+    """$REHEAP_WINE, a command line, or the installed one; on Windows, nothing."""
+    if host.WINDOWS:
+        return []
     given = shlex.split(os.environ.get("REHEAP_WINE", ""))
     if given:
         if not shutil.which(given[0]):
@@ -95,7 +100,8 @@ def wine_command() -> list[str]:
 def parts() -> pathlib.Path:
     """The folder with reheap.exe, reheap.dll and reheap-runner.exe."""
     given = os.environ.get("REHEAP_LAB_WINDOWS")
-    folder = pathlib.Path(given) if given else pathlib.Path(__file__).parent / "native" / "windows"
+    own = native.folder() if host.WINDOWS else pathlib.Path(__file__).parent / "native" / "windows"
+    folder = pathlib.Path(given) if given else own
     for place in (folder / "bin", folder):
         if all((place / part).is_file() for part in PARTS):
             return place.resolve()
@@ -152,6 +158,8 @@ class Program:
 
 
 def quiet_wine() -> dict[str, str]:
+    if host.WINDOWS:
+        return {}
     return {"WINEDEBUG": os.environ.get("WINEDEBUG", "-all")}
 
 
@@ -182,35 +190,41 @@ class Allocator:
         """How one run is started. Beside `evidence`, which names no file yet, lie those that it is made of."""
         inner = Inner(evidence, self.library or self.program.parts / "reheap.dll")
         inner.clear()
+        given = {**quiet_wine(), **dict(self.variables), "REHEAP_STATS": windows_path(inner.statistics("%p"))}
+        if host.WINDOWS:
+            return Launch([str(self.program.path), *command[1:]], given, before=self.launched(), account=True,
+                          amend=inner.amend_native)
 
         def argv(*options: str) -> list[str]:
             measuring = ["--out", windows_path(inner.record), "--sample-ms", "0", "--account", *self.asked, *options,
                          "--"]
             return [*self.started(), *measuring, windows_path(self.program.path), *command[1:]]
 
-        given = {**quiet_wine(), **dict(self.variables), "REHEAP_STATS": windows_path(inner.statistics("%p"))}
-        return Launch(argv(), given, watch=self.program.path.name, amend=inner.amend,
+        return Launch(argv(), given, watch=self.program.path.name, account=True, amend=inner.amend,
                       profiled=lambda hz: argv("--profile", str(min(hz, MOST_HZ))))
 
     def started(self) -> list[str]:
         """Windows' runner, under the allocator, under Wine."""
         runner = self.program.parts / "reheap-runner.exe"
-        if self.library is None:
-            return [*self.program.wine, str(runner)]
-        return [*self.program.wine, *self.program.launcher(self.library, "run", "--require"), windows_path(runner)]
+        return [*self.program.wine, *self.launched(), windows_path(runner) if self.library else str(runner)]
+
+    def launched(self) -> list[str]:
+        return self.program.launcher(self.library, "run", "--require") if self.library else []
 
     def objection(self, proof: dict[str, str]) -> str | None:
         """Why `proof` does not show that this allocator served the process; None when it does."""
         server = proof.get("malloc")
         if self.library and server != str(self.library):
             return "nothing proves that reheap served it: it wrote no statistics as the program ended"
-        if not self.library and server not in (None, WINES):
+        if not self.library and server not in (None, THE_SYSTEMS):
             return f"{server} served it: is reheap linked in, or does the program's file import it?"
         return None
 
     def warnings(self, proof: Proof) -> list[str]:
-        found = proof.reach(self.objection).warnings()
-        if not self.library:
+        reach = proof.reach(self.objection)
+        alone = reach.share is None and len(proof.testimony.told) == 1  # and that one is proven
+        found = [] if alone else reach.warnings()
+        if not self.library and not host.WINDOWS:
             return [*found, "its heap is Wine's, not Windows': a difference to it says nothing about Windows"]
         return found + list(self.left)
 
@@ -224,7 +238,7 @@ def recording(command: list[str], output: pathlib.Path, layers: str,
     return line, {**settings, **quiet_wine(), "REHEAP_RECORD": windows_path(output), "REHEAP_RECORD_LAYERS": layers}
 
 
-WINES = "Wine's C runtime and heap"
+THE_SYSTEMS = "Windows' C runtime and heap" if host.WINDOWS else "Wine's C runtime and heap"
 
 
 def choose(wanted: str | None, command: list[str]) -> list[Allocator]:
@@ -293,9 +307,18 @@ class Inner:
         told += [{"type": "programs", "programs": programs}] * bool(programs)
         return told + [with_linux_paths(line) for line in lines if line["type"] == "profile"]
 
+    def amend_native(self, lines: list[dict]) -> list[dict]:
+        """On Windows itself, where its runner has all there is to know; a process whose time is unknown is none of
+        the account."""
+        told = {line["type"]: line for line in lines}
+        started = told.get("programs", {}).get("programs", [])
+        self.testify([told["start"]["pid"], *(one["pid"] for one in started if one["pid"] != told["start"]["pid"])])
+        programs = [program_of(one, one) for one in started] if all("cpu_us" in one for one in started) else []
+        return [{**line, "programs": programs} if line["type"] == "programs" else line for line in lines]
+
     def testify(self, processes: list[int]) -> None:
         """The first is the one that is measured."""
-        servers = {process: str(self.library) if self.served(process) else WINES for process in processes}
+        servers = {process: str(self.library) if self.served(process) else THE_SYSTEMS for process in processes}
         self.evidence.write_text("".join(f"{process}\t0\t{function}\t{server}\n"
                                          for process, server in servers.items() for function in FUNCTIONS))
 
@@ -337,7 +360,7 @@ def together(programs: list[dict]) -> dict:
 
 def program_of(known: dict, used: dict) -> dict:
     return {"pid": known["pid"], "path": linux_path(known["path"]).replace("\\", "/"), "began_ns": 0, "ended_ns": 0,
-            "cpu_us": used["cpu_us"], "peak_kib": used["peak_kib"]}
+            "cpu_us": used["cpu_us"], "peak_kib": used.get("peak_kib")}
 
 
 def linux_path(name: str) -> str:

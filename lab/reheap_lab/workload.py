@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
-from reheap_lab import runner
+from reheap_lab import host, runner
 from reheap_lab.allocators import Allocator
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.evidence import Proof, Testimony
@@ -125,7 +125,7 @@ def shell(command: str | None, option: str, out: str | pathlib.Path = os.devnull
     if command is None:
         return
     with open(out, "wb") as printed:
-        done = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=printed,
+        done = subprocess.run(host.shell(command), stdin=subprocess.DEVNULL, stdout=printed,
                               stderr=subprocess.PIPE, text=True, errors="replace")
     if done.returncode:
         said = done.stderr.strip()[-TAIL:]

@@ -2,6 +2,7 @@
 
 import pathlib
 import shutil
+import struct
 import subprocess
 
 import pytest
@@ -77,3 +78,8 @@ def reheap(capsys, *words) -> tuple[int, str]:
         cli.main([str(word) for word in words])
     said = capsys.readouterr()
     return end.value.code, said.out + said.err
+
+
+def pe_file(path: pathlib.Path, machine: int) -> pathlib.Path:
+    path.write_bytes(b"MZ" + bytes(58) + struct.pack("<I", 64) + b"PE\0\0" + struct.pack("<H", machine) + bytes(200))
+    return path

@@ -4,11 +4,10 @@
 import json
 import os
 import pathlib
-import struct
 
 import pytest
 
-from on_wine import BUILD, build_program, reheap, under_wine
+from on_wine import BUILD, build_program, pe_file, reheap, under_wine
 from reheap_lab import allocators, evidence, profile, results, runner, windows
 from reheap_lab.errors import LabError, UsageError
 
@@ -16,11 +15,6 @@ from reheap_lab.errors import LabError, UsageError
 @pytest.fixture(scope="module")
 def program(tmp_path_factory) -> pathlib.Path:
     return build_program(tmp_path_factory.mktemp("a program"))
-
-
-def pe_file(path: pathlib.Path, machine: int) -> pathlib.Path:
-    path.write_bytes(b"MZ" + bytes(58) + struct.pack("<I", 64) + b"PE\0\0" + struct.pack("<H", machine) + bytes(200))
-    return path
 
 
 # ---- without Wine -----------------------------------------------------------------------------
@@ -50,20 +44,6 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("REHEAP_LAB_WINDOWS", str(tmp_path))
     with pytest.raises(LabError, match="./dev build windows-x86_64"):
         windows.Program(program)
-
-
-@pytest.fixture
-def no_wine(tmp_path, monkeypatch) -> list[str]:
-    """A command for Windows, where an examination finds what it always finds."""
-    for part in windows.PARTS:
-        pe_file(tmp_path / part, windows.X86_64)
-    monkeypatch.setenv("REHEAP_WINE", "/bin/true")
-    monkeypatch.setenv("REHEAP_LAB_WINDOWS", str(tmp_path))
-    found = {"program": {"runtime": "ucrt 10"},
-             "report": {"overridden": True, "version": "1.2",
-                        "replaced": ["ntdll.dll at 0x1: replaced heap (14)", "x: left"]}}
-    monkeypatch.setattr(windows.Program, "examine", lambda self, library: found)
-    return [str(tmp_path / "reheap-runner.exe"), "word"]
 
 
 def test_only_reheap_goes_under_a_program(no_wine, tmp_path):
@@ -212,7 +192,7 @@ def test_compare_under_wine(program, here, tmp_path, capsys):
     assert status == 0, said
     made = results.load_file(record)
     library = str(BUILD / "bin" / "reheap.dll")
-    assert {subject.name: subject.proof["malloc"] for subject in made.subjects} == {"system": windows.WINES,
+    assert {subject.name: subject.proof["malloc"] for subject in made.subjects} == {"system": windows.THE_SYSTEMS,
                                                                                     "reheap": library}
     for name in ("system", "reheap"):
         runs = made.measured(name)

@@ -32,7 +32,7 @@ def test_a_trace_of_linux_is_replayed_on_the_heaps_of_windows(trace, here, tmp_p
     made = results.load_file(record)
     assert made.command[0] == "reheap-replay.exe" and "--windows" in made.reproduce
     assert {subject.name: subject.proof["malloc"] for subject in made.subjects} == {
-        "system": windows.WINES, "reheap": str(BUILD / "bin" / "reheap.dll")}
+        "system": windows.THE_SYSTEMS, "reheap": str(BUILD / "bin" / "reheap.dll")}
     for run in made.runs:
         assert run.failed is None
         assert run.figures["ordering_errors"] == 0 and run.figures["wall_s"] > 0
