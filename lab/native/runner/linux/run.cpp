@@ -36,6 +36,7 @@ constexpr std::int64_t kDrainInterval = kSecond / 10;
 // For Windows, and so for Wine's launcher, a process has ended a moment before it has for Linux; and who is killed
 // needs a moment to die.
 constexpr std::int64_t kLate = 2 * kSecond;
+constexpr std::int64_t kOthersLate = kSecond / 2;  // who began after a watched process may also mean to stay
 constexpr int kTickMs = 4;
 
 // Some files are kept open for each process. The command, made before, has the limit it was given.
@@ -166,11 +167,14 @@ class Run {
     next_drain_ = now_ns() + (stopper_ ? stopper_->interval_ns() : kDrainInterval);
   }
 
-  bool waits_for_late() { return timed_out_ ? tree_.living() > 0 : tree_.waits_for_watched(); }
+  bool waits_for_late(std::int64_t waited) {
+    if (timed_out_) return tree_.living() > 0;
+    return tree_.waits_for_watched() || (departed_ && waited < kOthersLate && tree_.has_later());
+  }
 
   void wait_for_late() {
-    const std::int64_t limit = now_ns() + kLate;
-    while (waits_for_late() && now_ns() < limit) {
+    const std::int64_t began = now_ns();
+    while (waits_for_late(now_ns() - began) && now_ns() - began < kLate) {
       const timespec tick{0, kTickMs * kMillisecond};
       nanosleep(&tick, nullptr);
       reap(0);

@@ -172,6 +172,12 @@ void Tree::ended(pid_t process, const rusage& used) {
   of_watched_.peak_commit_kib = commit;
 }
 
+bool Tree::has_later() {
+  look_at_known();
+  find_children();
+  return std::any_of(processes_.begin(), processes_.end(), [&](const Process& one) { return is_watched(one); });
+}
+
 End Tree::used() const { return watched_name_.empty() ? total_ : of_watched_; }
 
 void Tree::kill_all() {

@@ -38,6 +38,7 @@ class Tree {
 
   const std::string& watched_name() const { return watched_name_; }
   bool waits_for_watched() const { return watched_ != 0 && !watched_ended_; }
+  bool has_later();  // processes that began after the watched one and have not been waited for
   void kill_all();
   std::int64_t living();
 
