@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from reheap_lab import host
 from reheap_lab.errors import UsageError
 from reheap_lab.results import Run
 
@@ -18,6 +19,8 @@ Half = Callable[[str, int], Run]  # one run of a subject at one of the two place
 
 
 def processors() -> list[int]:
+    if host.WINDOWS:
+        raise UsageError("--side-by-side binds threads to processors, which the lab does on Linux alone: leave it out")
     two = sorted(os.sched_getaffinity(0))[:2]
     if len(two) < 2:
         raise UsageError("--side-by-side needs two processors, and there is one: leave it out")

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 import reheap_lab
-from reheap_lab import native
+from reheap_lab import host, native
 from reheap_lab.errors import LabError, UsageError
 
 # Those of our own, whose modules load only when they are asked for; each calls its command `command`.
@@ -65,8 +65,7 @@ def _handed_on(name: str) -> click.Command:
         line = sys.argv[1:] if sys.argv[1:2] == [name] else [name, *words]
         if name == "completion":
             context.exit(_completion(line[1:]))
-        program = native.reheap_command()
-        os.execv(program, [program, *line])
+        host.become([native.reheap_command(), *line])
     return hand_on
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import reheap_lab
-from reheap_lab import allocators, beside, elf, figures, machine, profile, verdicts, windows
+from reheap_lab import allocators, beside, elf, figures, host, machine, profile, verdicts, windows
 from reheap_lab.allocators import SYSTEM, Allocator, settings_of_allocators
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.evidence import Program, Proof, Testimony
@@ -244,10 +244,13 @@ def choose(command: list[str], wanted: str | None, settings: Settings) -> list[A
     """The allocators that `wanted` names, or all that are here, for this kind of program."""
     if windows.is_program(command[0]):
         if settings.server:
-            raise UsageError("a server for Windows cannot be measured from here: Wine stops no program gently. Leave "
-                             "out --load")
+            raise UsageError("a server for Windows cannot be measured: nothing stops a program gently there. Leave out "
+                             "--load")
         return windows.choose(wanted, command)
-    return allocators.choose(wanted, command_kind(command))
+    kind = command_kind(command)
+    if host.WINDOWS:
+        raise UsageError(f"{command[0]} is no program for Windows: name an .exe, with cmd.exe /c before a script")
+    return allocators.choose(wanted, kind)
 
 
 def check_allocators(chosen: list[Allocator], folder: pathlib.Path) -> None:

@@ -82,8 +82,8 @@ class Reach:
 
     def warnings(self) -> list[str]:
         if self.share is None:
-            return ["the processes of the command could not be accounted for (ptrace is refused): only the first is "
-                    "known to have been served by it"]
+            return ["the processes of the command could not be accounted for, which the system refuses: only the first "
+                    "is known to have been served by it"]
         found = []
         if self.missed and self.share < WHOLE:
             found.append(f"{_percent(1 - self.share)} of the CPU time was not its own: {self.missed}")

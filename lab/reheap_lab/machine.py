@@ -4,19 +4,17 @@ import os
 import pathlib
 import platform
 import re
+import sys
 from typing import Any
 
-from reheap_lab import figures
+from reheap_lab import figures, host
 
 
 def describe() -> dict[str, Any]:
     """Only what could be found out."""
     facts = {
-        "system": platform.system().lower(),
-        "architecture": platform.machine(),
-        "kernel": platform.release(),
+        **(_windows() if host.WINDOWS else _unix()),
         "libc": " ".join(platform.libc_ver()).strip() or None,
-        "cpu": _cpu(),
         "cores": os.cpu_count(),
         "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "memory_kib": _memory_kib(),
@@ -39,6 +37,19 @@ def warnings(facts: dict[str, Any]) -> list[str]:
         found.append(f"the CPU's frequency follows the load (governor {facts['governor']}): "
                      "cpupower frequency-set -g performance steadies it")
     return found
+
+
+def _unix() -> dict[str, Any]:
+    return {"system": platform.system().lower(), "architecture": platform.machine(), "kernel": platform.release(),
+            "cpu": _cpu()}
+
+
+def _windows() -> dict[str, Any]:
+    """Not by `platform`, which asks a service that may be absent."""
+    version = sys.getwindowsversion()
+    return {"system": "windows", "architecture": os.environ.get("PROCESSOR_ARCHITECTURE"),
+            "kernel": f"{version.major}.{version.minor}.{version.build}",
+            "cpu": os.environ.get("PROCESSOR_IDENTIFIER")}
 
 
 def _read(path: str) -> str | None:

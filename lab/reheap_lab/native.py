@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import sys
 
+from reheap_lab import host
 from reheap_lab.errors import LabError
 
 VARIABLE = "REHEAP_LAB_NATIVE"
@@ -16,7 +17,7 @@ def folder() -> pathlib.Path:
 
 
 def program(name: str) -> pathlib.Path:
-    return _part("bin", name)
+    return _part("bin", host.executable(name))
 
 
 def library(name: str) -> pathlib.Path:
@@ -38,7 +39,7 @@ def _part(kind: str, name: str) -> pathlib.Path:
 
 def reheap_command() -> str:
     """The native `reheap`, which runs programs on the allocator; this package's own script has the same name."""
-    own = folder() / "bin" / "reheap"
+    own = folder() / "bin" / host.executable("reheap")
     if own.is_file():
         return str(own)
     # Both may lie on PATH, this one first: the scripts of an environment stand beside its Python.

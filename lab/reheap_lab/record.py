@@ -4,7 +4,6 @@ import os
 import pathlib
 import platform
 import re
-import resource
 import signal
 import struct
 import sys
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 
 import click
 
-from reheap_lab import allocators, native, windows
+from reheap_lab import allocators, host, native, windows
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.figures import plural
 
@@ -21,7 +20,7 @@ MAGIC = b"REHEAPTR"
 SUFFIX = ".rht"
 OUT_OF_REACH = "statically linked, run with other rights (setuid), or without LD_PRELOAD"
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+IGNORED_BY_PYTHON = ("SIGPIPE", "SIGXFSZ")
 STOPPED = {1: "reached the size limit", 2: "filled the disk", 3: "could not go on writing"}
 
 # docs/trace-format.md
@@ -49,12 +48,14 @@ def size(text: str) -> int:
               show_default=True, metavar="FILE", help="The trace; other processes' files are named FILE's stem.PID.rht")
 @click.option("--with", "with_", metavar="ALLOCATOR", help="Record on this allocator: its name, or a library's path")
 @click.option("--children/--no-children", default=True, show_default=True, help="Record child processes too")
+@click.option("--layers", type=click.Choice(["both", "crt", "heap"]),
+              help="Whose calls, of a program for Windows: the C runtimes', the system heap's, or both, the default")
 @click.option("--limit", metavar="SIZE", help="A trace that reaches SIZE (500M, 2G) ends there; the command goes on")
 @click.option("--stacks", metavar="SIZE|all", help="Record the call stacks of allocations: of one in SIZE bytes (64K) "
               "on average, or of all. `reheap trace sites` shows them")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(output: pathlib.Path, with_: str | None, children: bool, limit: str | None, stacks: str | None,
-            cmd: tuple[str, ...]) -> None:
+def command(output: pathlib.Path, with_: str | None, children: bool, layers: str | None, limit: str | None,
+            stacks: str | None, cmd: tuple[str, ...]) -> None:
     """Write a trace of every allocation call that CMD makes.
 
     The exit status is CMD's, also where it is killed by a signal; 125 when there is nothing recorded, 126 and 127 when
@@ -64,21 +65,24 @@ def command(output: pathlib.Path, with_: str | None, children: bool, limit: str 
     every = stack_setting(stacks, cmd[0])
     remove_earlier(output)
     line, settings = list(cmd), environment(output, children, size(limit) if limit else None, every)
-    if not windows.is_program(cmd[0]):
-        settings["LD_PRELOAD"] = preload(with_)
-    elif with_:
+    for_windows = windows.is_program(cmd[0])
+    if for_windows and with_:
         raise UsageError("--with is for programs of this system: under Wine the program's own C runtime is recorded")
-    else:  # without the recorder for Linux: Wine's own calls are not the program's
-        line, settings = windows.recording(line, output, settings)
+    if for_windows:  # without the recorder for Linux: Wine's own calls are not the program's
+        line, settings = windows.recording(line, output, layers or "both", settings)
+    elif layers:
+        raise UsageError("--layers is for programs for Windows: here malloc and its relatives are recorded")
+    else:
+        settings["LD_PRELOAD"] = preload(with_)
     status, cpu_s = run(line, settings)
     files = traces(output)
     if files:
         say(summary(files, output))
-        if children and not windows.is_program(cmd[0]):
+        if children and not for_windows:
             say_missed(survey(files).cpu_s, cpu_s)
     elif status not in (126, 127):
-        say(f"nothing was recorded: what ran was {OUT_OF_REACH}")
-    if status < 0:
+        say(f"nothing was recorded: what ran was {windows.OUT_OF_REACH if for_windows else OUT_OF_REACH}")
+    if status < 0 and not host.WINDOWS:
         end_by(-status)
     sys.exit(status if files or status else 125)
 
@@ -158,7 +162,10 @@ def preload(with_: str | None) -> str:
 def run(cmd: list[str], settings: dict[str, str]) -> tuple[int, float]:
     """Its exit status, or minus the signal that ended it; and its CPU time, with that of those it waited for."""
     try:
-        child = os.posix_spawnp(cmd[0], cmd, settings, setsigdef=IGNORED_BY_PYTHON)
+        if host.WINDOWS:
+            return host.run_to_its_end(cmd, settings), 0
+        ignored = [getattr(signal, name) for name in IGNORED_BY_PYTHON]
+        child = os.posix_spawnp(cmd[0], cmd, settings, setsigdef=ignored)
     except FileNotFoundError:
         say(f"{cmd[0]}: not found")
         return 127, 0
@@ -179,6 +186,7 @@ def run(cmd: list[str], settings: dict[str, str]) -> tuple[int, float]:
 
 def end_by(number: int) -> None:
     """As the command ended, but without a memory image of this process."""
+    import resource  # Windows has none, and no signals that end a command
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import click
 from rich.console import Console
 
-from reheap_lab import allocators, compare, export, native, options, runner, telling, terminal, trace
+from reheap_lab import allocators, compare, export, host, native, options, runner, telling, terminal, trace, windows
 from reheap_lab.errors import LabError
 from reheap_lab.results import Comparison, Series
 from reheap_lab.workload import CommandWorkload, Outcome
@@ -29,6 +29,19 @@ class How:
     order: str = "program"
     touch: str = "recorded"
     threads: int = 1
+    windows: bool = False  # by Windows' replayer, on Windows' allocators
+
+    def program(self) -> str:
+        return str(windows.part(windows.REPLAYER) if self.windows else native.program("reheap-replay"))
+
+    def file(self, path: pathlib.Path) -> str:
+        """As the replayer knows it."""
+        return windows.windows_path(path) if self.windows else str(path)
+
+    def choose(self, wanted: str | None) -> list:
+        if self.windows:
+            return windows.choose(wanted, [self.program()])
+        return allocators.choose(wanted, compare.command_kind([self.program()]))
 
     def words(self) -> list[str]:
         return ["--pace", self.pace, "--order", self.order, "--touch", self.touch, "--threads", str(self.threads)]
@@ -37,14 +50,15 @@ class How:
 class ReplayWorkload(CommandWorkload):
     kind = "replay"
 
-    def __init__(self, *arguments):
+    def __init__(self, how: How, *arguments):
         super().__init__(*arguments)
+        self.how = how
         self.furthest = 0.0  # from the recorded peak of live memory, of all replays
         self.last: dict = {}  # what the last replay said
 
     def argv(self, allocator):
         sampling = ["--sample-ms", str(self.settings.sample_ms)] if self.settings.sample_ms else []
-        return [*self.command, *sampling, "--out", str(self.path("replay.json"))]
+        return [*self.command, *sampling, "--out", self.how.file(self.path("replay.json"))]
 
     def complete(self, outcome: Outcome) -> None:
         try:
@@ -73,14 +87,16 @@ class ReplayWorkload(CommandWorkload):
 def figures_of(said: dict, outside: dict[str, float]) -> dict[str, float]:
     """Of one replay; of what was measured from outside only counts stay."""
     kept = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
-    wall, cpu = said["wall_us"] / 1e6, said["cpu_us"] / 1e6
+    wall = said["wall_us"] / 1e6
     figures = {name: outside[name] for name in kept if name in outside}
-    figures |= {"wall_s": wall, "cpu_s": cpu, "peak_live_kib": said["peak_live_bytes"] / 1024,
+    figures |= {"wall_s": wall, "peak_live_kib": said["peak_live_bytes"] / 1024,
                 "ordering_errors": said["errors"]["ordering"]}
     if said["most_threads"] * said["copies"] > 1:
         figures |= {f"{kind}_wait_s": said["waits"][f"{kind}_us"] / 1e6 for kind in ("handoff", "epoch")}
-    if wall:
-        figures["utilisation"] = cpu / wall
+    if "cpu_us" in said:
+        figures["cpu_s"] = said["cpu_us"] / 1e6
+    if wall and "cpu_s" in figures:
+        figures["utilisation"] = figures["cpu_s"] / wall
     for name, key in (("peak_rss_kib", "peak_heap_bytes"), ("mean_rss_kib", "mean_heap_bytes")):
         if key in said:
             figures[name] = said[key] / 1024
@@ -123,22 +139,25 @@ def replay(traces: list[pathlib.Path], how: How, chosen, settings, watch=None) -
     made: list[ReplayWorkload] = []
 
     def workload(*arguments) -> ReplayWorkload:
-        made.append(ReplayWorkload(*arguments))
+        made.append(ReplayWorkload(how, *arguments))
         return made[0]
 
     with tempfile.TemporaryDirectory(prefix="reheap-lab-replay-") as folder:
         compiled, warnings = compile_traces(traces, pathlib.Path(folder))
-        line = [str(native.program("reheap-replay")), str(compiled), *how.words()]
+        line = [how.program(), how.file(compiled), *how.words()]
         comparison = compare.compare(line, chosen, settings, watch, workload)
-    comparison.command = ["reheap-replay", *map(str, traces), *how.words()]
-    comparison.reproduce = compare.repeating(comparison, "replay", [*how.words(), "--", *map(str, traces)])
+    comparison.command = [pathlib.Path(how.program()).name, *map(str, traces), *how.words()]
+    asked = [*["--windows"] * how.windows, *how.words()]
+    comparison.reproduce = compare.repeating(comparison, "replay", [*asked, "--", *map(str, traces)])
     comparison.warnings += warnings + made[0].notes()
     comparison.settings |= {"pace": how.pace, "order": how.order, "touch": how.touch, "copies": how.threads}
     own = made[0].last.get("own")
     if own:
         comparison.settings["replayer"] = {
             "excluded_tables_kib": own["tables_bytes"] / 1024, "excluded_at_start_kib": own["at_start_bytes"] / 1024,
-            "excluded_per_thread_kib": own["per_thread_bytes"] / 1024, "reading_s": own["reading_us"] / 1e6}
+            "excluded_per_thread_kib": own["per_thread_bytes"] / 1024}
+        if "reading_us" in own:
+            comparison.settings["replayer"]["reading_s"] = own["reading_us"] / 1e6
     return comparison
 
 
@@ -147,8 +166,10 @@ def tell_replayer(comparison: Comparison) -> None:
     if own:
         click.echo(f"The replayer's own memory is left out of all figures: {own['excluded_tables_kib']:,.0f} KiB of "
                    f"tables, {own['excluded_per_thread_kib']:,.0f} KiB for each running thread, and "
-                   f"{own['excluded_at_start_kib']:,.0f} KiB that were resident when it began. Reading the operations "
-                   f"alone takes {own['reading_s']:.3f} s of CPU time, which is part of the time shown.")
+                   f"{own['excluded_at_start_kib']:,.0f} KiB that were resident when it began.")
+    if own and "reading_s" in own:
+        click.echo(f"Reading the operations alone takes {own['reading_s']:.3f} s of CPU time, which is part of the "
+                   "time shown.")
 
 
 @click.command()
@@ -161,8 +182,10 @@ def tell_replayer(comparison: Comparison) -> None:
               help="How much of each block is written")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, metavar="N",
               help="Run the recorded program N times at once")
+@click.option("--windows", "for_windows", is_flag=True,
+              help="On allocators of Windows, under Wine: the system's and reheap's, or NAME=path/to/reheap.dll")
 @click.argument("traces", nargs=-1, required=True, type=trace.EXISTING)
-def command(traces: tuple[pathlib.Path, ...], pace: str, order: str, touch: str, threads: int,
+def command(traces: tuple[pathlib.Path, ...], pace: str, order: str, touch: str, threads: int, for_windows: bool,
             exports: tuple[pathlib.Path, ...], **words) -> None:
     """Play TRACES back under each allocator in interleaved rounds, and judge.
 
@@ -171,8 +194,8 @@ def command(traces: tuple[pathlib.Path, ...], pace: str, order: str, touch: str,
     settings = options.settings_of(words)
     for path in exports:
         export.check_path(path)
-    chosen = allocators.choose(words["with_"], compare.command_kind([str(native.program("reheap-replay"))]))
-    how = How(pace, order, touch, threads)
+    how = How(pace, order, touch, threads, for_windows or host.WINDOWS)
+    chosen = how.choose(words["with_"])
     with terminal.ProgressLine(Console(stderr=True)) as watch:
         comparison = replay(list(traces), how, chosen, settings, watch)
     telling.tell(comparison, exports)

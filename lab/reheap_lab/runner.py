@@ -7,7 +7,7 @@ import subprocess
 import typing
 from dataclasses import dataclass, field, replace
 
-from reheap_lab import native, statistics
+from reheap_lab import host, native, statistics
 from reheap_lab.errors import LabError
 from reheap_lab.evidence import Program
 from reheap_lab.launch import Launch
@@ -52,7 +52,7 @@ class Measured:
         if self.signal is not None:
             return f"it was ended by signal {self.signal} ({_signal_name(self.signal)})"
         if self.status:
-            return f"its exit status was {self.status}"
+            return f"its exit status was {self.status if self.status < 2**31 else hex(self.status)}"
         return None
 
 
@@ -68,7 +68,8 @@ def start(launch: Launch, ask: Ask, out: pathlib.Path) -> subprocess.Popen:
     argv = launch.argv
     if ask.profile_hz and launch.profiled:
         argv, ask = launch.profiled(ask.profile_hz), replace(ask, profile_hz=None)
-    line = [str(native.program("reheap-runner")), "--out", str(out), *_options(launch, ask), "--", *argv]
+    runner = [*launch.before, str(native.program("reheap-runner"))]
+    line = [*runner, "--out", str(out), *_options(launch, ask), "--", *argv]
     return subprocess.Popen(line, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
 
 
@@ -84,15 +85,15 @@ def _options(launch: Launch, ask: Ask) -> list[str]:
     for name, value in pairs.items():
         if value is not None:
             options += [name, str(value)]
-    return options + ["--count-calls"] * ask.count_calls + ["--account"] * ask.account
+    account = ask.account or launch.account
+    return options + ["--count-calls"] * ask.count_calls + ["--account"] * account
 
 
 def finish(process: subprocess.Popen, out: pathlib.Path, launch: Launch | None = None) -> Measured:
     try:
         _, said = process.communicate()
     except BaseException:  # the user's Ctrl-C above all: the command must not outlive us
-        process.terminate()
-        process.wait()
+        host.end(process)
         raise
     if process.returncode == 0:
         return read(out, launch)

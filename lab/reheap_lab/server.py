@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import time
 
-from reheap_lab import runner
+from reheap_lab import host, runner
 from reheap_lab.errors import LabError
 from reheap_lab.launch import Launch
 from reheap_lab.runner import Ask, Measured
@@ -63,7 +63,7 @@ class ServerWorkload(CommandWorkload):
         deadline = time.monotonic() + self.server.ready_timeout
         while time.monotonic() < deadline:
             self._must_live(process, "before it was ready")
-            asked = subprocess.run(["/bin/sh", "-c", self.server.ready], stdin=subprocess.DEVNULL, capture_output=True,
+            asked = subprocess.run(host.shell(self.server.ready), stdin=subprocess.DEVNULL, capture_output=True,
                                    cwd=self.cwd(), env=os.environ | self.settings.env)
             if asked.returncode == 0:
                 return

@@ -14,6 +14,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import struct
@@ -21,6 +22,7 @@ import subprocess
 import typing
 from dataclasses import dataclass
 
+from reheap_lab import host, native
 from reheap_lab.allocators import FUNCTIONS, variants
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.evidence import Proof
@@ -30,8 +32,9 @@ X86, X86_64, ARM64 = 0x14C, 0x8664, 0xAA64
 PROCESSORS = {X86: "x86 (32 bits)", ARM64: "ARM64"}
 SYSTEM, REHEAP = "system", "reheap"
 PARTS = ("reheap.exe", "reheap.dll", "reheap-runner.exe")
-RECORDER = "reheap-record.dll"
+RECORDER, REPLAYER = "reheap-record.dll", "reheap-replay.exe"
 EXAMINATION_SECONDS = 120
+OUT_OF_REACH = "out of the launcher's reach (reheap.exe doctor -- PROGRAM says why), or calls none of --layers"
 MOST_HZ = 200  # Wine tells the time that a thread has used to a hundredth of a second
 
 
@@ -64,6 +67,8 @@ def is_program(name: str) -> bool:
 
 def windows_path(path: pathlib.Path | str) -> str:
     """Wine shows the whole of Linux as its drive Z."""
+    if host.WINDOWS:
+        return str(path)
     return "Z:" + str(pathlib.Path(path).absolute()).replace("/", "\\")
 
 
@@ -77,7 +82,9 @@ def read_text(path: pathlib.Path) -> str:
 # ---- what it takes ----------------------------------------------------------------------------
 
 def wine_command() -> list[str]:
-    """$REHEAP_WINE, a command line, or the installed one."""
+    """$REHEAP_WINE, a command line, or the installed one; on Windows, nothing."""
+    if host.WINDOWS:
+        return []
     given = shlex.split(os.environ.get("REHEAP_WINE", ""))
     if given:
         if not shutil.which(given[0]):
@@ -93,13 +100,22 @@ def wine_command() -> list[str]:
 def parts() -> pathlib.Path:
     """The folder with reheap.exe, reheap.dll and reheap-runner.exe."""
     given = os.environ.get("REHEAP_LAB_WINDOWS")
-    folder = pathlib.Path(given) if given else pathlib.Path(__file__).parent / "native" / "windows"
+    own = native.folder() if host.WINDOWS else pathlib.Path(__file__).parent / "native" / "windows"
+    folder = pathlib.Path(given) if given else own
     for place in (folder / "bin", folder):
         if all((place / part).is_file() for part in PARTS):
             return place.resolve()
     where = f"not in {given}" if given else "not installed with this package"
     raise LabError(f"{', '.join(PARTS)} are {where}: build them (./dev build windows-x86_64 in reheap's sources) and "
                    "set REHEAP_LAB_WINDOWS to their folder (build/windows-x86_64)")
+
+
+def part(name: str) -> pathlib.Path:
+    """One more, which not every command needs."""
+    path = parts() / name
+    if not path.is_file():
+        raise LabError(f"{path} is not there: build it (./dev build windows-x86_64 in reheap's sources)")
+    return path
 
 
 def library_of(given: str) -> pathlib.Path:
@@ -142,6 +158,8 @@ class Program:
 
 
 def quiet_wine() -> dict[str, str]:
+    if host.WINDOWS:
+        return {}
     return {"WINEDEBUG": os.environ.get("WINEDEBUG", "-all")}
 
 
@@ -172,59 +190,55 @@ class Allocator:
         """How one run is started. Beside `evidence`, which names no file yet, lie those that it is made of."""
         inner = Inner(evidence, self.library or self.program.parts / "reheap.dll")
         inner.clear()
+        given = {**quiet_wine(), **dict(self.variables), "REHEAP_STATS": windows_path(inner.statistics("%p"))}
+        if host.WINDOWS:
+            return Launch([str(self.program.path), *command[1:]], given, before=self.launched(), account=True,
+                          amend=inner.amend_native)
 
         def argv(*options: str) -> list[str]:
             measuring = ["--out", windows_path(inner.record), "--sample-ms", "0", "--account", *self.asked, *options,
                          "--"]
             return [*self.started(), *measuring, windows_path(self.program.path), *command[1:]]
 
-        given = {**quiet_wine(), **dict(self.variables), "REHEAP_STATS": windows_path(inner.statistics("%p"))}
-        return Launch(argv(), given, watch=self.program.path.name, amend=inner.amend,
+        return Launch(argv(), given, watch=self.program.path.name, account=True, amend=inner.amend,
                       profiled=lambda hz: argv("--profile", str(min(hz, MOST_HZ))))
 
     def started(self) -> list[str]:
         """Windows' runner, under the allocator, under Wine."""
         runner = self.program.parts / "reheap-runner.exe"
-        if self.library is None:
-            return [*self.program.wine, str(runner)]
-        return [*self.program.wine, *self.program.launcher(self.library, "run", "--require"), windows_path(runner)]
+        return [*self.program.wine, *self.launched(), windows_path(runner) if self.library else str(runner)]
+
+    def launched(self) -> list[str]:
+        return self.program.launcher(self.library, "run", "--require") if self.library else []
 
     def objection(self, proof: dict[str, str]) -> str | None:
         """Why `proof` does not show that this allocator served the process; None when it does."""
         server = proof.get("malloc")
         if self.library and server != str(self.library):
             return "nothing proves that reheap served it: it wrote no statistics as the program ended"
-        if not self.library and server not in (None, WINES):
+        if not self.library and server not in (None, THE_SYSTEMS):
             return f"{server} served it: is reheap linked in, or does the program's file import it?"
         return None
 
     def warnings(self, proof: Proof) -> list[str]:
-        processes = list(proof.testimony.told.values())
-        found = []
-        if len(processes) > 1:
-            found.append(f"it starts more processes ({len(processes) - 1}): CPU time and memory are those of "
-                         f"{self.program.path.name} alone, wall time is that of all")
-        if not self.library:
+        reach = proof.reach(self.objection)
+        alone = reach.share is None and len(proof.testimony.told) == 1  # and that one is proven
+        found = [] if alone else reach.warnings()
+        if not self.library and not host.WINDOWS:
             return [*found, "its heap is Wine's, not Windows': a difference to it says nothing about Windows"]
-        missed = sum(self.objection(served) is not None for served in processes)
-        if missed:
-            were, they = ("was", "it") if missed == 1 else ("were", "they")
-            found.append(f"{missed} of {len(processes)} processes {were} not served by it: {they} wrote no statistics "
-                         f"as {they} ended")
         return found + list(self.left)
 
 
-def recording(command: list[str], output: pathlib.Path, settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+def recording(command: list[str], output: pathlib.Path, layers: str,
+              settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     """What `reheap record` starts for a program for Windows, and with which environment."""
     program = Program(command[0])
-    recorder = program.parts / RECORDER
-    if not recorder.is_file():
-        raise LabError(f"{recorder} is not there: build it (./dev build windows-x86_64 in reheap's sources)")
-    line = [*program.wine, *program.launcher(recorder, "run", "--require"), windows_path(program.path), *command[1:]]
-    return line, {**settings, **quiet_wine(), "REHEAP_RECORD": windows_path(output)}
+    launcher = program.launcher(part(RECORDER), "run", "--require")
+    line = [*program.wine, *launcher, windows_path(program.path), *command[1:]]
+    return line, {**settings, **quiet_wine(), "REHEAP_RECORD": windows_path(output), "REHEAP_RECORD_LAYERS": layers}
 
 
-WINES = "Wine's C runtime and heap"
+THE_SYSTEMS = "Windows' C runtime and heap" if host.WINDOWS else "Wine's C runtime and heap"
 
 
 def choose(wanted: str | None, command: list[str]) -> list[Allocator]:
@@ -279,21 +293,32 @@ class Inner:
         lines = [json.loads(line) for line in read_text(self.record).splitlines() if line.endswith("}")]
         inner = {line["type"]: line for line in lines}
         end = next(line for line in outer if line["type"] == "end")
+        started = inner.get("programs", {}).get("programs", [])
+        programs = account(started, outer, self.served)
         if "start" in inner:
             first = inner["start"]["pid"]
-            others = [one["pid"] for one in inner.get("programs", {}).get("programs", [])]
-            self.testify([first, *(process for process in others if process != first)])
+            self.testify([first, *(one["pid"] for one in started if one["pid"] != first)])
         if end.get("timed_out") or end.get("stopped"):
             return outer
         if "end" not in inner:
             raise LabError(f"the program was not started: its launcher ended with {end.get('exit', end.get('signal'))}")
         first = min((line["t_us"] for line in outer if line["type"] == "sample"), default=0)
-        told = [amended(line, inner["end"], first) for line in outer]
+        told = [amended(line, inner["end"], first) for line in outer if line["type"] != "programs"]
+        told += [{"type": "programs", "programs": programs}] * bool(programs)
         return told + [with_linux_paths(line) for line in lines if line["type"] == "profile"]
+
+    def amend_native(self, lines: list[dict]) -> list[dict]:
+        """On Windows itself, where its runner has all there is to know; a process whose time is unknown is none of
+        the account."""
+        told = {line["type"]: line for line in lines}
+        started = told.get("programs", {}).get("programs", [])
+        self.testify([told["start"]["pid"], *(one["pid"] for one in started if one["pid"] != told["start"]["pid"])])
+        programs = [program_of(one, one) for one in started] if all("cpu_us" in one for one in started) else []
+        return [{**line, "programs": programs} if line["type"] == "programs" else line for line in lines]
 
     def testify(self, processes: list[int]) -> None:
         """The first is the one that is measured."""
-        servers = {process: str(self.library) if self.served(process) else WINES for process in processes}
+        servers = {process: str(self.library) if self.served(process) else THE_SYSTEMS for process in processes}
         self.evidence.write_text("".join(f"{process}\t0\t{function}\t{server}\n"
                                          for process, server in servers.items() for function in FUNCTIONS))
 
@@ -304,11 +329,47 @@ class Inner:
             return False
 
 
+def account(started: list[dict], outer: list[dict], served: typing.Callable[[int], bool]) -> list[dict]:
+    """The processes that Windows' runner saw begin, each with what Linux counted of it. Nothing but the name and the
+    order of those of one name tells which of Linux's it is. Where their numbers differ, one of Windows' has all that
+    those of this name used: one that was not served, if there is any."""
+    end = next(line for line in outer if line["type"] == "end")
+    counted = next((line["programs"] for line in outer if line["type"] == "programs"), [])
+    began = next((one["began_ns"] for one in counted if one["pid"] == end.get("watched")), None)
+    if began is None:
+        return []
+    found = []
+    for name in {short_name(one) for one in started}:
+        known = [one for one in started if short_name(one) == name]
+        theirs = [one for one in counted if short_name(one) == name and one["began_ns"] >= began]
+        if len(known) != len(theirs):
+            known, theirs = sorted(known, key=lambda one: served(one["pid"]))[:1], [together(theirs)] if theirs else []
+        found += [program_of(one, used) for one, used in zip(known, theirs)]
+    order = [one["pid"] for one in started]
+    return sorted(found, key=lambda one: order.index(one["pid"]))
+
+
+def short_name(program: dict) -> str:
+    """As much as Linux keeps of it."""
+    return re.split(r"[\\/]", program.get("path", ""))[-1][:15].lower()
+
+
+def together(programs: list[dict]) -> dict:
+    return {"cpu_us": sum(one["cpu_us"] for one in programs), "peak_kib": max(one["peak_kib"] for one in programs)}
+
+
+def program_of(known: dict, used: dict) -> dict:
+    return {"pid": known["pid"], "path": linux_path(known["path"]).replace("\\", "/"), "began_ns": 0, "ended_ns": 0,
+            "cpu_us": used["cpu_us"], "peak_kib": used.get("peak_kib")}
+
+
+def linux_path(name: str) -> str:
+    """By the names that the lab knows files by, where they lie on Wine's drive Z."""
+    return name[2:].replace("\\", "/") if name[:3].upper() == "Z:\\" else name
+
+
 def with_linux_paths(profile: dict) -> dict:
-    """Its modules by the names that the lab knows files by, where they lie on Wine's drive Z."""
-    def renamed(name: str) -> str:
-        return name[2:].replace("\\", "/") if name[:3].upper() == "Z:\\" else name
-    return {**profile, "modules": [{**one, "module": renamed(one["module"])} for one in profile["modules"]]}
+    return {**profile, "modules": [{**one, "module": linux_path(one["module"])} for one in profile["modules"]]}
 
 
 def amended(line: dict, inner_end: dict, first_us: int) -> dict:

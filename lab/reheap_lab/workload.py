@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
-from reheap_lab import runner
+from reheap_lab import host, runner
 from reheap_lab.allocators import Allocator
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.evidence import Proof, Testimony
@@ -114,7 +114,7 @@ class CommandWorkload:
         self._place = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=self.folder))
         open_to_others(self.folder, self._place)
         self.path("evidence").touch()
-        self.path("evidence").chmod(0o666 if os.geteuid() == 0 else 0o600)
+        self.path("evidence").chmod(0o666 if host.is_root() else 0o600)
         if self.settings.own_folder:
             self.path("work").mkdir()
 
@@ -138,7 +138,7 @@ class CommandWorkload:
 
 def open_to_others(*folders: pathlib.Path) -> None:
     """A command that root runs may go on as somebody else, who must reach the file for its evidence."""
-    for folder in folders if os.geteuid() == 0 else ():
+    for folder in folders if host.is_root() else ():
         folder.chmod(0o711)
 
 
@@ -148,9 +148,8 @@ def shell(command: str | None, option: str, out: str | pathlib.Path = os.devnull
     if command is None:
         return
     with open(out, "wb") as printed:
-        done = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=printed,
-                              stderr=subprocess.PIPE, text=True, errors="replace", cwd=cwd,
-                              env=os.environ | (env or {}))
+        done = subprocess.run(host.shell(command), stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE,
+                              text=True, errors="replace", cwd=cwd, env=os.environ | (env or {}))
     if done.returncode:
         said = done.stderr.strip()[-TAIL:]
         raise LabError(f"{option} failed with status {done.returncode}: {command}" + (f"\n{said}" if said else ""))

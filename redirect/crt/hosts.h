@@ -35,4 +35,7 @@ const void* replacement(unsigned slot, Role role);
 // `debug_heap`: the runtime has headers before its blocks that only its debug functions know.
 void set_host(unsigned slot, const Image& runtime, bool debug_heap);
 
+// Whether what they hand out are other blocks than the runtime's, of which the system's heap knows nothing.
+bool has_blocks_of_its_own();
+
 }  // namespace rh::redirect

@@ -223,6 +223,8 @@ template <typename Function> void set(Function*& field, const void* code) { fiel
 
 const void* replacement(unsigned slot, Role role) { return replacement_of<Functions>(slot, role); }
 
+bool has_blocks_of_its_own() { return true; }
+
 void set_host(unsigned slot, const Image& runtime, bool debug_heap) {
   Originals& from = g_slots[slot].originals;
   crt::Host& host = g_slots[slot].host;

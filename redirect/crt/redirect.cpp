@@ -181,7 +181,7 @@ const char* replace_in(Runtime& runtime, const Image& image, unsigned slot) {
   collect(image, runtime.debug_heap, g_candidates);
   drop_leading_on(g_candidates, image);
   if (!is_complete(g_candidates)) return "exports no complete malloc of its own";
-  if (!runtime.debug_heap && asks_for_sizes_inside(image) && !heaps::is_replaced())
+  if (has_blocks_of_its_own() && !runtime.debug_heap && asks_for_sizes_inside(image) && !heaps::is_replaced())
     return "asks the system's heap for sizes, which is not replaced";
   if (!runtime.memory.open_near(image.whole())) return "has no free memory near it";
   prepare_all(runtime, image, slot);

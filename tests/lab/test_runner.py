@@ -223,6 +223,20 @@ def test_watch_waits_for_one_that_left_its_parent(measure):
     assert end["watched"] > 0 and end["voluntary_switches"] > 0
 
 
+def test_watch_accounts_for_what_begins_later_too(measure, tmp_path):
+    """Of those who lose their parents, without ptrace; each ends before the command does."""
+    burn = "import time\nwhile time.process_time() < 0.2: pass"
+    script = f"cd {tmp_path}; (tail -f /dev/null & echo $! > tail); " \
+             f"({sys.executable} -c '{burn}' & echo $! > it); " \
+             "while kill -0 $(cat it) 2> /dev/null; do sleep 0.01; done; kill $(cat tail)"
+    measured = measure("sh", "-c", script, options=["--watch", "tail", "--account"])
+    programs, end = measured.one("programs")["programs"], measured.one("end")
+    assert [one["path"] for one in programs[:2]] == ["sh", "tail"] and len(programs) == 3
+    assert all(one["began_ns"] <= one["ended_ns"] and "parent" not in one for one in programs)
+    assert end["watched"] == programs[1]["pid"] and programs[2]["cpu_us"] >= 150_000
+    assert programs[2]["cpu_us"] <= end["user_us"] + end["system_us"] == sum(one["cpu_us"] for one in programs[1:])
+
+
 def test_watch_that_finds_nothing_leaves_the_figures_out(measure):
     end = measure("true", options=["--watch", "nobody"]).one("end")
     assert not {"watched", "user_us", "peak_rss_kib", "minor_faults"} & end.keys()

@@ -2,31 +2,19 @@
 (./dev build windows-x86_64), is absent."""
 
 import json
+import os
 import pathlib
-import struct
 
 import pytest
 
-from on_wine import BUILD, WINE, build_program, under_wine
-from reheap_lab import allocators, cli, evidence, profile, results, windows
+from on_wine import BUILD, build_program, pe_file, reheap, under_wine
+from reheap_lab import allocators, evidence, profile, results, runner, windows
 from reheap_lab.errors import LabError, UsageError
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory) -> pathlib.Path:
     return build_program(tmp_path_factory.mktemp("a program"))
-
-
-@pytest.fixture
-def here(monkeypatch):
-    """The lab uses this repository's Wine prefix and build."""
-    monkeypatch.setenv("REHEAP_WINE", f"'{WINE}' --become")
-    monkeypatch.setenv("REHEAP_LAB_WINDOWS", str(BUILD))
-
-
-def pe_file(path: pathlib.Path, machine: int) -> pathlib.Path:
-    path.write_bytes(b"MZ" + bytes(58) + struct.pack("<I", 64) + b"PE\0\0" + struct.pack("<H", machine) + bytes(200))
-    return path
 
 
 # ---- without Wine -----------------------------------------------------------------------------
@@ -58,20 +46,6 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch):
         windows.Program(program)
 
 
-@pytest.fixture
-def no_wine(tmp_path, monkeypatch) -> list[str]:
-    """A command for Windows, where an examination finds what it always finds."""
-    for part in windows.PARTS:
-        pe_file(tmp_path / part, windows.X86_64)
-    monkeypatch.setenv("REHEAP_WINE", "/bin/true")
-    monkeypatch.setenv("REHEAP_LAB_WINDOWS", str(tmp_path))
-    found = {"program": {"runtime": "ucrt 10"},
-             "report": {"overridden": True, "version": "1.2",
-                        "replaced": ["ntdll.dll at 0x1: replaced heap (14)", "x: left"]}}
-    monkeypatch.setattr(windows.Program, "examine", lambda self, library: found)
-    return [str(tmp_path / "reheap-runner.exe"), "word"]
-
-
 def test_only_reheap_goes_under_a_program(no_wine, tmp_path):
     system, reheap = windows.choose(None, no_wine)
     assert (system.name, system.libraries, system.version) == ("system", (), "ucrt 10")
@@ -90,9 +64,9 @@ OUTER = [{"type": "start", "pid": 1}, {"type": "sample", "t_us": 700, "rss_kib":
          {"type": "end", "wall_us": 9000, "user_us": 3, "timed_out": False, "exit": 232, "watched": 77}]
 
 
-def wrote(evidence: pathlib.Path, *served: int, started: tuple[int, ...] = (8,)) -> None:
+def wrote(evidence: pathlib.Path, *served: int, started: list[dict] | None = None) -> None:
     """What a run of process 8 leaves, and the statistics of others."""
-    lines = [{"type": "start", "pid": 8}, {"type": "programs", "programs": [{"pid": one} for one in started]},
+    lines = [{"type": "start", "pid": 8}, {"type": "programs", "programs": started or [{"pid": 8}]},
              {"type": "end", "wall_us": 5, "exit": 1000}]
     evidence.with_name(evidence.name + "-windows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     for process in served:
@@ -117,16 +91,50 @@ def test_the_proof_is_what_reheap_wrote_in_that_process(no_wine, tmp_path, serve
         assert (objection is None) == (allocator.name == right), objection
 
 
-def test_the_processes_that_a_program_starts_are_told(no_wine, tmp_path):
-    def told(name: str, *served: int) -> list[str]:
-        allocator = windows.choose(name, no_wine)[0]
-        launch = allocator.launch(no_wine, tmp_path / "run")
-        wrote(tmp_path / "run", *served, started=(8, 9, 10))
-        launch.amend(OUTER)
-        return allocator.warnings(evidence.Proof(evidence.Testimony.read(tmp_path / "run")))
-    assert "it starts more processes (2): CPU time and memory are those of reheap-runner.exe alone" in told("system")[0]
-    assert "2 of 3 processes were not served by it" in told("reheap", 8)[1]
-    assert not any("not served" in text for text in told("reheap", 8, 9, 10))
+def counted(*programs: tuple[str, int]) -> list[dict]:
+    """What Linux's runner says of a run whose first program it watched: names and microseconds."""
+    listed = [{"pid": 77 + at, "path": name, "began_ns": 100 + at, "ended_ns": 999, "cpu_us": used, "peak_kib": used}
+              for at, (name, used) in enumerate(programs)]
+    before = {"pid": 12, "path": "reheap-runner.e", "began_ns": 99, "ended_ns": 999, "cpu_us": 10**9, "peak_kib": 10**9}
+    return [{"type": "programs", "programs": [before, *listed]}, *OUTER]
+
+
+def reach_of(no_wine, tmp_path, name: str, outer: list[dict], *served: int) -> evidence.Reach:
+    """Of a launcher, number 8, that started 9 and 10."""
+    allocator = windows.choose(name, no_wine)[0]
+    launch = allocator.launch(no_wine, tmp_path / "run")
+    paths = {8: r"Z:\x\reheap-runner.exe", 9: r"Z:\x\Worker of a long name.exe", 10: r"C:\Worker of a long name.exe"}
+    wrote(tmp_path / "run", *served, started=[{"pid": pid, "path": path} for pid, path in paths.items()])
+    told = next((line["programs"] for line in launch.amend(outer) if line["type"] == "programs"), None)
+    programs = told and [evidence.Program(**one) for one in told]
+    return evidence.Proof(evidence.Testimony.read(tmp_path / "run"), programs).reach(allocator.objection)
+
+
+WORKER = "Worker of a lon"
+
+
+def test_every_process_of_a_program_is_accounted_for(no_wine, tmp_path):
+    outer = counted(("reheap-runner.e", 1000), (WORKER, 8000), (WORKER, 1000))
+    assert reach_of(no_wine, tmp_path, "reheap", outer, 8, 9, 10).share == 1
+    assert reach_of(no_wine, tmp_path, "system", outer).share == 1
+    most = reach_of(no_wine, tmp_path, "reheap", outer, 8, 9)
+    assert most.share == pytest.approx(0.9) and most.refusal() is None
+    assert "10 % of the CPU time was not its own: Worker of a long name.exe" in most.warnings()[0]
+    least = reach_of(no_wine, tmp_path, "reheap", outer, 8, 10)
+    assert least.refusal().startswith("Worker of a long name.exe (80 % of the CPU time): nothing proves")
+    assert least.largest_missed
+
+
+def test_of_processes_that_linux_did_not_count_one_by_one_the_missed_have_all(no_wine, tmp_path):
+    outer = counted(("reheap-runner.e", 1000), (WORKER, 9000))
+    assert reach_of(no_wine, tmp_path, "reheap", outer, 8, 9, 10).share == 1
+    assert reach_of(no_wine, tmp_path, "reheap", outer, 8, 9).share == pytest.approx(0.1)
+
+
+def test_without_an_account_the_first_process_alone_is_proven(no_wine, tmp_path):
+    reach = reach_of(no_wine, tmp_path, "reheap", OUTER, 8)
+    assert reach.share is None and reach.refusal() is None
+    assert "only the first is known to have been served" in reach.warnings()[0]
 
 
 def test_figures_of_wine_are_not_the_programs(no_wine, tmp_path):
@@ -162,11 +170,17 @@ def test_each_allocator_is_found_out(program, here):
     assert reheap.libraries == (BUILD / "bin" / "reheap.dll",) and not reheap.left
 
 
-def reheap(capsys, *words) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as end:
-        cli.main([str(word) for word in words])
-    said = capsys.readouterr()
-    return end.value.code, said.out + said.err
+@under_wine
+@pytest.mark.parametrize("told, served", [("start", True), ("start-alone", False)])
+def test_a_program_that_starts_another_is_accounted_for(program, here, tmp_path, told, served):
+    """The time is the other's; without what the environment asks for, it does not tell who served it."""
+    allocator = windows.choose("reheap", [str(program)])[0]
+    launch = allocator.launch([str(program), told], tmp_path / "evidence")
+    measured = runner.measure(launch, runner.Ask(stdout=os.devnull), tmp_path / "record")
+    assert [pathlib.Path(one.path).name for one in measured.programs] == ["work.exe", "work.exe"]
+    assert measured.figures["cpu_s"] >= 0.999 * sum(one.cpu_us for one in measured.programs) / 1e6 > 0
+    reach = evidence.Proof(evidence.Testimony.read(tmp_path / "evidence"), measured.programs).reach(allocator.objection)
+    assert (reach.share == 1) is served and (reach.refusal() is None) is served
 
 
 @under_wine
@@ -178,7 +192,7 @@ def test_compare_under_wine(program, here, tmp_path, capsys):
     assert status == 0, said
     made = results.load_file(record)
     library = str(BUILD / "bin" / "reheap.dll")
-    assert {subject.name: subject.proof["malloc"] for subject in made.subjects} == {"system": windows.WINES,
+    assert {subject.name: subject.proof["malloc"] for subject in made.subjects} == {"system": windows.THE_SYSTEMS,
                                                                                     "reheap": library}
     for name in ("system", "reheap"):
         runs = made.measured(name)

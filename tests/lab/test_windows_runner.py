@@ -43,7 +43,8 @@ def test_windows_runner_measures(program, tmp_path):
     # Wine counts neither of these; what it says in their place is not passed on.
     assert all(sample["rss_kib"] > 500 and not {"cpu_us", "commit_kib"} & sample.keys() for sample in lines["sample"])
     assert not {"user_us", "system_us", "minor_faults", "peak_commit_kib"} & end.keys()
-    assert lines["programs"] == [{"type": "programs", "programs": [{"pid": lines["start"][0]["pid"]}]}]
+    path = f"Z:{program}".replace("/", "\\")
+    assert lines["programs"] == [{"type": "programs", "programs": [{"pid": lines["start"][0]["pid"], "path": path}]}]
     modules = {one["module"].rsplit("\\")[-1]: one["samples"] for one in lines["profile"][0]["modules"]}
     assert lines["profile"][0]["source"] == "suspend" and sum(modules.values()) > 0
     assert modules.keys() & {"work.exe", "msvcrt.dll", "ntdll.dll", "[kernel]"}

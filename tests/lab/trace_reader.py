@@ -85,6 +85,7 @@ class Header:
     ended: bool
     threads: int
     stack_bytes: int | None
+    layers: int
 
     @property
     def tick_seconds(self) -> float:
@@ -142,7 +143,7 @@ def read_header(data: bytes) -> tuple[Header, int, int]:
     command = data[120:120 + command_bytes].decode(errors="replace").split("\0")[:-1]
     header = Header(pointer, page, bool(flags & 1), clock, process, parent, (ticks, nanoseconds), fork_ticks,
                     data[88:104].rstrip(b"\0").decode(), command, (late_ticks, late_nanoseconds),
-                    chunks, lost, stopped, bool(ended), threads, stack_bytes if flags & 2 else None)
+                    chunks, lost, stopped, bool(ended), threads, stack_bytes if flags & 2 else None, flags >> 2 & 3)
     return header, header_bytes, chunk_bytes
 
 

@@ -114,6 +114,8 @@ template <unsigned kSlot> struct Functions {
 
 const void* replacement(unsigned slot, Role role) { return replacement_of<Functions>(slot, role); }
 
+bool has_blocks_of_its_own() { return true; }
+
 void set_host(unsigned slot, const Image& runtime, bool) {
   g_slots[slot].host.errno_address = reinterpret_cast<int* (*)()>(runtime.function("_errno"));
 }

@@ -383,13 +383,19 @@ void write_series(std::FILE* out, const Samples& samples, const Own& own) {
   series(out, "live_bytes", samples, "}", [](const Sample& s) { return s.live; });
 }
 
+// Absent where the clock is too coarse for it.
+void write_cpu(std::FILE* out, const char* name, std::uint64_t ns) {
+  constexpr std::uint64_t kFewestSteps = 10;
+  if (ns >= kFewestSteps * sys::cpu_step_ns()) std::fprintf(out, ",\"%s\":%llu", name, Long{ns / 1000});
+}
+
 void write_memory(std::FILE* out, const Samples& samples, const Own& own, const Timing& timing, const Ledger& ledger) {
   std::fprintf(out, "\"peak_live_bytes\":%lld,\"live_at_end_bytes\":%lld,\n", static_cast<long long>(ledger.peak_live),
                static_cast<long long>(ledger.live));
-  std::fprintf(out,
-               "\"own\":{\"tables_bytes\":%llu,\"per_thread_bytes\":%llu,\"at_start_bytes\":%llu,"
-               "\"reading_us\":%llu},\n",
-               Long{own.tables}, Long{kThreadOwnBytes}, Long{own.rest}, Long{own.reading_ns / 1000});
+  std::fprintf(out, "\"own\":{\"tables_bytes\":%llu,\"per_thread_bytes\":%llu,\"at_start_bytes\":%llu",
+               Long{own.tables}, Long{kThreadOwnBytes}, Long{own.rest});
+  write_cpu(out, "reading_us", own.reading_ns);
+  std::fputs("},\n", out);
   if (samples[0].resident == 0) return;
   const bool enough = samples.count() >= kFewestSamples;
   if (enough || timing.peak_resident != 0) {
@@ -421,7 +427,9 @@ void write_results(const Options& options, const Compiled& trace, const Timing& 
   std::fprintf(out, "\"recorded\":{\"peak_live_bytes\":%llu,\"peak_live_blocks\":%llu,\"duration_us\":%llu},\n",
                Long{trace.header.peak_live_bytes}, Long{trace.header.peak_live_blocks},
                Long{trace.header.duration_ns / 1000});
-  std::fprintf(out, "\"wall_us\":%llu,\"cpu_us\":%llu,\n", Long{timing.wall_ns / 1000}, Long{timing.cpu_ns / 1000});
+  std::fprintf(out, "\"wall_us\":%llu", Long{timing.wall_ns / 1000});
+  write_cpu(out, "cpu_us", timing.cpu_ns);
+  std::fputs(",\n", out);
   std::fprintf(out, "\"waits\":{\"handoffs\":%llu,\"handoff_us\":%llu,\"epochs\":%llu,\"epoch_us\":%llu},\n",
                Long{ledger.handoff_waits}, Long{ledger.handoff_wait_ns / 1000}, Long{ledger.epoch_waits},
                Long{ledger.epoch_wait_ns / 1000});

@@ -20,7 +20,8 @@ void unmap(void* memory, std::size_t bytes);
 
 unsigned cores();
 std::uint64_t now_ns();
-std::uint64_t cpu_ns();  // of the whole process, user and system
+std::uint64_t cpu_ns();       // of the whole process, user and system
+std::uint64_t cpu_step_ns();  // what that grows by at least
 void sleep_until(std::uint64_t ns);
 
 // Resident and committed memory of this process in bytes; 0: the system does not say.

@@ -87,6 +87,8 @@ unsigned cores() { return static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN)); 
 std::uint64_t now_ns() { return nanoseconds(CLOCK_MONOTONIC); }
 std::uint64_t cpu_ns() { return nanoseconds(CLOCK_PROCESS_CPUTIME_ID); }
 
+std::uint64_t cpu_step_ns() { return 1; }
+
 void sleep_until(std::uint64_t ns) {
   const timespec time = timespec_of(ns);
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == EINTR) {}

@@ -9,6 +9,8 @@
 
 #include <psapi.h>
 
+#include "windows/under_wine.h"
+
 namespace lab::sys {
 namespace {
 
@@ -101,13 +103,16 @@ std::uint64_t cpu_ns() {
   return (hundreds(kernel) + hundreds(user)) * 100;
 }
 
+// The clock's interrupts, at their rarest; Wine has Linux's hundredths of a second.
+std::uint64_t cpu_step_ns() { return under_wine() ? 10'000'000 : 15'625'000; }
+
 void sleep_until(std::uint64_t ns) {
   const std::uint64_t now = now_ns();
   if (ns > now) Sleep(static_cast<DWORD>((ns - now + 999'999) / 1'000'000));
 }
 
 std::uint64_t resident_bytes() { return memory_counters().WorkingSetSize; }
-std::uint64_t commit_bytes() { return memory_counters().PagefileUsage; }
+std::uint64_t commit_bytes() { return under_wine() ? 0 : memory_counters().PagefileUsage; }
 bool reset_peak() { return false; }
 std::uint64_t peak_resident_bytes() { return memory_counters().PeakWorkingSetSize; }
 

@@ -139,10 +139,11 @@ void Lines::programs(const std::vector<Program>& all) {
   Object line("programs");
   line.list("programs", all, [](Object& program, const Program& one) {
     program.figure("pid", one.process);
-    if (one.began_ns == 0) return;
-    program.text("path", one.path);
-    program.figure("began_ns", one.began_ns);
-    program.figure("ended_ns", one.ended_ns);
+    if (!one.path.empty()) program.text("path", one.path);
+    if (one.ended_ns != 0) {
+      program.figure("began_ns", one.began_ns);
+      program.figure("ended_ns", one.ended_ns);
+    }
     program.figure("cpu_us", one.cpu_us);
     program.figure("peak_kib", one.peak_kib);
     program.figure("parent", one.parent);

@@ -34,7 +34,7 @@ struct Program {
   std::int64_t process = 0;
   std::string path;
   std::int64_t began_ns = 0, ended_ns = 0;
-  std::int64_t cpu_us = 0;
+  Figure cpu_us;
   Figure peak_kib;       // unknown when it became another one
   Figure parent;         // the place of the one it was forked from
   bool by_exec = false;  // it began by one

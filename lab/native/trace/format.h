@@ -33,6 +33,9 @@ enum class Stopped : uint32_t {
 // FileHeader::flags
 inline constexpr uint32_t kForked = 1;  // began as the copy of `parent`: it may free blocks made there
 inline constexpr uint32_t kStacks = 2;  // allocations chosen by `stack_bytes` have their call stack
+// Whose calls are recorded; neither of them: the C library's, or in older files of Windows the C runtimes'.
+inline constexpr uint32_t kRuntimes = 4;    // malloc and its relatives, of C runtimes
+inline constexpr uint32_t kSystemHeap = 8;  // Windows' HeapAlloc and its relatives, where no C runtime's call made them
 
 // One moment on both clocks. Two of them give the length of a tick.
 struct Moment {

@@ -236,12 +236,18 @@ class Info {
       at += argument.size() + 1;
     }
     std::printf("%s{\"path\":%s,\"process\":%llu,\"parent\":%llu,\"command\":[%s],\"system\":%s,"
-                "\"recorder\":%s,"
+                "\"recorder\":%s,\"layers\":[%s],"
                 "\"forked\":%s,\"ended\":%s,\"stopped\":%u,\"lost\":%llu,\"chunks\":%zu,\"bytes\":%llu}",
                 index ? "," : "", json_text(file.path()).c_str(), Number{header.process}, Number{header.parent},
                 command.c_str(), json_text(fixed(header.system)).c_str(), json_text(fixed(header.recorder)).c_str(),
-                header.flags & kForked ? "true" : "false", header.progress.ended ? "true" : "false",
-                header.progress.stopped, Number{header.progress.lost}, file.chunks(), Number{file.bytes()});
+                layers(header.flags), header.flags & kForked ? "true" : "false",
+                header.progress.ended ? "true" : "false", header.progress.stopped, Number{header.progress.lost},
+                file.chunks(), Number{file.bytes()});
+  }
+
+  static const char* layers(uint32_t flags) {
+    if ((flags & kSystemHeap) == 0) return "\"crt\"";
+    return (flags & kRuntimes) != 0 ? "\"crt\",\"heap\"" : "\"heap\"";
   }
 
   template <size_t kSize> static std::string fixed(const char (&text)[kSize]) { return {text, strnlen(text, kSize)}; }

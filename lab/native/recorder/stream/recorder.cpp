@@ -224,12 +224,19 @@ void end_thread(Stream& stream) {
   give_back(&stream);
 }
 
+void begin_anew(ThreadSlot& slot) {
+  slot.stream = &g_no_stream;
+  slot.generation = g_process_generation;
+  slot.number = 0;
+  slot.ended = false;
+}
+
 // Null: there are too many.
 Stream* begin_stream(uint64_t time) {
   ThreadSlot& slot = thread_slot();
   Stream* stream = take_stream();
   if (!stream) return nullptr;
-  if (slot.generation != g_process_generation) slot = {&g_no_stream, g_process_generation, 0, false};
+  if (slot.generation != g_process_generation) begin_anew(slot);
   if (slot.number == 0) {
     slot.number = ++g_threads;
     g_header->progress.threads = g_threads;
@@ -321,6 +328,10 @@ void thread_ended() {
 }
 
 void process_began() { g_cpu_begin = system::cpu_nanoseconds(); }
+
+void others_stopped() {
+  if (g_table) g_table->locked.store(false, std::memory_order_release);
+}
 
 void process_ended() {
   system::Quiet quiet;

@@ -12,6 +12,9 @@ void thread_ended();
 // The program begins; another one may have been this process before. Events may come earlier.
 void process_began();
 
+// The other threads were stopped, wherever they were: none of them holds anything any more.
+void others_stopped();
+
 // The process ends: completes what this thread and ended ones wrote. Recording goes on behind it.
 void process_ended();
 

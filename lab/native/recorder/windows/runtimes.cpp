@@ -1,54 +1,21 @@
 // A C runtime's allocation functions, each passed on to what it did before, and told of: in the place of
-// own_functions.cpp of reheap.dll. A function that does its work by another that is replaced too is told of once, by
-// the call the program made.
-#include <cstring>
-
+// own_functions.cpp of reheap.dll.
+#include "call.h"
 #include "redirect/crt/replacements.h"
-#include "redirect/heap/layer.h"
-#include "stream/stream.h"
-
-namespace rh::heaps {
-
-// Asked about runtimes that look into the system's heap by themselves: nothing that they see there is another's here.
-bool is_replaced() { return true; }
-
-}  // namespace rh::heaps
 
 namespace rh::redirect {
 namespace {
 
+using recorder::Call;
 using recorder::ticks_now;
 using trace::Kind;
 
-// A call under way in this thread.
-class Call {
- public:
-  Call() : slot_(recorder::thread_slot()), outermost_(!slot_.inside) { slot_.inside = true; }
-  ~Call() {
-    if (outermost_) slot_.inside = false;
-  }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-  bool is_outermost() const { return outermost_; }
-
- private:
-  recorder::ThreadSlot& slot_;
-  bool outermost_;
-};
-
-bool is_inside() { return recorder::thread_slot().inside; }
-
-void tell(Kind kind, const void* block, size_t size, size_t alignment = 0) {
-  if (block != nullptr)
-    recorder::allocated(kind, block, size, alignment);
-  else
-    recorder::failed(kind, size);
-}
-
 // Of realloc and its relatives.
-void tell_moved(uint64_t begin, const void* before, const void* block, size_t size) {
+void tell_moved(const Call& call, uint64_t begin, const void* before, const void* block, size_t size) {
   if (before == nullptr)
-    tell(Kind::kMalloc, block, size);
+    call.tell(Kind::kMalloc, block, size);
+  else if (!call.is_outermost())
+    return;
   else if (block != nullptr)
     recorder::reallocated(begin, before, block, size);
   else if (size == 0)
@@ -71,7 +38,7 @@ template <unsigned kSlot> struct Functions {
   template <typename... Arguments> static void* allocate(Role role, Kind kind, size_t size, Arguments... arguments) {
     Call call;
     void* block = original<void*>(role, arguments...);
-    if (call.is_outermost()) tell(kind, block, size);
+    call.tell(kind, block, size);
     return block;
   }
 
@@ -79,7 +46,7 @@ template <unsigned kSlot> struct Functions {
   static void* allocate_aligned(Role role, size_t size, size_t alignment, Arguments... arguments) {
     Call call;
     void* block = original<void*>(role, arguments...);
-    if (call.is_outermost()) tell(Kind::kAligned, block, size, alignment);
+    call.tell(Kind::kAligned, block, size, alignment);
     return block;
   }
 
@@ -87,14 +54,13 @@ template <unsigned kSlot> struct Functions {
     Call call;
     const uint64_t begin = ticks_now();
     void* block = original<void*>(role, before, arguments...);
-    if (call.is_outermost()) tell_moved(begin, before, block, size);
+    tell_moved(call, begin, before, block, size);
     return block;
   }
 
-  // Told of before it is done: another thread may have the block a moment later.
   static void give_back(Role role, void* block) {
-    if (block != nullptr && !is_inside()) recorder::freed(block, ticks_now());
     Call call;
+    call.tell_free(block);
     original<void>(role, block);
   }
 
@@ -155,5 +121,7 @@ template <unsigned kSlot> struct Functions {
 const void* replacement(unsigned slot, Role role) { return replacement_of<Functions>(slot, role); }
 
 void set_host(unsigned, const Image&, bool) {}
+
+bool has_blocks_of_its_own() { return false; }
 
 }  // namespace rh::redirect

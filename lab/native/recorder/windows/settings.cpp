@@ -25,6 +25,11 @@ uint64_t number(const wchar_t* digits) {
   return value;
 }
 
+uint32_t layers(const wchar_t* name) {
+  if (lstrcmpW(name, L"crt") == 0) return trace::kRuntimes;
+  return lstrcmpW(name, L"heap") == 0 ? trace::kSystemHeap : trace::kRuntimes | trace::kSystemHeap;
+}
+
 wchar_t* append(wchar_t* at, const wchar_t* text) {
   while (*text != 0) *at++ = *text++;
   return at;
@@ -46,6 +51,8 @@ void read_settings() {
   g_settings.limit = variable(L"REHEAP_RECORD_LIMIT", text, 32) != 0 ? number(text) : 0;
   if (g_settings.limit == 0) g_settings.limit = UINT64_MAX;
   g_settings.children = variable(L"REHEAP_RECORD_CHILDREN", text, 32) == 0 || lstrcmpW(text, L"0") != 0;
+  variable(L"REHEAP_RECORD_LAYERS", text, 32);
+  g_settings.layers = layers(text);
 }
 
 const Settings& settings() { return g_settings; }

@@ -13,6 +13,7 @@
 
 #include "settings.h"
 #include "stream/clock.h"
+#include "thread_slot.h"
 
 namespace recorder {
 namespace {
@@ -81,6 +82,7 @@ void describe_process(trace::FileHeader& header) {
   header.process = GetCurrentProcessId();
   header.parent = parent();
   std::strcpy(header.system, "windows");
+  header.flags |= settings().layers;
   const int bytes = WideCharToMultiByte(CP_UTF8, 0, GetCommandLineW(), -1, header.command,
                                         static_cast<int>(sizeof header.command) - 1, nullptr, nullptr);
   header.command_bytes = static_cast<uint32_t>(bytes);
@@ -170,8 +172,14 @@ void yield() { SwitchToThread(); }
 // DllMain hears of every thread's end.
 void watch_thread() {}
 
-Quiet::Quiet() : saved_{GetLastError(), 0, 0} {}
-Quiet::~Quiet() { SetLastError(static_cast<DWORD>(saved_[0])); }
+// What the system allocates for the recorder is not the program's.
+Quiet::Quiet() : saved_{GetLastError(), thread_slot().call, 0} {
+  if (saved_[1] != kAlwaysInside) thread_slot().call = kAlwaysInside;
+}
+Quiet::~Quiet() {
+  if (saved_[1] != kAlwaysInside) thread_slot().call = static_cast<uintptr_t>(saved_[1]);
+  SetLastError(static_cast<DWORD>(saved_[0]));
+}
 
 }  // namespace system
 }  // namespace recorder

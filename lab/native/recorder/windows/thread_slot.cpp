@@ -19,14 +19,18 @@ struct Entry {
 
 constinit Entry* g_entries = nullptr;
 constinit DWORD g_index = TLS_OUT_OF_INDEXES;
-// What threads share when there are more: they are not recorded.
-constinit ThreadSlot g_none = {&g_no_stream, 0, 0, true, true};
+// What threads share when there are more, and ended ones: they are not recorded.
+constinit ThreadSlot g_none = {&g_no_stream, 0, 0, true, kAlwaysInside};
 
-void set(ThreadSlot* slot) {
+void set(uintptr_t word) {
   const DWORD error = GetLastError();
-  TlsSetValue(g_index, slot);
+  TlsSetValue(g_index, reinterpret_cast<void*>(word));
   SetLastError(error);
 }
+
+void set(const ThreadSlot& slot) { set(reinterpret_cast<uintptr_t>(&slot)); }
+
+uintptr_t ended_word(uint32_t number) { return uintptr_t{number} << 1 | 1; }
 
 }  // namespace
 
@@ -39,22 +43,32 @@ bool begin_thread_slots() {
   return true;
 }
 
-ThreadSlot& make_thread_slot() {
+ThreadSlot& other_thread_slot(uintptr_t word) {
+  if (word != 0) return g_none;
   for (uint32_t i = 0; i < kMostThreads; ++i) {
     if (g_entries[i].taken.load(std::memory_order_relaxed) || g_entries[i].taken.exchange(true)) continue;
-    g_entries[i].slot = {&g_no_stream, 0, 0, false, false};
-    set(&g_entries[i].slot);
+    g_entries[i].slot = {&g_no_stream, 0, 0, false};
+    set(g_entries[i].slot);
     return g_entries[i].slot;
   }
-  set(&g_none);
+  set(g_none);
   return g_none;
 }
 
 void forget_thread_slot() {
-  ThreadSlot* slot = existing_thread_slot();
-  if (slot == nullptr || slot == &g_none) return;
-  set(nullptr);
+  const uintptr_t word = thread_word();
+  auto* slot = reinterpret_cast<ThreadSlot*>(word);
+  if (!is_slot(word)) return set(ended_word(0));
+  if (slot == &g_none) return;
+  set(ended_word(slot->number));
   reinterpret_cast<Entry*>(slot)->taken.store(false, std::memory_order_release);
 }
+
+void lend_thread_slot(ThreadSlot& slot) {
+  slot = {&g_no_stream, kOnlyGeneration, static_cast<uint32_t>(thread_word() >> 1), true};
+  set(slot);
+}
+
+void take_back_thread_slot(const ThreadSlot& slot) { set(ended_word(slot.number)); }
 
 }  // namespace recorder

@@ -92,7 +92,7 @@ Accountant::Running& Accountant::begin(pid_t process, bool by_exec, std::int64_t
 void Accountant::reckon(Running& one, pid_t process) {
   Program& program = programs_[one.program];
   program.ended_ns = now_ns();
-  program.cpu_us = std::max(program.cpu_us, (used_by_ns(process) - one.used_before_ns) / 1000);
+  program.cpu_us = std::max(program.cpu_us.value_or(0), (used_by_ns(process) - one.used_before_ns) / 1000);
 }
 
 void Accountant::weigh(Running& one, pid_t process, std::int64_t growth_kib) {

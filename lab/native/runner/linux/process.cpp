@@ -94,12 +94,14 @@ bool Process::look_at_stat() {
   if (!open || !close) return false;
   name.assign(open + 1, close);
   char state;
-  std::uint64_t minor, major, user, system, child_user, child_system;
-  int found = std::sscanf(close + 1,
-                          " %c %d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64 " %" SCNu64 " %" SCNu64
-                          " %" SCNu64 " %*d %*d %" SCNd64,
-                          &state, &parent, &minor, &major, &user, &system, &child_user, &child_system, &threads);
-  if (found != 9) return false;
+  std::uint64_t minor, major, user, system, child_user, child_system, began;
+  int found =
+      std::sscanf(close + 1,
+                  " %c %d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64 " %" SCNu64 " %" SCNu64
+                  " %" SCNu64 " %*d %*d %" SCNd64 " %*d %" SCNu64,
+                  &state, &parent, &minor, &major, &user, &system, &child_user, &child_system, &threads, &began);
+  if (found != 10) return false;
+  began_ns = ticks_to_us(began) * 1000;
   ended = state == 'Z' || state == 'X';
   minor_faults = static_cast<std::int64_t>(minor);
   major_faults = static_cast<std::int64_t>(major);

@@ -54,6 +54,7 @@ class Process {
   pid_t parent = 0;
   std::string name;
   bool ended = false;  // and not yet waited for
+  std::int64_t began_ns = 0;
   std::int64_t threads = 0;
   std::int64_t rss_kib = 0;
   std::int64_t commit_kib = 0;   // private writable memory

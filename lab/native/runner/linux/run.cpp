@@ -17,6 +17,7 @@
 #include "runner/linux/child.h"
 #include "runner/linux/clock.h"
 #include "runner/linux/counters.h"
+#include "runner/linux/departed.h"
 #include "runner/linux/perf.h"
 #include "runner/linux/signals.h"
 #include "runner/linux/tracer.h"
@@ -39,6 +40,7 @@ constexpr std::int64_t kDrainInterval = kSecond / 10;
 // For Windows, and so for Wine's launcher, a process has ended a moment before it has for Linux; and who is killed
 // needs a moment to die.
 constexpr std::int64_t kLate = 2 * kSecond;
+constexpr std::int64_t kOthersLate = kSecond / 2;  // who began after a watched process may also mean to stay
 constexpr int kTickMs = 4;
 
 // Some files are kept open for each process. The command, made before, has the limit it was given.
@@ -53,12 +55,14 @@ class Run {
  public:
   Run(const Options& options, Lines& lines)
       : options_(options), lines_(lines), child_(options, options.count_calls ? CallCounter::install_filter : nullptr),
-        tree_(child_.id(), options.watch), counters_(child_.id(), options.events) {
+        tree_(child_.id(), options.watch, options.account), counters_(child_.id(), options.events) {
     allow_many_files();
     if (options.count_calls)
       count_calls();
-    else if (options.account)
+    else if (options.account && options.watch.empty())
       account();
+    else if (options.account)
+      departed_.emplace();
     if (options.profile_hz > 0) begin_profile();
   }
 
@@ -131,7 +135,8 @@ class Run {
   void reap(std::int64_t now) {
     int status;
     rusage used;
-    for (pid_t ended; (ended = wait4(-1, &status, WNOHANG | __WALL, &used)) > 0;) {
+    for (pid_t ended; (ended = wait4(departed_ ? departed_->next() : -1, &status, WNOHANG | __WALL, &used)) > 0;) {
+      if (departed_) departed_->ended(ended, used);
       if (WIFSTOPPED(status)) {
         tracer_->stopped(ended, status);
         continue;
@@ -173,11 +178,14 @@ class Run {
     next_drain_ = now_ns() + (stopper_ ? stopper_->interval_ns() : kDrainInterval);
   }
 
-  bool waits_for_late() { return timed_out_ ? tree_.living() > 0 : tree_.waits_for_watched(); }
+  bool waits_for_late(std::int64_t waited) {
+    if (timed_out_) return tree_.living() > 0;
+    return tree_.waits_for_watched() || (departed_ && waited < kOthersLate && tree_.has_later());
+  }
 
   void wait_for_late() {
-    const std::int64_t limit = now_ns() + kLate;
-    while (waits_for_late() && now_ns() < limit) {
+    const std::int64_t began = now_ns();
+    while (waits_for_late(now_ns() - began) && now_ns() - began < kLate) {
       const timespec tick{0, kTickMs * kMillisecond};
       nanosleep(&tick, nullptr);
       reap(0);
@@ -190,7 +198,8 @@ class Run {
     if (!options_.events.empty()) lines_.counters(counters_.counts());
     if (counter_) tell_calls();
     if (accountant_) lines_.programs(accountant_->finish());
-    End end = tree_.used();
+    if (departed_) lines_.programs(departed_->programs());
+    End end = used();
     end.wall_us = (*ended_ns_ - started()) / 1000;
     // A peak that is no more than what the process was born with says nothing about the command.
     end.floor_rss_kib = child_.floor_kib();
@@ -202,6 +211,15 @@ class Run {
     if (const std::int64_t left = tree_.living(); left > 0) end.left = left;
     end.sampler_us = sampler_us;
     lines_.end(end);
+  }
+
+  // What was sampled of a watched process is there as well when it has been waited for.
+  End used() {
+    const End sampled = tree_.used();
+    std::optional<End> exact = departed_ ? departed_->used_since(tree_.watched_name()) : std::nullopt;
+    if (!exact) return sampled;
+    exact->peak_commit_kib = sampled.peak_commit_kib;
+    return *exact;
   }
 
   void tell_calls() {
@@ -221,6 +239,7 @@ class Run {
   std::optional<Perf> perf_;
   std::unique_ptr<Stopper> stopper_;
   std::unique_ptr<Accountant> accountant_;
+  std::optional<Departed> departed_;
   CallCounter* counter_ = nullptr;  // the accountant, when it also counts
   Tracer* tracer_ = nullptr;        // one of these
   std::int64_t next_look_ = kNever, next_drain_ = kNever, deadline_ = kNever;

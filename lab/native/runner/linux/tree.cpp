@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "runner/linux/clock.h"
@@ -23,23 +24,23 @@ constexpr std::int64_t kWorthWeighing = 100;
 
 std::string path_of_adopted() { return "task/" + std::to_string(getpid()) + "/children"; }
 
-void add(Figure& sum, std::int64_t more) { sum = sum.value_or(0) + more; }
-
-void add(End& sum, const rusage& used) {
-  add(sum.user_us, microseconds(used.ru_utime));
-  add(sum.system_us, microseconds(used.ru_stime));
-  add(sum.minor_faults, used.ru_minflt);
-  add(sum.major_faults, used.ru_majflt);
-  add(sum.voluntary_switches, used.ru_nvcsw);
-  add(sum.involuntary_switches, used.ru_nivcsw);
-  sum.peak_rss_kib = std::max(sum.peak_rss_kib.value_or(0), std::int64_t{used.ru_maxrss});
-}
+void increase(Figure& sum, std::int64_t more) { sum = sum.value_or(0) + more; }
 
 }  // namespace
 
-Tree::Tree(pid_t command, std::string watched_name)
-    : watched_name_(watched_name.substr(0, kNameLength)), adopted_(getpid(), path_of_adopted().c_str()),
-      began_ns_(now_ns()) {
+void add(End& sum, const rusage& used) {
+  increase(sum.user_us, microseconds(used.ru_utime));
+  increase(sum.system_us, microseconds(used.ru_stime));
+  increase(sum.minor_faults, used.ru_minflt);
+  increase(sum.major_faults, used.ru_majflt);
+  increase(sum.voluntary_switches, used.ru_nvcsw);
+  increase(sum.involuntary_switches, used.ru_nivcsw);
+  sum.peak_rss_kib = std::max(sum.peak_rss_kib.value_or(0), std::int64_t{used.ru_maxrss});
+}
+
+Tree::Tree(pid_t command, std::string watched_name, bool with_later)
+    : watched_name_(watched_name.substr(0, kNameLength)), with_later_(with_later),
+      adopted_(getpid(), path_of_adopted().c_str()), began_ns_(now_ns()) {
   add(command);
 }
 
@@ -127,16 +128,25 @@ void Tree::weigh(std::int64_t rss_kib) {
 Sample Tree::figures_of_watched() {
   Sample sample;
   for (const Process& process : processes_) {
-    if (watched_ == 0 && strcasecmp(process.name.c_str(), watched_name_.c_str()) == 0) watched_ = process.id;
-    if (process.id != watched_ || process.ended) continue;
-    remember_watched(process);
-    sample.rss_kib = process.rss_kib;
-    sample.commit_kib = process.commit_kib;
-    sample.cpu_us = process.own_us + process.children_us;
-    sample.processes = 1;
-    sample.threads = process.threads;
+    if (watched_ == 0 && strcasecmp(process.name.c_str(), watched_name_.c_str()) == 0) {
+      watched_ = process.id;
+      watched_began_ns_ = process.began_ns;
+    }
+    if (process.ended || !is_watched(process)) continue;
+    if (process.id == watched_) remember_watched(process);
+    increase(sample.rss_kib, process.rss_kib);
+    increase(sample.commit_kib, process.commit_kib);
+    increase(sample.cpu_us, process.own_us + process.children_us);
+    increase(sample.processes, 1);
+    increase(sample.threads, process.threads);
   }
+  if (sample.commit_kib) of_watched_.peak_commit_kib = std::max(of_watched_.peak_commit_kib, sample.commit_kib);
   return sample;
+}
+
+bool Tree::is_watched(const Process& process) const {
+  if (watched_ == 0 || process.id == watched_) return watched_ != 0;
+  return with_later_ && std::tie(process.began_ns, process.id) > std::tie(watched_began_ns_, watched_);
 }
 
 // In case it is not the runner that waits for it.
@@ -147,7 +157,6 @@ void Tree::remember_watched(const Process& process) {
   of_watched_.minor_faults = process.minor_faults;
   of_watched_.major_faults = process.major_faults;
   if (const std::int64_t peak = peak_kib(process.id); peak >= 0) of_watched_.peak_rss_kib = peak;
-  of_watched_.peak_commit_kib = std::max(of_watched_.peak_commit_kib.value_or(0), process.commit_kib);
 }
 
 void Tree::ended(pid_t process, const rusage& used) {
@@ -161,6 +170,12 @@ void Tree::ended(pid_t process, const rusage& used) {
   runner::add(of_watched_, used);
   of_watched_.watched = process;
   of_watched_.peak_commit_kib = commit;
+}
+
+bool Tree::has_later() {
+  look_at_known();
+  find_children();
+  return std::any_of(processes_.begin(), processes_.end(), [&](const Process& one) { return is_watched(one); });
 }
 
 End Tree::used() const { return watched_name_.empty() ? total_ : of_watched_; }

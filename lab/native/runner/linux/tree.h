@@ -19,10 +19,13 @@
 
 namespace runner {
 
+void add(End& sum, const rusage& used);
+
 class Tree {
  public:
-  // With a name, the figures are those of the first process that has it.
-  Tree(pid_t command, std::string watched_name);
+  // With a name, of which as much counts as the kernel keeps, the figures are those of the first process that has it;
+  // samples also of all that begin later, if `with_later`.
+  Tree(pid_t command, std::string watched_name, bool with_later);
 
   // Sums over the living; t_us is the caller's.
   Sample look();
@@ -33,7 +36,9 @@ class Tree {
   // What those waited for have used; with a name, the watched one alone.
   End used() const;
 
+  const std::string& watched_name() const { return watched_name_; }
   bool waits_for_watched() const { return watched_ != 0 && !watched_ended_; }
+  bool has_later();  // processes that began after the watched one and have not been waited for
   void kill_all();
   std::int64_t living();
 
@@ -48,8 +53,10 @@ class Tree {
   void remember_watched(const Process& process);
   Sample figures();
   Sample figures_of_watched();
+  bool is_watched(const Process& process) const;
 
   const std::string watched_name_;
+  const bool with_later_;
   ProcFile adopted_;
   std::list<Process> processes_;
   std::int64_t reaped_us_ = 0;
@@ -57,6 +64,7 @@ class Tree {
   std::int64_t most_us_ = 0;
   End total_;
   pid_t watched_ = 0;
+  std::int64_t watched_began_ns_ = 0;
   bool watched_ended_ = false;
   End of_watched_;
   std::int64_t began_ns_, spent_on_threads_ns_ = 0;

@@ -41,10 +41,9 @@ int status_of(DWORD error) {
 
 }  // namespace
 
-Command::Command(std::wstring line, const Options& options)
-    : job_(CreateJobObjectW(nullptr, nullptr)), log_(CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 1)) {
+Command::Command(std::wstring line, const Options& options) : job_(CreateJobObjectW(nullptr, nullptr)) {
   if (!job_) throw Failure(kOwnFault, error_text("there is no job for the command", GetLastError()));
-  if (options.account) begin_log();
+  if (options.account) log_ = std::make_unique<JobLog>(job());
   const Handle input = stream(options.input, STD_INPUT_HANDLE, GENERIC_READ, OPEN_EXISTING);
   const Handle output = stream(options.output, STD_OUTPUT_HANDLE, GENERIC_WRITE, CREATE_ALWAYS);
   const Handle errors = stream(options.errors, STD_ERROR_HANDLE, GENERIC_WRITE, CREATE_ALWAYS);
@@ -79,21 +78,7 @@ Command::~Command() {
   if (process_ && !resumed_) TerminateProcess(process(), kEndedByRunner);
 }
 
-void Command::begin_log() const {
-  JOBOBJECT_ASSOCIATE_COMPLETION_PORT port = {job(), log_.get()};
-  if (!log_ || !SetInformationJobObject(job(), JobObjectAssociateCompletionPortInformation, &port, sizeof port))
-    throw Failure(kOwnFault, error_text("the job does not tell of its processes", GetLastError()));
-}
-
-std::vector<DWORD> Command::processes() const {
-  std::vector<DWORD> all;
-  DWORD message;
-  ULONG_PTR key;
-  OVERLAPPED* process;  // its number, with these messages
-  while (GetQueuedCompletionStatus(log_.get(), &message, &key, &process, 0))
-    if (message == JOB_OBJECT_MSG_NEW_PROCESS) all.push_back(static_cast<DWORD>(reinterpret_cast<ULONG_PTR>(process)));
-  return all;
-}
+std::vector<Program> Command::processes() { return log_->finish(); }
 
 void Command::resume() {
   resumed_ = true;

@@ -1,10 +1,12 @@
 // One command in a job of its own, with what it starts.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "handle.h"
+#include "job_log.h"
 #include "runner/options.h"
 
 namespace runner {
@@ -24,7 +26,7 @@ class Command {
   void end_all();  // with all it started
 
   // The processes there have been in the job until now; to be asked once.
-  std::vector<DWORD> processes() const;
+  std::vector<Program> processes();
 
   HANDLE job() const { return job_.get(); }
   HANDLE process() const { return process_.get(); }
@@ -33,9 +35,8 @@ class Command {
  private:
   void create(std::wstring& line, const Options& options, STARTUPINFOW& startup);
 
-  void begin_log() const;
-
-  Handle job_, log_, process_, thread_;
+  Handle job_, process_, thread_;
+  std::unique_ptr<JobLog> log_;
   DWORD id_ = 0;
   bool resumed_ = false;
 };

@@ -41,6 +41,15 @@ void add(Sample& look, DWORD id) {
 
 }  // namespace
 
+Figure used_by(HANDLE process) {
+  FILETIME began, ended, system, user;
+  if (under_wine() || !process || !GetProcessTimes(process, &began, &ended, &system, &user)) return std::nullopt;
+  const auto us = [](FILETIME time) {
+    return static_cast<std::int64_t>((std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime) / 10);
+  };
+  return us(system) + us(user);
+}
+
 std::vector<DWORD> processes_of(HANDLE job) {
   ProcessList list = {};
   // With more of them than there is room for, it lists those it can.

@@ -10,6 +10,9 @@
 
 namespace runner {
 
+// Processor time of a process, ended or not.
+Figure used_by(HANDLE process);
+
 std::vector<DWORD> processes_of(HANDLE job);
 
 // Of all processes of a job, now.

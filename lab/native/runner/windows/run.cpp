@@ -123,15 +123,8 @@ class Measurement {
     end_.left = static_cast<std::int64_t>(processes_of(command_.job()).size());
     if (options_.profile_hz > 0) lines_.profile({"suspend", options_.profile_hz, sampler_.lost(), sampler_.samples()});
     if (options_.modules) lines_.modules(modules_.seen());
-    if (options_.account) lines_.programs(programs());
+    if (options_.account) lines_.programs(command_.processes());
     lines_.end(end_);
-  }
-
-  // Of one that has ended nothing more is known.
-  std::vector<Program> programs() const {
-    std::vector<Program> all;
-    for (const DWORD id : command_.processes()) all.emplace_back().process = id;
-    return all;
   }
 
   const Options& options_;

@@ -4,11 +4,6 @@
 
 namespace runner {
 
-bool under_wine() {
-  static const bool found = GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != nullptr;
-  return found;
-}
-
 // Its DLLs say so where others say that they do not run in DOS mode.
 bool is_wines(HANDLE process, std::uintptr_t begin) {
   constexpr char kMark[] = "Wine builtin DLL";

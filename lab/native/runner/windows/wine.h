@@ -5,10 +5,12 @@
 
 #include <cstdint>
 
+#include "windows/under_wine.h"
+
 namespace runner {
 
 // It counts neither time nor faults nor commit of processes and jobs, and answers all the same.
-bool under_wine();
+using lab::under_wine;
 
 // Whether a module of a process is one of Wine's own.
 bool is_wines(HANDLE process, std::uintptr_t begin);

@@ -1,0 +1,57 @@
+"""The system that the lab itself runs on, where that makes a difference: Linux, or Windows.
+
+On Windows the lab measures programs by Windows' own runner, which windows.py starts under Wine from Linux. What only
+Linux has (witness, ptrace, preloading, /proc) is asked for nowhere there.
+"""
+
+import os
+import signal
+import subprocess
+import typing
+
+WINDOWS = os.name == "nt"
+
+
+def is_root() -> bool:
+    """What it starts may go on as another user."""
+    return not WINDOWS and os.geteuid() == 0
+
+
+def executable(name: str) -> str:
+    """The file of a program of the lab's own."""
+    return name + ".exe" if WINDOWS else name
+
+
+def shell(command: str) -> str | list[str]:
+    """What runs a command of the user's as a shell does. Windows' takes the words as they stand."""
+    return f'cmd.exe /d /s /c "{command}"' if WINDOWS else ["/bin/sh", "-c", command]
+
+
+def end(process: subprocess.Popen) -> None:
+    """The runner, and with it what it measures."""
+    if WINDOWS:  # what it was started by may have started it
+        subprocess.run(["taskkill", "/t", "/f", "/pid", str(process.pid)], capture_output=True)
+    else:
+        process.terminate()
+    process.wait()
+
+
+def run_to_its_end(line: list[str], environment: dict[str, str]) -> int:
+    """On Windows. The console sends its signals to the command too, which decides what they do."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return as_exit_status(subprocess.call(line, env=environment))
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def as_exit_status(code: int) -> int:
+    """Windows' are 32 bits without a sign, and Python exits with a C int."""
+    return (code + 2**31) % 2**32 - 2**31
+
+
+def become(line: list[str]) -> typing.NoReturn:
+    """Ends as the command does."""
+    if WINDOWS:
+        raise SystemExit(run_to_its_end(line, dict(os.environ)))
+    os.execv(line[0], line)
