@@ -119,7 +119,7 @@ class Comparer:
 
     def _run_beside(self, pair: list[str], round_number: int) -> list[Run]:
         def half(name: str, place: int) -> Run:
-            return self._told(Run(name, round_number, pair.index(name)), self.places[place].run_prepared)
+            return self._told(Run(name, round_number, pair.index(name)), self.places[place].run_beside)
         return beside.exchanged(pair, half, self.workload.prepare)
 
     def _told(self, run: Run, made: Callable[[Allocator], Outcome]) -> Run:

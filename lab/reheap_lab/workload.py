@@ -49,14 +49,15 @@ class CommandWorkload:
     def run(self, allocator: Allocator, extra: Extra | None = None) -> Outcome:
         self._begin()
         self.prepare()
-        return self._run(allocator, extra or Extra())
+        return self.run_prepared(allocator, extra)
 
     def prepare(self) -> None:
         self.shell(self.settings.prepare, "--prepare")
 
-    def run_prepared(self, allocator: Allocator, extra: Extra | None = None) -> Outcome:
+    def run_beside(self, allocator: Allocator) -> Outcome:
+        """What is common to both has been prepared."""
         self._begin()
-        return self._run(allocator, extra or Extra())
+        return self.run_prepared(allocator)
 
     def shell(self, command: str | None, option: str, out: str | pathlib.Path = os.devnull) -> None:
         """Where the command runs too."""
@@ -65,7 +66,8 @@ class CommandWorkload:
     def cwd(self) -> str | None:
         return str(self.path("work")) if self.settings.own_folder else self.settings.cwd
 
-    def _run(self, allocator: Allocator, extra: Extra) -> Outcome:
+    def run_prepared(self, allocator: Allocator, extra: Extra | None = None) -> Outcome:
+        extra = extra or Extra()
         prove = extra.prove or allocator.proves_each_run
         launch = allocator.launch(self.argv(allocator), self.path("evidence") if prove else None)
         launch.env = self.settings.env | launch.env
