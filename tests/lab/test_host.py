@@ -4,8 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from reheap_lab import beside, cli_compare, evidence, host, machine, native, record, replay, runner, windows
+from reheap_lab import beside, compare, evidence, host, machine, native, record, replay, runner, windows
 from reheap_lab.errors import UsageError
+from reheap_lab.settings import Settings
 
 PROGRAMS = [{"pid": 8, "path": r"C:\\tools\\launcher.exe", "cpu_us": 1000},
             {"pid": 9, "path": r"C:\\tools\\worker.exe", "cpu_us": 9000}]
@@ -73,7 +74,7 @@ def test_what_linux_alone_has_is_refused_by_name(on_windows):
     with pytest.raises(UsageError, match="--side-by-side .* on Linux alone"):
         beside.processors()
     with pytest.raises(UsageError, match="is no program for Windows: name an .exe"):
-        cli_compare.choose(["sh"], {"with_": None})
+        compare.choose(["sh"], None, Settings())
     assert host.shell("a | b") == 'cmd.exe /d /s /c "a | b"'
 
 
