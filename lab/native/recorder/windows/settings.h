@@ -13,7 +13,7 @@ struct Settings {
   wchar_t path[kLongestPath];  // REHEAP_RECORD: the first process's file; empty: nothing is recorded
   uint64_t limit;              // REHEAP_RECORD_LIMIT: bytes a file may have
   bool children;               // REHEAP_RECORD_CHILDREN: not 0
-  uint32_t layers;             // REHEAP_RECORD_LAYERS: crt, heap or both; of trace::Layer
+  uint32_t layers;             // REHEAP_RECORD_LAYERS: crt, heap or both; as flags of the trace
 };
 
 void read_settings();
