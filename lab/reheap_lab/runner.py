@@ -81,12 +81,17 @@ def _options(launch: Launch, ask: Ask) -> list[str]:
         options += ["--unset", name]
     pairs = {"--cwd": ask.cwd, "--stdin": ask.stdin, "--stdout": ask.stdout, "--stderr": ask.stderr,
              "--timeout": ask.timeout, "--profile": ask.profile_hz, "--watch": launch.watch,
-             "--events": None if launch.watch else ",".join(ask.events)}  # Wine's server is no part of the program
+             "--events": ",".join(ask.events) if counts_events(launch) else None}
     for name, value in pairs.items():
         if value is not None:
             options += [name, str(value)]
     account = ask.account or launch.account
     return options + ["--count-calls"] * ask.count_calls + ["--account"] * account
+
+
+def counts_events(launch: Launch) -> bool:
+    """Windows counts none for others, and under Wine its server's would not be the program's."""
+    return not (launch.watch or host.WINDOWS)
 
 
 def finish(process: subprocess.Popen, out: pathlib.Path, launch: Launch | None = None) -> Measured:

@@ -41,6 +41,7 @@ def test_the_runner_is_started_by_the_launcher(no_wine, on_windows, tmp_path, mo
     runner.start(windows.choose("reheap", no_wine)[0].launch(no_wine, tmp_path / "run"), runner.Ask(), tmp_path / "out")
     line, = started
     runner_at = line.index(str(tmp_path / "bin" / "reheap-runner.exe"))
+    assert "--events" not in line  # which Windows' runner refuses
     assert line[runner_at - 1] == "--" and "--account" in line[runner_at:] and line[-2:] == no_wine
 
 
