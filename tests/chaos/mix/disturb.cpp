@@ -454,14 +454,15 @@ void Mix::print() const {
 
 // Executed programs are not disturbed in turn: under load such a chain would never end.
 char** environment_at_first() {
-  static std::vector<char*> variables = [] {
-    std::vector<char*> found;
+  // Never destroyed: in the background of a program that ends, threads go on to its last instruction.
+  static auto* const variables = [] {
+    auto* found = new std::vector<char*>;
     for (char** variable = environ; *variable; ++variable)
-      if (std::strncmp(*variable, "CHAOS_DISTURB=", 14) != 0) found.push_back(strdup(*variable));
-    found.push_back(nullptr);
+      if (std::strncmp(*variable, "CHAOS_DISTURB=", 14) != 0) found->push_back(strdup(*variable));
+    found->push_back(nullptr);
     return found;
   }();
-  return variables.data();
+  return variables->data();
 }
 
 void pass_on(Random& random) {
