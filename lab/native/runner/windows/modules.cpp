@@ -36,7 +36,9 @@ bool ModuleLog::look() {
   if (!loaded.empty()) ++looks_without_news_;
   for (const LoadedModule& module : loaded) {
     if (knows(module.path)) continue;
-    seen_.push_back({module.path, is_wines(process_, module.begin)});
+    const std::optional<bool> wines = is_wines(process_, module.begin);
+    if (!wines) continue;
+    seen_.push_back({module.path, *wines});
     looks_without_news_ = 0;
   }
   return looks_without_news_ < kLooksWithoutNews;

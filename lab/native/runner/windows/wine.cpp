@@ -5,12 +5,12 @@
 namespace runner {
 
 // Its DLLs say so where others say that they do not run in DOS mode.
-bool is_wines(HANDLE process, std::uintptr_t begin) {
+std::optional<bool> is_wines(HANDLE process, std::uintptr_t begin) {
   constexpr char kMark[] = "Wine builtin DLL";
   char there[sizeof kMark - 1] = {};
   const auto* place = reinterpret_cast<const void*>(begin + sizeof(IMAGE_DOS_HEADER));
-  return ReadProcessMemory(process, place, there, sizeof there, nullptr) &&
-         std::memcmp(there, kMark, sizeof there) == 0;
+  if (!ReadProcessMemory(process, place, there, sizeof there, nullptr)) return {};
+  return std::memcmp(there, kMark, sizeof there) == 0;
 }
 
 }  // namespace runner
