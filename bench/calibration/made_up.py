@@ -5,7 +5,7 @@ from calibration.shared import RESULTS, call_reheap
 
 def add_options(parser) -> None:
     parser.add_argument("--trials", type=int, default=100, help="comparisons of each kind (default 100)")
-    parser.add_argument("--runs", type=int, default=20, help="runs in each (default 20)")
+    parser.add_argument("--runs", type=int, default=30, help="runs in each (default 30)")
 
 
 def main(options) -> bool:
