@@ -25,7 +25,7 @@ MEASURING = {
     "link": (link.main, "a ThinLTO link of a real C++ library (what ./dev run shows)"),
 }
 ELSEWHERE = {
-    "lab": (calibration.main, "the lab itself, on what is known beforehand (docs/lab-calibration.md)"),
+    "calibration": (calibration.main, "the lab itself, on what is known beforehand (docs/lab-calibration.md)"),
     "windows": (windows.main, "Windows programs under Wine, on allocators of its own list"),
 }
 PREPARING = {
@@ -40,7 +40,7 @@ def usage() -> str:
         "usage: ./dev bench COMMAND [OPTIONS]",
         "",
         *(f"  {name:<12}{what}" for name, (_, what) in COMMANDS.items()),
-        f"  {'all':<12}every measurement but windows and lab, one after another",
+        f"  {'all':<12}every measurement but windows and calibration, one after another",
         "",
         "options of the measurements: --with NAME,... --rounds N --export FOLDER --without-reheap",
         "./dev bench COMMAND --help says more.",

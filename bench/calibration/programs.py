@@ -38,7 +38,7 @@ def cpython() -> Program:
 
 
 def sixteen() -> Program:
-    return Program("sixteen", [str(compile_program("sixteen.c", name="sixteen")), "100000"])
+    return Program("sixteen", [str(compile_program("sixteen.c", name="sixteen")), "500000"])
 
 
 def redis() -> Program:

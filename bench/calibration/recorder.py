@@ -17,7 +17,7 @@ from reheap_lab.results import Comparison
 # Of each run there is a longer one, and what both have in common cancels out.
 COUNTED = (50_000, 150_000)
 TIMED = "5000000"
-STEPS = "1000000"  # of sixteen threads: seconds, not the twentieth of one that is replayed
+STEPS = "1000000"  # of sixteen threads: twice as many as are replayed
 RECORDER, PLAIN = "recorder", "system"
 SAMPLED = "64K"
 

@@ -1,4 +1,4 @@
-"""What `./dev bench lab` runs: one calibration, or all of them."""
+"""What `./dev bench calibration` runs: one calibration, or all of them."""
 
 import argparse
 import datetime
@@ -13,7 +13,7 @@ PARTS = {"made-up": made_up, "same": same, "planted": planted, "agreement": agre
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     about = "Calibrates the lab (docs/lab-calibration.md)."
-    parser = argparse.ArgumentParser(prog="./dev bench lab", description=about)
+    parser = argparse.ArgumentParser(prog="./dev bench calibration", description=about)
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
     for name, part in PARTS.items():
         text = part.__doc__.replace("%", "%%")  # argparse formats it

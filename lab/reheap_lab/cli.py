@@ -1,5 +1,6 @@
 """The command line: reads words, calls the parts, says what went wrong. `reheap` and `reheap-lab` are the same."""
 
+import errno
 import importlib
 import os
 import pathlib
@@ -93,6 +94,7 @@ def main(words: list[str] | None = None) -> None:
     try:
         # What a command left by context.exit is what comes back.
         status = main_group.main(words, prog_name=_name(), standalone_mode=False) or 0
+        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         status = error.exit_code
@@ -102,6 +104,11 @@ def main(words: list[str] | None = None) -> None:
     except LabError as error:
         click.echo(f"reheap: {error}", err=True)
         status = error.status
+    except OSError as error:
+        if error.errno != errno.EPIPE:  # whoever reads may leave
+            click.echo(f"reheap: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be written
+        status = 1
     sys.exit(status)
 
 

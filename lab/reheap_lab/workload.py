@@ -71,7 +71,10 @@ class CommandWorkload:
         prove = extra.prove or allocator.proves_each_run
         launch = allocator.launch(self.argv(allocator), self.path("evidence") if prove else None)
         launch.env = self.settings.env | launch.env
-        measured = self.drive(launch, self._ask(extra))
+        try:
+            measured = self.drive(launch, self._ask(extra))
+        except LabError as error:
+            raise LabError(self._with_what_it_said(str(error))) from None
         outcome = Outcome(measured, failed=self._failure(measured))
         if prove:
             outcome.proof = Proof(Testimony.read(self.path("evidence")), measured.programs)
@@ -132,8 +135,9 @@ class CommandWorkload:
         if self.settings.ignore_status:
             measured.status = 0
         reason = measured.failure(self.settings.timeout)
-        if reason is None:
-            return None
+        return reason and self._with_what_it_said(reason)
+
+    def _with_what_it_said(self, reason: str) -> str:
         said = tail(self.path("stderr"))
         return f"{reason}; it said: {said}" if said else reason
 

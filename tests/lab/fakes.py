@@ -77,6 +77,7 @@ class Fake:
         if not probing:
             self.calls.append((launch, ask))
             if "cannot" in plan:
+                _print(ask, plan)
                 return FakeProcess(125, plan["cannot"])
             if not ask.account and "cannot_later" in plan:
                 return FakeProcess(125, plan["cannot_later"])

@@ -121,14 +121,18 @@ def script(path, text):
     return path
 
 
-def test_run_becomes_the_native_command(tmp_path):
+def own_process(*words: str, **how) -> subprocess.CompletedProcess:
+    lab = os.path.dirname(os.path.dirname(native.__file__))
+    return subprocess.run([sys.executable, "-m", "reheap_lab.cli", *words], text=True,
+                          env=os.environ | {"PYTHONPATH": lab}, **how)
+
+
+def test_run_becomes_the_native_command(tmp_path, monkeypatch):
     folder = tmp_path / "native" / "bin"
     folder.mkdir(parents=True)
     script(folder / "reheap", '#!/bin/sh\nfor word; do echo "[$word]"; done\nexit 7\n')
-    lab = os.path.dirname(os.path.dirname(native.__file__))
-    done = subprocess.run([sys.executable, "-m", "reheap_lab.cli", "run", "--stats=x", "--", "prog", "--help"],
-                          capture_output=True, text=True, env=os.environ | {native.VARIABLE: str(tmp_path / "native"),
-                                                                           "PYTHONPATH": lab})
+    monkeypatch.setenv(native.VARIABLE, str(tmp_path / "native"))
+    done = own_process("run", "--stats=x", "--", "prog", "--help", capture_output=True)
     assert (done.returncode, done.stdout) == (7, "[run]\n[--stats=x]\n[--]\n[prog]\n[--help]\n")
 
 
@@ -171,3 +175,14 @@ def test_help_lists_every_command(capsys):
 def test_what_a_part_ends_with_is_the_commands_status(monkeypatch):
     monkeypatch.setattr("reheap_lab.trace.read_info", lambda traces: (3, {}))
     assert call("trace", "info", "--json", __file__) == 3
+
+
+def test_a_full_disk_is_told_and_a_reader_that_left_is_not():
+    with open("/dev/full", "w") as full:
+        done = own_process("--help", stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (1, "reheap: standard output: No space left on device\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = own_process("--help", stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")

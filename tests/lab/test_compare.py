@@ -106,7 +106,8 @@ def test_a_timed_run_neither_profiles_nor_counts(fake):
     ({"exit": 3, "says": "no such table"}, "exit status was 3; it said: no such table"),
     ({"signal": 11}, "signal 11 .SIGSEGV."),
     ({"timed_out": True, "signal": 9}, "longer than 5 s"),
-    ({"cannot": "reheap-runner: out of descriptors"}, "out of descriptors"),
+    ({"cannot": "reheap-runner: out of descriptors"}, "out of descriptors$"),
+    ({"cannot": "its launcher ended with 126", "says": "Internal error"}, "ended with 126; it said: Internal error$"),
 ])
 def test_what_fails_under_one_allocator_is_told_and_the_others_go_on(fake, plan, said):
     fake.plan(a=plan)

@@ -180,6 +180,28 @@ def test_the_peak_does_not_depend_on_samples(tmp_path):
     assert not {"mean_heap_bytes", "mean_live_bytes", "resident_over_live"} & said.keys()  # of two samples
 
 
+PREPARING = r"""
+#include <string.h>
+#include <sys/mman.h>
+__attribute__((constructor)) static void prepare(void) {
+  const size_t bytes = 8 << 20;
+  memset(mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, bytes);
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_what_an_allocator_begins_with_is_part_of_its_heap(tmp_path):
+    """The program would have it as well."""
+    (tmp_path / "preparing.c").write_text(PREPARING)
+    library = tmp_path / "libpreparing.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "preparing.c")], check=True)
+    made_at_random(tmp_path / "t", threads=1, events=3000)
+    trace_file = compiled(tmp_path / "t")
+    (_, without, _), (_, with_it, _) = play(trace_file), play(trace_file, preload=library)
+    assert with_it["peak_heap_bytes"] - without["peak_heap_bytes"] == pytest.approx(8 << 20, abs=256 << 10)
+
+
 # ---- errors are found -------------------------------------------------------------------------
 
 BROKEN = r"""

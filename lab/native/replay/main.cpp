@@ -329,7 +329,7 @@ constexpr std::size_t kFewestSamples = 5;  // with fewer, a mean or a highest on
 
 struct Own {
   std::uint64_t tables;  // slots, threads, samples: there from the start
-  std::uint64_t rest;    // resident at the start beside them: the program, the C library, what the allocator began with
+  std::uint64_t rest;    // resident at the start that is not the heap's: the program, the C library
   std::uint64_t reading_ns;
 };
 
@@ -461,6 +461,12 @@ int report_errors(const Ledger& ledger) {
   return status;
 }
 
+// Where the system cannot tell what has a name, what the allocator began with is left out too.
+std::uint64_t rest_of(std::uint64_t tables) {
+  const std::uint64_t named = sys::named_bytes(), resident = sys::resident_bytes();
+  return named != 0 ? named : resident - std::min(resident, tables);
+}
+
 int replay(const Options& options) {
   static Ledger ledger;
   const Compiled trace = load(options.file, ledger);
@@ -471,8 +477,7 @@ int replay(const Options& options) {
   Copy* copies = table<Copy>(options.copies, ledger);
   for (unsigned i = 0; i < options.copies; ++i) prepare(*new (copies + i) Copy, i, trace, options, ledger);
   own.tables = ledger.own_bytes;
-  const std::uint64_t resident = sys::resident_bytes();
-  own.rest = resident > own.tables ? resident - own.tables : 0;
+  own.rest = rest_of(own.tables);
   const Timing timing = run(copies, options.copies, ledger, samples);
   write_results(options, trace, timing, samples, own, ledger);
   return report_errors(ledger);

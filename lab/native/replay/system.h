@@ -28,6 +28,9 @@ void sleep_until(std::uint64_t ns);
 std::uint64_t resident_bytes();
 std::uint64_t commit_bytes();
 
+// What of the resident memory no allocator has made: files, stacks, what else has a name. 0: the system does not say.
+std::uint64_t named_bytes();
+
 // The highest that resident memory has been since `reset_peak`, by the system's own mark; where that cannot be reset,
 // since the process began. 0: the system does not say.
 bool reset_peak();

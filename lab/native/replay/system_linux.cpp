@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <string_view>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -38,6 +39,36 @@ std::uint64_t statm(int field) {
   std::uint64_t value = 0;
   for (int i = 0; i <= field; ++i) value = std::strtoull(at, &at, 10);
   return value * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Of a file of the kernel's, whose lines are of at most a path's length. Read without stdio, which allocates.
+template <typename Visit> void visit_lines(const char* path, Visit visit) {
+  char text[32 * 1024];
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  std::size_t used = 0;
+  for (ssize_t got; (got = read(file, text + used, sizeof text - used)) > 0;) {
+    used += static_cast<std::size_t>(got);
+    char* line = text;
+    while (auto* end = static_cast<char*>(std::memchr(line, '\n', static_cast<std::size_t>(text + used - line)))) {
+      *end = 0;
+      visit(line);
+      line = end + 1;
+    }
+    used -= static_cast<std::size_t>(line - text);
+    std::memmove(text, line, used);
+  }
+  if (file >= 0) close(file);
+}
+
+// What a line that begins with `name` says, in bytes; 0: it begins with something else.
+std::uint64_t bytes_of(const char* line, std::string_view name) {
+  return std::string_view(line).starts_with(name) ? std::strtoull(line + name.size(), nullptr, 10) * 1024 : 0;
+}
+
+// 7f0123456000-7f0123478000 r-xp 00026000 fe:01 1234567     /usr/lib/libc.so.6
+bool has_name_of_its_own(const char* mapping) {
+  const char* name = std::strpbrk(mapping, "/[");
+  return name && std::strncmp(name, "[heap]", 6) != 0 && std::strncmp(name, "[anon", 5) != 0;
 }
 
 struct Entry {
@@ -97,6 +128,17 @@ void sleep_until(std::uint64_t ns) {
 std::uint64_t resident_bytes() { return statm(1); }
 std::uint64_t commit_bytes() { return 0; }
 
+std::uint64_t named_bytes() {
+  std::uint64_t bytes = 0;
+  bool named = false;
+  visit_lines("/proc/self/smaps", [&](const char* line) {
+    const bool says_something = *line >= 'A' && *line <= 'Z';  // of the mapping that the lines before it begin with
+    if (!says_something) named = has_name_of_its_own(line);
+    if (named) bytes += bytes_of(line, "Rss:");
+  });
+  return bytes;
+}
+
 bool reset_peak() {
   const int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -106,14 +148,9 @@ bool reset_peak() {
 }
 
 std::uint64_t peak_resident_bytes() {
-  char text[4096];
-  const int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-  const ssize_t bytes = read(file, text, sizeof text - 1);
-  if (file >= 0) close(file);
-  if (bytes <= 0) return 0;
-  text[bytes] = 0;
-  const char* mark = std::strstr(text, "VmHWM:");
-  return mark ? std::strtoull(mark + std::strlen("VmHWM:"), nullptr, 10) * 1024 : 0;
+  std::uint64_t bytes = 0;
+  visit_lines("/proc/self/status", [&](const char* line) { bytes += bytes_of(line, "VmHWM:"); });
+  return bytes;
 }
 
 void wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint64_t ns) {

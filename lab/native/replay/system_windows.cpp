@@ -113,6 +113,7 @@ void sleep_until(std::uint64_t ns) {
 
 std::uint64_t resident_bytes() { return memory_counters().WorkingSetSize; }
 std::uint64_t commit_bytes() { return under_wine() ? 0 : memory_counters().PagefileUsage; }
+std::uint64_t named_bytes() { return 0; }
 bool reset_peak() { return false; }
 std::uint64_t peak_resident_bytes() { return memory_counters().PeakWorkingSetSize; }
 
