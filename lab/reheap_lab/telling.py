@@ -21,21 +21,25 @@ def write(made: Comparison | Collection, path: pathlib.Path) -> None:
 
 
 def tell(made: Comparison | Collection, exports: tuple[pathlib.Path, ...]) -> None:
+    lost = _write_each(made, exports)  # before what is shown, which may not get through
     show(made)
-    lost = [error for path in exports if (error := _written(made, path))]
+    for path in exports:
+        if path not in lost:
+            click.echo(f"wrote {path}", err=True)
     failed = (made.cases if isinstance(made, Collection) else made.subjects)
     names = ", ".join(one.name for one in failed if one.failed)
     if names:
         print(f"reheap: no verdict on {names}", file=sys.stderr)
     if lost:
-        raise LabError("\n".join(lost))
+        raise LabError("\n".join(lost.values()))
 
 
-def _written(made: Comparison | Collection, path: pathlib.Path) -> str | None:
-    """A file that cannot be written must not cost the others."""
-    try:
-        write(made, path)
-    except LabError as error:
-        return str(error)
-    click.echo(f"wrote {path}", err=True)
-    return None
+def _write_each(made: Comparison | Collection, paths: tuple[pathlib.Path, ...]) -> dict[pathlib.Path, str]:
+    """Why by path, of those that cannot be written: one must not cost the others."""
+    lost = {}
+    for path in paths:
+        try:
+            write(made, path)
+        except LabError as error:
+            lost[path] = str(error)
+    return lost

@@ -177,10 +177,13 @@ def test_what_a_part_ends_with_is_the_commands_status(monkeypatch):
     assert call("trace", "info", "--json", __file__) == 3
 
 
-def test_a_full_disk_is_told_and_a_reader_that_left_is_not():
+def test_a_full_disk_is_told_and_costs_no_file_and_a_reader_that_left_is_not(tmp_path):
+    kept = tmp_path / "kept.json"
     with open("/dev/full", "w") as full:
-        done = own_process("--help", stdout=full, stderr=subprocess.PIPE)
+        done = own_process("compare", "--with", "system", "--runs", "1", "--no-extras", "--export", str(kept), "--",
+                           "true", stdout=full, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (1, "reheap: standard output: No space left on device\n")
+    assert results.load_file(kept).measured("system")
     reading, writing = os.pipe()
     os.close(reading)
     done = own_process("--help", stdout=writing, stderr=subprocess.PIPE)
