@@ -15,7 +15,7 @@ from reheap_lab.errors import LabError
 from reheap_lab.launch import Launch
 from reheap_lab.runner import Ask, Measured
 from reheap_lab.settings import Settings
-from reheap_lab.workload import CommandWorkload, tail
+from reheap_lab.workload import CommandWorkload
 
 POLL = 0.05
 SETTLE = 0.3  # seconds a server without --ready gets to start
@@ -80,8 +80,7 @@ class ServerWorkload(CommandWorkload):
     def _must_live(self, process: subprocess.Popen, when: str) -> None:
         if process.poll() is None:
             return
-        text = tail(self.path("stderr"))
-        raise LabError(f"the server ended {when}" + (f"; it said: {text}" if text else ""))
+        raise LabError(self.with_what_it_said(f"the server ended {when}"))
 
     def _stop(self, process: subprocess.Popen) -> None:
         if self.server.stop is None:

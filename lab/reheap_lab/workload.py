@@ -71,10 +71,7 @@ class CommandWorkload:
         prove = extra.prove or allocator.proves_each_run
         launch = allocator.launch(self.argv(allocator), self.path("evidence") if prove else None)
         launch.env = self.settings.env | launch.env
-        try:
-            measured = self.drive(launch, self._ask(extra))
-        except LabError as error:
-            raise LabError(self._with_what_it_said(str(error))) from None
+        measured = self.drive(launch, self._ask(extra))
         outcome = Outcome(measured, failed=self._failure(measured))
         if prove:
             outcome.proof = Proof(Testimony.read(self.path("evidence")), measured.programs)
@@ -90,7 +87,10 @@ class CommandWorkload:
         return self.command
 
     def drive(self, launch, ask: Ask) -> Measured:
-        return runner.measure(launch, ask, self.path("record"))
+        try:
+            return runner.measure(launch, ask, self.path("record"))
+        except LabError as error:
+            raise LabError(self.with_what_it_said(str(error))) from None
 
     def complete(self, outcome: Outcome) -> None:
         """May add figures that the workload itself knows."""
@@ -135,9 +135,9 @@ class CommandWorkload:
         if self.settings.ignore_status:
             measured.status = 0
         reason = measured.failure(self.settings.timeout)
-        return reason and self._with_what_it_said(reason)
+        return reason and self.with_what_it_said(reason)
 
-    def _with_what_it_said(self, reason: str) -> str:
+    def with_what_it_said(self, reason: str) -> str:
         said = tail(self.path("stderr"))
         return f"{reason}; it said: {said}" if said else reason
 
