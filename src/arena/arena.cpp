@@ -27,6 +27,14 @@ Units commit_step(size_t committed) {
   return Units::holding(step < kLeast ? kLeast : step > kMost ? kMost : step);
 }
 
+// Taken ahead in so many pieces at most; from so much on in one, if there is one.
+constexpr int kMostPieces = 8;
+constexpr Units kLongAhead{16};
+
+// What those who allocate return interrupts every processor that runs this program, and is often faulted in again at
+// once: so seldom, though memory may grow a little further meanwhile.
+constexpr uint64_t kBetweenSurplusMs = 20;
+
 // Whether there are `units` from a multiple of `alignment` on.
 bool holds(const Span* span, Units units, Units alignment) {
   uintptr_t start = g_realm.address(span);
@@ -98,23 +106,46 @@ Units Arena::beyond_peak() {
   // What no purge could avoid is the new mark.
   if (in_use_ > held_peak_) held_peak_ = in_use_;
   if (held < held_peak_ + slack) return {};
-  if (platform::now_ms() < patient_at_) return {};  // nothing goes back just now
+  uint64_t now = platform::now_ms();
+  if (now < patient_at_ || now < surplus_at_) return {};  // nothing goes back just now
+  surplus_at_ = now + kBetweenSurplusMs;
   Units excess = held - held_peak_;
   return excess > dirty_.total() ? dirty_.total() : excess;
 }
 
-size_t Arena::allocate_single(SpanList* list, size_t count) {
-  Guard guard(*this);
-  size_t got = 0;
-  for (; got < count; ++got) {
-    Span* span = inconsistent() ? take_fresh({1}, {1}) : take({1}, {1}, Prefer::warm);
-    if (span == nullptr && got == 0 && wait_for_purge(platform::thread_token())) span = take({1}, {1}, Prefer::warm);
-    if (span == nullptr) break;
-    list->push_back(span);
+Arena::Visit Arena::allocate_some(SpanList* list, Units least, Units most, const void* visitor, ThreadToken token) {
+  Visit visit{};
+  Units surplus;
+  {
+    Guard guard(*this, token);
+    visit.met_others = note_visitor(visitor);
+    Span* span = inconsistent() ? take_fresh(least, {1}) : take_ahead(least, most);
+    while (span == nullptr && wait_for_purge(token)) span = take_ahead(least, most);
+    for (int pieces = 1; span != nullptr; ++pieces) {
+      list->push_back(span);
+      visit.units += Units{span->units};
+      bool enough = pieces == kMostPieces || most < visit.units + least || inconsistent();
+      span = enough ? nullptr : take_ahead(least, most - visit.units);
+    }
+    note_in_use(in_use_ + visit.units);
+    note_dirty();
+    surplus = beyond_peak();
   }
-  note_in_use(in_use_ + Units{got});
-  note_dirty();
-  return got;
+  if (surplus > Units{}) purge(0, surplus, token);
+  return visit;
+}
+
+// The caller holds the lock. Little is taken where it fits best, to leave no holes; much in one piece, of which the rest
+// will follow what is used of it.
+Span* Arena::take_ahead(Units least, Units most) {
+  bool in_one = !(most < kLongAhead) && dirty_.best_fit(most) != nullptr;
+  return take(in_one ? most : least, {1}, Prefer::warm);
+}
+
+bool Arena::note_visitor(const void* visitor) {
+  bool met_others = visitor_ != nullptr && visitor_ != visitor;
+  visitor_ = visitor;
+  return met_others;
 }
 
 // The caller holds the lock. A span out of the sets, trimmed to size.
@@ -255,6 +286,22 @@ void Arena::free(Span* span, ThreadToken token) {
   note_in_use(in_use_ - Units{span->units});
   insert(span, SpanKind::free_dirty, static_cast<uint32_t>(now));
   note_dirty();
+}
+
+Arena::Visit Arena::free_all(SpanList* list, const void* visitor, ThreadToken token) {
+  Visit visit{};
+  uint64_t now = platform::now_ms();
+  Guard guard(*this, token);
+  if (inconsistent()) return visit;
+  visit.met_others = note_visitor(visitor);
+  while (Span* span = list->pop_front()) {
+    span->owner.store(nullptr);
+    visit.units += Units{span->units};
+    insert(span, span->zero ? SpanKind::free_clean : SpanKind::free_dirty, static_cast<uint32_t>(now));
+  }
+  note_in_use(in_use_ - visit.units);
+  note_dirty();
+  return visit;
 }
 
 bool Arena::lengthen(Span* span, Units to) {

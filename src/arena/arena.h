@@ -28,8 +28,16 @@ class Arena {
   // whether it reads as zero. Null when there is no memory.
   Span* allocate(Units units, Units alignment = {1}, Prefer prefer = Prefer::warm);
 
-  // Appends up to `count` spans of one unit each to `list`; gives how many.
-  size_t allocate_single(SpanList* list, size_t count);
+  // For those who take ahead and give back in batches. Appends to `list` a span of at least `least` units, and more of
+  // at least that from free memory, until they have `most` together. `visitor` is who asks.
+  struct Visit {
+    Units units;      // taken or given back
+    bool met_others;  // the visitor before was another
+  };
+  Visit allocate_some(SpanList* list, Units least, Units most, const void* visitor, ThreadToken token);
+
+  // Takes back all spans of a list. Those that are `zero` still read as such.
+  Visit free_all(SpanList* list, const void* visitor, ThreadToken token);
 
   // Takes back an allocated span. Its descriptors past the first must be of kind none.
   void free(Span* span, ThreadToken token = platform::thread_token());
@@ -87,6 +95,8 @@ class Arena {
   Span* merge(Span* span, SpanKind kind, uint32_t* stamp);
   void remove(Span* span);
   SpanSet& set_of(SpanKind kind);
+  Span* take_ahead(Units least, Units most);
+  bool note_visitor(const void* visitor);
   void note_in_use(Units units);
   void note_committed();
   void note_dirty();
@@ -112,9 +122,11 @@ class Arena {
   Word<Span*> busy_;         // in no set: being returned to the OS
   ThreadToken purger_ = 0;   // by this thread
   uint64_t patient_at_ = 0;  // until then one refusal ends a purge
+  uint64_t surplus_at_ = 0;  // until then what is beyond the peak stays
   bool in_pieces_ = false;   // there may be dirty spans between clean ones that a purge made of one
   Units in_use_;
-  Units held_peak_;  // of in use and dirty together
+  const void* visitor_ = nullptr;  // the latest
+  Units held_peak_;                // of in use and dirty together
   Counter in_use_bytes_, in_use_peak_, dirty_bytes_, returned_, spans_taken_;
   Counter committed_, committed_peak_;
 };

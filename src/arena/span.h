@@ -4,6 +4,8 @@
 //   kind, units          written under the lock of whoever holds the span: the arena while it is free, the owning
 //                        heap while it is a slab. Read by any thread that holds a live block of it.
 //   free span            everything: the arena's lock.
+//   kept span            everything: the lock of the heap that keeps it (arena/span_store.h), which its owner names.
+//                        Its neighbours' holders read kind and owner.
 //   slab: owner          written under the owning heap's lock, read by anyone.
 //   slab: free,          the owning thread alone, without a lock, while blocks of it are live. When all its blocks
 //         countdown      are free, nobody holds a reference, and the owning heap's lock covers these too.
@@ -37,6 +39,8 @@ enum class SpanKind : uint8_t {
   free_decommitted,  // free and not committed
   free_tail,         // last unit of a free span; `units` leads back to its head
   busy,              // free, while its pages are on their way to the OS
+  kept,              // free, in the store of a heap
+  kept_tail,         // last unit of a kept span; `units` leads back to its head
   slab,              // blocks of one size class
   interior,          // a later unit of a slab; `units` leads back to its head
   large,             // one block
@@ -54,6 +58,13 @@ inline Heap* const kNobody = reinterpret_cast<Heap*>(1);
 
 // Beside the address of a slab's owner: its countdown is out of date (slab::leave).
 inline constexpr uintptr_t kLeft = 2;
+
+// Beside the address of a heap: a large block of a thread's, whose span comes from that heap's store and goes back
+// there. kNobody is the same without a store.
+inline constexpr uintptr_t kFromStore = 1;
+
+// Beside the address of a heap: free, and in its store.
+inline constexpr uintptr_t kInStore = 4;
 
 enum class SlabState : uint8_t {
   current,    // the owner takes its class's blocks from it
@@ -85,7 +96,7 @@ struct Span {
     Block* returned;  // slab: blocks freed by others, collected from the inbox; ends likewise
     Span* right;      // free span: larger in the tree, or next of its size
   };
-  Span* next;  // neighbours in a list: a class's slabs, a shared heap's spans, the stash, free spans by age
+  Span* next;  // neighbours in a list: a class's slabs, a shared heap's spans, free spans by age
   Span* previous;
   uint32_t units;  // length, or the distance back to the head
   uint32_t stamp;  // free span: when it became so, in ms; slab: a fork's note of `free`
@@ -95,6 +106,14 @@ static_assert(!k64Bit || sizeof(Span) == 64, "one cache line a descriptor");
 
 inline Heap* owner_of(const Span* span) {
   return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(span->owner.load_acquire()) & ~kLeft);
+}
+
+// A heap's address with what is said beside it, and without.
+inline Heap* with_note(Heap* heap, uintptr_t note) {
+  return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(heap) | note);
+}
+inline Heap* without_notes(Heap* owner) {
+  return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(owner) & ~(kLeft | kFromStore | kInStore));
 }
 
 // Doubly linked through next and previous; a span is in one list at a time.

@@ -8,14 +8,19 @@ namespace rh::abandoned {
 // The owner of leaked slabs: what is freed into them is not used again.
 extern constinit Heap g_leaked;
 
-// Hands it the slabs of the heaps that are lost.
+// Hands it the slabs of the heaps that are lost; their large blocks have no store to go back to, and what lies in their
+// stores is nobody's.
 template <typename IsLost> void leak_slabs(IsLost is_lost) {
   g_realm.each_span([is_lost](Span* span) {
+    const Heap* owner = without_notes(span->owner.load_acquire());
+    if (owner == nullptr || owner == &g_leaked || !is_lost(owner)) return;
     SpanKind kind = span->kind.load();
-    if (kind != SpanKind::slab && kind != SpanKind::large) return;
-    const Heap* owner = owner_of(span);
-    if (owner == nullptr || owner == kNobody || !is_lost(owner)) return;
-    span->owner.store_release(kind == SpanKind::slab ? &g_leaked : kNobody);
+    if (kind == SpanKind::slab) span->owner.store_release(&g_leaked);
+    if (kind == SpanKind::large) span->owner.store_release(kNobody);
+    if (kind == SpanKind::kept || kind == SpanKind::kept_tail) {
+      span->kind.store(SpanKind::none);
+      span->owner.store(nullptr);
+    }
   });
 }
 

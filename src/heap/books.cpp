@@ -15,16 +15,6 @@ void check_slab(const Heap* heap, const Span* slab, SizeClass size_class, SlabSt
   RH_CHECK(slab::is_balanced(slab));
 }
 
-void check_stash(const Heap* heap) {
-  size_t count = 0;
-  for (const Span* span = heap->stash.first(); span != nullptr; span = span->next, ++count) {
-    RH_CHECK(span->kind.load() == SpanKind::none && span->units == 1);
-    RH_CHECK(count < heap->stashed);
-  }
-  RH_CHECK(count == heap->stashed && count <= Heap::kStashMost);
-  RH_CHECK(count == 0 || heap->stash_is_held);
-}
-
 }  // namespace
 
 void check_class(const Heap* heap, SizeClass size_class) {
@@ -40,7 +30,7 @@ void check_class(const Heap* heap, SizeClass size_class) {
 void check(const Heap* heap) {
   if (inconsistent()) return;
   for (size_t index = 0; index < size_class::kCount; ++index) check_class(heap, static_cast<SizeClass>(index));
-  check_stash(heap);
+  RH_CHECK(heap->store.is_valid());
 }
 
 void check_outgoing(const Outgoing& out) {

@@ -180,7 +180,10 @@ static bool prepare(ThreadToken token) {
   for_each_heap([&](Heap* heap) { note_heap(heap, hold(heap->lock, token, patience_ms)); });
   g_fork.in_arena = g_arena.lock().held_by(token);
   g_fork.holds_arena = hold(g_arena.lock(), token, patience_ms);
-  for_each_heap([](Heap* heap) { heap->inbox_at_fork = heap->inbox.load(std::memory_order_acquire); });
+  for_each_heap([](Heap* heap) {
+    heap->inbox_at_fork = heap->inbox.load(std::memory_order_acquire);
+    heap->span_inbox_at_fork = heap->span_inbox.load(std::memory_order_acquire);
+  });
   g_fork.realm.take();
   note_free_lists();
   return true;
@@ -207,7 +210,9 @@ static void start_child(ThreadToken token) {
   bool broken = was_broken();
   if (missed_any(broken)) give_up_missed(broken, token);
   for_each_heap([](Heap* heap) {
-    if (!is_missed(heap)) heap->inbox.store(heap->inbox_at_fork, std::memory_order_relaxed);
+    if (is_missed(heap)) return;
+    heap->inbox.store(heap->inbox_at_fork, std::memory_order_relaxed);
+    heap->span_inbox.store(heap->span_inbox_at_fork, std::memory_order_relaxed);
   });
   if (!g_fork.in_arena) g_arena.after_fork_in_child();
 }

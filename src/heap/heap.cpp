@@ -48,14 +48,30 @@ static Span* allocate_span(size_t alignment, size_t size, Prefer prefer) {
   return insist([=] { return large::allocate(size, alignment, prefer); });
 }
 
+// From the heap's store.
+static Span* take_span(Heap* home, size_t size) {
+  return insist([=]() -> Span* {
+    ThreadToken token = platform::thread_token();
+    LockGuard guard(home->lock, token);
+    return inconsistent() ? nullptr : large::allocate_from(home, size, token);
+  });
+}
+
 static void* start_of(const Span* span) { return reinterpret_cast<void*>(g_realm.address(span)); }
 
+// From the arena.
+static Span* allocate_long(Heap* heap, size_t alignment, size_t size, bool zeroed) {
+  Span* span = allocate_span(alignment, size, zeroed ? large::preferred_for_zero(size) : Prefer::warm);
+  if (span != nullptr && heap != nullptr) shared::list_large(heap, span);
+  return span;
+}
+
 RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t size, bool zeroed) {
-  Prefer prefer = zeroed ? large::preferred_for_zero(size) : Prefer::warm;
-  Span* span = allocate_span(alignment, size, prefer);
+  Heap* home = heap != nullptr ? heap : own_heap();
+  bool from_store = home != nullptr && large::is_from_store(size, alignment) && !inconsistent();
+  Span* span = from_store ? take_span(home, size) : allocate_long(heap, alignment, size, zeroed);
   if (span == nullptr) return nullptr;
   if (zeroed) large::clear(span, size);
-  if (heap != nullptr) shared::list_large(heap, span);
   return start_of(span);
 }
 
@@ -144,8 +160,10 @@ static bool free_small(Span* slab, Block* block) {
 }
 
 static bool free_large(Span* span) {
-  if (large::has_owner(span)) shared::unlist_large(span);
-  large::free(span);
+  if (large::has_owner(span))
+    shared::free_large(span);
+  else
+    large::free(span);
   return true;
 }
 

@@ -3,11 +3,11 @@
 //
 //   malloc  allocate ─ pop the class's bin ────────────────────────────────→ block
 //             └ bin empty: allocate_slow ─ refill (heap's lock) ─ drain inbox, then blocks from
-//                 the current slab → the next available slab → an orphan's → the stash → the arena
+//                 the current slab → the next available slab → an orphan's → the store → the arena
 //   free    deallocate_fast ─ slab is mine: link into it, count ─────────────→ done
 //             ├ count reached: free_reached_mark (heap's lock) ─ make available, or release
 //             └ not mine: deallocate_slow ─ batch for its owner → one push to its inbox a batch
-//                                         ├ large block → the arena
+//                                         ├ large block → the store it came from, or the arena
 //                                         └ not ours → whoever made it (entry/foreign)
 #pragma once
 

@@ -37,7 +37,7 @@ constinit std::atomic<size_t> g_purged_here{0};
 
 enum class Rest : uint8_t { required, not_required };
 
-size_t activity(const Heap* heap) { return heap->refills.value() + heap->marks.value(); }
+size_t activity(const Heap* heap) { return heap->refills.value() + heap->marks.value() + heap->store.uses(); }
 
 // Whether the heap's thread has done nothing here since the helper last asked.
 bool at_rest(Heap* heap) {

@@ -1,5 +1,7 @@
 #include "heap/large.h"
 
+#include "heap/spans.h"
+
 namespace rh::large {
 
 namespace {
@@ -60,29 +62,62 @@ bool make_plain(const Span* span) {
   return platform::renew(start, size) && platform::commit(start, size);
 }
 
-// The block becomes an allocated span that is no block, as the arena takes it.
-void give_back(Span* span) {
-  if (make_plain(span)) g_arena.free(span);
+// An allocated span, no block any longer, goes back to where it came from.
+void give_back(Span* span, Heap* home) {
+  if (!make_plain(span)) return;
+  ThreadToken token = platform::thread_token();
+  span->owner.store(nullptr);
+  if (home == nullptr) return g_arena.free(span, token);
+  if (home != own_heap_if_any()) return spans::give_from_afar(home, span, token);
+  LockGuard guard(home->lock, token);
+  if (!inconsistent()) spans::give(home, span, token);
 }
+
+void begin(Span* span, size_t size, Heap* owner) {
+  span->owner.store(owner);
+  span->requested = size;
+  span->altered = false;
+  mark(span);
+  span->kind.store(SpanKind::large);
+}
+
+void end(Span* span) {
+  span->kind.store(SpanKind::none);
+  unmark(span);
+}
+
+// The heap from whose store the span came; null when it came from the arena.
+Heap* home_of(const Span* span) { return without_notes(span->owner.load()); }
 
 }  // namespace
 
 Span* allocate(size_t size, size_t alignment, Prefer prefer) {
   Units units = Units::holding(size == 0 ? 1 : size);
   Span* span = g_arena.allocate(units, Units::holding(alignment), prefer);
+  if (span != nullptr) begin(span, size, kNobody);
+  return span;
+}
+
+Span* allocate_from(Heap* home, size_t size, ThreadToken token) {
+  Span* span = spans::take(home, Units::holding(size == 0 ? 1 : size), token);
   if (span == nullptr) return nullptr;
-  span->owner.store(kNobody);
-  span->requested = size;
-  span->altered = false;
-  mark(span);
-  span->kind.store(SpanKind::large);
+  if (home->shared) home->large.push_back(span);
+  begin(span, size, home->shared ? home : with_note(home, kFromStore));
   return span;
 }
 
 void free(Span* span) {
-  span->kind.store(SpanKind::none);
-  unmark(span);
-  give_back(span);
+  Heap* home = home_of(span);
+  end(span);
+  give_back(span, home);
+}
+
+void free_listed(Heap* owner, Span* span, ThreadToken token) {
+  owner->large.remove(span);
+  end(span);
+  if (!make_plain(span)) return;
+  span->owner.store(nullptr);
+  spans::give(owner, span, token);
 }
 
 void note_altered(const void* pages, size_t size) {
@@ -115,6 +150,16 @@ void clear(Span* span, size_t size) {
 
 Prefer preferred_for_zero(size_t size) { return size >= kLeastReplaced ? Prefer::zero : Prefer::warm; }
 
+// What was taken ahead follows in the store.
+static bool lengthen_from_store(Span* span, Units to) {
+  Heap* home = home_of(span);
+  if (home == nullptr || !(home->shared || home == own_heap_if_any())) return false;
+  LockGuard guard(home->lock);
+  return !inconsistent() && home->store.lengthen(span, to, home);
+}
+
+static bool lengthen(Span* span, Units to) { return lengthen_from_store(span, to) || g_arena.lengthen(span, to); }
+
 Resized resize_in_place(Span* span, size_t size, Fit fit) {
   if (!is_possible(size) || (fit == Fit::close && size <= kMaxSmall)) return Resized::no;
   Units wanted = Units::holding(size == 0 ? 1 : size);
@@ -122,13 +167,13 @@ Resized resize_in_place(Span* span, size_t size, Fit fit) {
   Resized resized = Resized::done;
   if (wanted != present) {
     unmark(span);
-    bool can = wanted < present || g_arena.lengthen(span, wanted);
+    bool can = wanted < present || lengthen(span, wanted);
     Span* rest = wanted < present ? g_arena.cut(span, wanted) : nullptr;
     mark(span);
     if (!can) return Resized::no;
     if (rest != nullptr) {
       rest->altered = span->altered;
-      give_back(rest);
+      give_back(rest, has_owner(span) ? nullptr : home_of(span));
       resized = Resized::memory_freed;
     }
   }

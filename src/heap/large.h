@@ -1,7 +1,7 @@
 // Blocks with a span of their own.
 #pragma once
 
-#include "arena/arena.h"
+#include "heap/types.h"
 
 namespace rh {
 
@@ -13,13 +13,28 @@ namespace large {
 // Whether any memory at all could hold so much.
 inline bool is_possible(size_t size) { return size <= kMaxRequest && Units::holding(size).count <= UINT32_MAX; }
 
-// The span of a block that no heap lists; null when there is no memory.
+// The span of a block that no heap lists, from the arena; null when there is no memory.
 Span* allocate(size_t size, size_t alignment, Prefer prefer);
 
-// Gives the span of a block that no heap lists back to the arena.
+// Whether such a block comes from a heap's store.
+inline bool is_from_store(size_t size, size_t alignment) {
+  return alignment <= kUnitSize && !(Units::holding(size) > SpanStore::kLongest);
+}
+
+// The same from the store of `home`, whose lock the caller holds, by `token`. A thread's heap does not list it, but has
+// it back when it is freed; a first-class one lists it.
+Span* allocate_from(Heap* home, size_t size, ThreadToken token);
+
+// Gives the span of a block that no heap lists back to where it came from.
 void free(Span* span);
 
-inline bool has_owner(const Span* span) { return span->owner.load() != kNobody; }
+// Gives back the span of a block that `owner`, a first-class heap, lists. The caller holds its lock, by `token`.
+void free_listed(Heap* owner, Span* span, ThreadToken token);
+
+// Whether a first-class heap lists it.
+inline bool has_owner(const Span* span) {
+  return (reinterpret_cast<uintptr_t>(span->owner.load()) & kFromStore) == 0;
+}
 
 enum class Resized : uint8_t { no, done, memory_freed };
 Resized resize_in_place(Span* span, size_t size, Fit fit);

@@ -1,5 +1,7 @@
 #include "heap/mend.h"
 
+#include <new>
+
 #include "heap/abandoned.h"
 #include "heap/registry.h"
 
@@ -15,8 +17,8 @@ void give_up(Heap* heap) {
     heap->current[index] = nullptr;
     heap->available[index] = {};
   }
-  heap->stash = heap->full = heap->large = {};
-  heap->stashed = 0;
+  heap->full = heap->large = {};
+  new (&heap->store) SpanStore;
 }
 
 Heap* heap_of(Lock* lock) { return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(lock) - offsetof(Heap, lock)); }

@@ -5,6 +5,7 @@
 #include "heap/remote.h"
 #include "heap/retained.h"
 #include "heap/slab_lists.h"
+#include "heap/spans.h"
 
 namespace rh {
 
@@ -16,7 +17,7 @@ RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
     if (Span* slab = heap->available[size_class].pop_front()) return slab;
   }
   Units units{size_class::kProperties[size_class].units};
-  Span* span = units == Units{1} ? take_from_stash(heap) : g_arena.allocate(units);
+  Span* span = spans::take(heap, units, heap->token.load());
   if (span != nullptr) slab::start(span, size_class, heap);
   return span;
 }

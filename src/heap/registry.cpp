@@ -150,6 +150,7 @@ void take_over(Heap* heap, Heap* from) {
   for (size_t index = 0; index < size_class::kCount; ++index) {
     while (Span* slab = from->available[index].pop_front()) {
       slab->owner.store_release(heap);
+      from->store.hand_over(Units{slab->units}, &heap->store);
       heap->available[index].push_back(slab);
       slab::arm(slab, slab::outstanding(slab));
     }
@@ -158,7 +159,8 @@ void take_over(Heap* heap, Heap* from) {
 
 // To ask whose it is costs calls of the system: a heap that was left behind long ago would be asked for ever.
 bool has_nothing(const Heap* heap) {
-  return heap->stripped.load(std::memory_order_relaxed) && heap->inbox.load(std::memory_order_relaxed) == nullptr;
+  return heap->stripped.load(std::memory_order_relaxed) && heap->inbox.load(std::memory_order_relaxed) == nullptr &&
+         heap->span_inbox.load(std::memory_order_relaxed) == nullptr;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "heap/registry.h"
 #include "heap/retained.h"
 #include "heap/slab_lists.h"
+#include "heap/spans.h"
 
 namespace rh::shared {
 
@@ -69,11 +70,9 @@ void destroy(Heap* heap) {
       destroy_slabs(heap->available[index]);
     }
     destroy_slabs(heap->full);
-    while (Span* span = heap->large.pop_front()) {
-      span->owner.store(nullptr);
-      large::free(span);
-    }
-    give_back_stash(heap, platform::thread_token());
+    ThreadToken token = platform::thread_token();
+    while (Span* span = heap->large.first()) large::free_listed(heap, span, token);
+    spans::give_back_all(heap, token);
   }
   registry::forget_shared(heap);
 }
@@ -123,11 +122,13 @@ void list_large(Heap* heap, Span* span) {
   heap->large.push_back(span);
 }
 
-void unlist_large(Span* span) {
+void free_large(Span* span) {
   Heap* heap = span->owner.load();
-  LockGuard guard(heap->lock);
-  if (!inconsistent()) heap->large.remove(span);
-  span->owner.store(nullptr);
+  ThreadToken token = platform::thread_token();
+  LockGuard guard(heap->lock, token);
+  if (inconsistent()) return;
+  count_freed(heap, Units{span->units}.bytes());
+  large::free_listed(heap, span, token);
 }
 
 void free(Heap* heap, Span* slab, Block* block) {
@@ -140,7 +141,7 @@ void free(Heap* heap, Span* slab, Block* block) {
 
 Heap* heap_of(const Span* span) {
   Heap* owner = owner_of(span);
-  return owner != kNobody && owner->shared ? owner : nullptr;
+  return without_notes(owner) == owner && owner->shared ? owner : nullptr;
 }
 
 }  // namespace rh::shared

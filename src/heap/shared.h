@@ -32,9 +32,11 @@ Block* take(Heap* heap, SizeClass size_class, size_t size, bool zeroed);
 // A block of this heap's, freed by any thread.
 void free(Heap* heap, Span* slab, Block* block);
 
-// A large block's span joins the heap's list, and leaves it.
+// A large block that is not from the heap's store joins its list.
 void list_large(Heap* heap, Span* span);
-void unlist_large(Span* span);
+
+// A large block in a heap's list, freed by any thread.
+void free_large(Span* span);
 
 // The heap that a slab or large block belongs to, or null when it is a thread's.
 Heap* heap_of(const Span* span);

@@ -2,33 +2,9 @@
 
 #include "heap/books.h"
 #include "heap/retained.h"
+#include "heap/spans.h"
 
 namespace rh {
-
-// The stash changes with each slab. So it counts as what it can be at most, from its first span until all of it goes
-// back.
-static void note_stash(Heap* heap) {
-  if (RH_LIKELY(heap->stash_is_held)) return;
-  heap->stash_is_held = true;
-  retained::add(Heap::kStashMost * kUnitSize);
-}
-
-Span* take_from_stash(Heap* heap) {
-  if (heap->stashed == 0) {
-    heap->stashed = g_arena.allocate_single(&heap->stash, Heap::kStashMost / 2);
-    note_stash(heap);
-  }
-  Span* span = heap->stash.pop_front();
-  if (span != nullptr) --heap->stashed;
-  return span;
-}
-
-void give_back_stash(Heap* heap, ThreadToken token) {
-  while (Span* span = heap->stash.pop_front()) g_arena.free(span, token);
-  heap->stashed = 0;
-  if (heap->stash_is_held) retained::subtract(Heap::kStashMost * kUnitSize);
-  heap->stash_is_held = false;
-}
 
 Span* take_current(Heap* heap, SizeClass size_class) {
   Span* slab = heap->current[size_class];
@@ -59,15 +35,7 @@ static void finish(Heap* heap, Span* slab) {
 
 static void give_back(Heap* heap, Span* slab, ThreadToken token) {
   finish(heap, slab);
-  g_arena.free(slab, token);
-}
-
-static void stash(Heap* heap, Span* slab) {
-  finish(heap, slab);
-  slab->zero = false;
-  heap->stash.push_front(slab);
-  ++heap->stashed;
-  note_stash(heap);
+  spans::give(heap, slab, token);
 }
 
 static void unlist(Heap* heap, Span* slab) {
@@ -108,8 +76,7 @@ void review(Heap* heap, Span* slab, Caller caller) {
   unsigned outstanding = slab::outstanding(slab);
   if (outstanding == 0) {
     unlist(heap, slab);
-    bool has_room = slab->units == 1 && heap->stashed < Heap::kStashMost;
-    return has_room ? stash(heap, slab) : give_back(heap, slab, caller.token);
+    return give_back(heap, slab, caller.token);
   }
   RH_CHECK(slab::is_balanced(slab));
   const size_class::Properties& own = slab::properties(slab);
@@ -144,7 +111,7 @@ void release_empty(Heap* heap, ThreadToken token) {
       give_back(heap, slab, token);
     }
   }
-  give_back_stash(heap, token);
+  spans::give_back_all(heap, token);
   if constexpr (kDebugChecks) books::check(heap);
 }
 

@@ -1,5 +1,5 @@
-// A heap's slabs: each class has a current one, those with free blocks are available, and a few empty ones of one unit
-// lie in the stash. Here they change places when blocks of theirs become free; refill.cpp takes from them.
+// A heap's slabs: each class has a current one, and those with free blocks are available; the spans of empty ones go to
+// the store. Here they change places when blocks of theirs become free; refill.cpp takes from them.
 //
 // The caller holds heap.lock.
 #pragma once
@@ -35,13 +35,7 @@ void empty_bins(Heap* heap);
 // A slab may have become worth using or empty.
 void review(Heap* heap, Span* slab, Caller caller);
 
-// Gives back to the arena every slab of the heap that is empty; `token` is the caller's own.
+// Gives back to the arena every slab of the heap that is empty, and what lies in its store; `token` is the caller's own.
 void release_empty(Heap* heap, ThreadToken token);
-
-// A span of one unit, from the stash or the arena; null when there is no memory.
-Span* take_from_stash(Heap* heap);
-
-// Returns the stash to the arena.
-void give_back_stash(Heap* heap, ThreadToken token);
 
 }  // namespace rh

@@ -5,6 +5,7 @@
 //   types       a heap's fields
 //   books       whether what they say balances, for debug builds
 //   retained    counts what heaps hold back
+//   spans       where a heap's spans come from, and where they go
 //   large       blocks with a span of their own
 //   block       which block a pointer means
 //   slab_lists  which slab a heap uses next, and which it gives back
@@ -21,6 +22,7 @@
 // So that memory was freed, or that there is none, travels up as a value returned, and heap.cpp alone acts on it.
 #pragma once
 
+#include "arena/span_store.h"
 #include "platform/thread_slot.h"
 #include "slabs/slab.h"
 
@@ -43,7 +45,6 @@ enum class ForkState : uint8_t {
 
 struct Heap {
   static constexpr size_t kOutgoing = 16;  // a power of two
-  static constexpr size_t kStashMost = 8;
 
   // ---- the owning thread's alone ----
   Block* bins[size_class::kCount] = {};  // blocks taken from the current slabs
@@ -59,9 +60,8 @@ struct Heap {
   Span* current[size_class::kCount] = {};
   uint8_t uses[size_class::kCount] = {};  // how often a class was refilled, while that is seldom
   SpanList available[size_class::kCount] = {};
-  SpanList stash;  // empty slabs of one unit, for any class
-  size_t stashed = 0;
-  bool stash_is_held = false;
+  SpanStore store;
+  Units store_counted;  // as held back (heap/spans.cpp)
   SpanList full;     // of a shared heap: its full slabs
   SpanList large;    // of a shared heap: its large blocks
   size_t freed = 0;  // of a shared heap: the bytes still to be counted (heap/retained.h)
@@ -69,6 +69,8 @@ struct Heap {
   // ---- anyone ----
   alignas(64) std::atomic<Block*> inbox{nullptr};  // messages: heap/remote.cpp
   std::atomic<size_t> waiting{0};                  // the bytes in there, about
+  std::atomic<Span*> span_inbox{nullptr};          // spans from this heap's store: heap/spans.cpp
+  std::atomic<size_t> units_waiting{0};            // the units in there, about
   std::atomic<bool> stripped{false};               // left behind, its slabs adopted; more come by the inbox
   platform::Ownership ownership;
   Heap* next = nullptr;      // in the registry; set before it is published
@@ -78,6 +80,7 @@ struct Heap {
   bool is_forking = false;  // owned by its thread
   bool is_at_rest = false;  // owned by none
   Block* inbox_at_fork = nullptr;
+  Span* span_inbox_at_fork = nullptr;
   Heap* next_at_fork = nullptr;
 
   // Written by the owner, or under the lock.

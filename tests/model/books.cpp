@@ -73,9 +73,9 @@ std::map<SpanKind, size_t> count_units() {
   for (const Span* span = g_realm.first(); span < end;) {
     SpanKind kind = span->kind.load();
     if (kind == SpanKind::slab) check_slab(span);
-    // What a heap keeps in hand is single units.
-    size_t length = kind == SpanKind::none ? 1 : span->units;
+    size_t length = span->units;
     MODEL_NEED(length != 0 && kind != SpanKind::interior && kind != SpanKind::free_tail);
+    MODEL_NEED(kind != SpanKind::none && kind != SpanKind::kept_tail);
     units[kind] += length;
     span += length;
   }
@@ -91,11 +91,11 @@ void note_held(void* block) {
 void check_books() {
   deliver();
   std::map<SpanKind, size_t> units = count_units();
-  size_t stashed = 0;
-  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) stashed += heap->stashed;
-  MODEL_NEED(units[SpanKind::none] == stashed);
+  size_t kept = 0;
+  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) kept += heap->store.total().count;
+  MODEL_NEED(units[SpanKind::kept] == kept);
   MODEL_NEED(units[SpanKind::busy] == 0);
-  size_t in_use = units[SpanKind::slab] + units[SpanKind::large] + stashed;
+  size_t in_use = units[SpanKind::slab] + units[SpanKind::large] + kept;
   MODEL_NEED(Units{in_use}.bytes() == g_arena.figures().in_use);
   MODEL_NEED(Units{units[SpanKind::free_dirty]}.bytes() == g_arena.figures().dirty);
 }

@@ -1,0 +1,167 @@
+#include "arena/span_store.h"
+
+#include "base/check.h"
+
+namespace rh {
+
+namespace {
+
+constexpr Units kMostBudget = Units::holding(8 << 20);
+
+// Of what the heap has taken.
+constexpr size_t kBudgetShare = 8;
+
+// A visit for so many uses is seldom enough.
+constexpr size_t kSeldom = 256;
+
+bool is_kept_by(const Span* span, SpanKind kind, const Heap* keeper) {
+  return span->kind.load() == kind && span->owner.load() == keeper;
+}
+
+// The span that ends before `span`, if `keeper` keeps it.
+Span* kept_before(Span* span, const Heap* keeper) {
+  if (span == g_realm.first()) return nullptr;
+  Span* before = span - 1;
+  if (is_kept_by(before, SpanKind::kept, keeper)) return before;  // of one unit: of a longer one it is the tail
+  return is_kept_by(before, SpanKind::kept_tail, keeper) ? before - before->units : nullptr;
+}
+
+Span* kept_behind(Span* span, const Heap* keeper) {
+  Span* behind = span + span->units;
+  return g_realm.contains(behind) && is_kept_by(behind, SpanKind::kept, keeper) ? behind : nullptr;
+}
+
+void set(Span* unit, SpanKind kind, Heap* owner) {
+  unit->kind.store(kind);
+  unit->owner.store(owner);
+}
+
+}  // namespace
+
+Span* SpanStore::take(Units units, Heap* owner, ThreadToken token) {
+  uses_.add(1);
+  Span* span = free_.best_fit(units);
+  if (span == nullptr && fetch(units, owner, token)) span = free_.best_fit(units);
+  return span != nullptr ? carve(span, units, owner) : nullptr;
+}
+
+void SpanStore::give(Span* span, Heap* owner, ThreadToken token) {
+  uses_.add(1);
+  span->zero = false;
+  if (span->units > budget_.count) {
+    SpanList alone;
+    alone.push_back(span);
+    return give_back(&alone, token);
+  }
+  insert(span, owner);
+  if (total() > budget_) give_back_beyond({budget_.count / 2}, token);
+}
+
+bool SpanStore::lengthen(Span* span, Units to, Heap* owner) {
+  Units more = to - Units{span->units};
+  Span* behind = kept_behind(span, with_note(owner, kInStore));
+  if (behind == nullptr || behind->units < more.count) return false;
+  uses_.add(1);
+  bool zero = behind->zero;
+  carve(behind, more, owner);
+  span->units = static_cast<uint32_t>(to.count);
+  span->zero = zero;
+  return true;
+}
+
+void SpanStore::empty(ThreadToken token) {
+  if (total() > Units{}) give_back_beyond({}, token);
+  budget_ = kLeastBudget;
+}
+
+void SpanStore::hand_over(Units units, SpanStore* to) {
+  taken_ = taken_ > units ? taken_ - units : Units{};
+  to->taken_ += units;
+}
+
+// Puts a span that is in nobody's hands into the store, one with what lies beside it there. The age of the larger part
+// prevails, as in the arena: a merged span takes its place.
+void SpanStore::insert(Span* span, Heap* owner) {
+  Heap* keeper = with_note(owner, kInStore);
+  if (Span* behind = kept_behind(span, keeper)) {
+    remove(behind);
+    span->zero = span->zero && behind->zero;
+    span->units += behind->units;
+  }
+  if (Span* before = kept_before(span, keeper)) {
+    remove(before);
+    before->zero = before->zero && span->zero;
+    before->units += span->units;
+    span = before;
+  }
+  if (span->units > 1) {
+    Span* tail = span + span->units - 1;
+    tail->units = span->units - 1;
+    set(tail, SpanKind::kept_tail, keeper);
+  }
+  set(span, SpanKind::kept, keeper);
+  free_.insert(span);
+  by_age_.push_back(span);
+}
+
+void SpanStore::remove(Span* span) {
+  RH_CHECK(span->kind.load() == SpanKind::kept);
+  free_.remove(span);
+  by_age_.remove(span);
+  if (span->units > 1) set(span + span->units - 1, SpanKind::none, nullptr);
+  set(span, SpanKind::none, nullptr);
+}
+
+// The first units of a kept span; the rest stays.
+Span* SpanStore::carve(Span* span, Units units, Heap* owner) {
+  remove(span);
+  if (span->units > units.count) {
+    Span* rest = span + units.count;
+    rest->units = span->units - static_cast<uint32_t>(units.count);
+    rest->zero = span->zero;
+    span->units = static_cast<uint32_t>(units.count);
+    insert(rest, owner);
+  }
+  return span;
+}
+
+// So much that there is room for as much again to come back.
+bool SpanStore::fetch(Units units, Heap* owner, ThreadToken token) {
+  Units half{budget_.count / 2}, wanted = units;
+  if (half > total() + units) wanted = half - total();
+  SpanList spans;
+  Arena::Visit visit = g_arena.allocate_some(&spans, units, wanted, this, token);
+  if (visit.units == Units{}) return false;
+  taken_ += visit.units;
+  while (Span* span = spans.pop_front()) insert(span, owner);
+  note_visit(visit.met_others);
+  return true;
+}
+
+void SpanStore::give_back_beyond(Units most, ThreadToken token) {
+  SpanList spans;
+  while (total() > most) {
+    Span* span = by_age_.first();
+    remove(span);
+    spans.push_back(span);
+  }
+  give_back(&spans, token);
+}
+
+void SpanStore::give_back(SpanList* spans, ThreadToken token) {
+  Arena::Visit visit = g_arena.free_all(spans, this, token);
+  taken_ = taken_ > visit.units ? taken_ - visit.units : Units{};
+  note_visit(visit.met_others);
+}
+
+void SpanStore::note_visit(bool met_others) {
+  bool often = uses_.value() - uses_before_ < kSeldom;
+  uses_before_ = uses_.value();
+  if (!often && met_others) return;
+  Units most{taken_.count / kBudgetShare}, next{met_others ? budget_.count * 2 : budget_.count - budget_.count / 8};
+  if (most > kMostBudget) most = kMostBudget;
+  if (next > most) next = most;
+  budget_ = next > kLeastBudget ? next : kLeastBudget;
+}
+
+}  // namespace rh

@@ -1,0 +1,61 @@
+// Free spans that one heap keeps for itself, so that its thread seldom meets others at the arena: best fit, neighbours
+// merged, the oldest given back in batches. A store takes more than it is asked for, and keeps what comes back, up to
+// its budget. That is small until visits to the arena are frequent and others come there in between; then it doubles at
+// each such visit, up to a fraction of what the heap has taken.
+//
+// The caller holds the heap's lock. `owner` is that heap.
+#pragma once
+
+#include "arena/arena.h"
+
+namespace rh {
+
+class SpanStore {
+ public:
+  // Longer spans come from the arena and go there.
+  static constexpr Units kLongest = Units::holding(1 << 20);
+  static constexpr Units kLeastBudget{8};
+
+  constexpr SpanStore() = default;
+
+  // An allocated span of exactly `units`, at most kLongest; null when there is no memory. As from Arena::allocate.
+  Span* take(Units units, Heap* owner, ThreadToken token);
+
+  // Takes back what take() gave, of any length by now; its descriptors are of kind none.
+  void give(Span* span, Heap* owner, ThreadToken token);
+
+  // As Arena::lengthen, into what lies in this store.
+  bool lengthen(Span* span, Units to, Heap* owner);
+
+  // Gives all to the arena.
+  void empty(ThreadToken token);
+
+  // A slab goes over to another heap, which will give its span back.
+  void hand_over(Units units, SpanStore* to);
+
+  Units total() const { return free_.total(); }
+  Units budget() const { return budget_; }
+
+  // How often anything was asked of it.
+  size_t uses() const { return uses_.value(); }
+
+  bool is_valid() const { return free_.is_valid(); }
+
+ private:
+  void insert(Span* span, Heap* owner);
+  void remove(Span* span);
+  Span* carve(Span* span, Units units, Heap* owner);
+  bool fetch(Units units, Heap* owner, ThreadToken token);
+  void give_back_beyond(Units most, ThreadToken token);
+  void give_back(SpanList* spans, ThreadToken token);
+  void note_visit(bool met_others);
+
+  SpanSet free_;
+  SpanList by_age_;  // oldest first
+  Units budget_ = kLeastBudget;
+  Units taken_;  // from the arena, and not given back
+  size_t uses_before_ = 0;  // at the last visit to the arena
+  Counter uses_;
+};
+
+}  // namespace rh

@@ -1,0 +1,22 @@
+// Where a heap's spans come from, for slabs and for blocks of their own, and where they go: its store (arena/span_store.h)
+// first. A span freed by another thread waits in the heap's span inbox.
+#pragma once
+
+#include "heap/types.h"
+
+namespace rh::spans {
+
+// The caller holds heap.lock, by `token`. An allocated span of exactly `units`, at most SpanStore::kLongest; null when
+// there is no memory.
+Span* take(Heap* heap, Units units, ThreadToken token);
+
+// The same. Takes back a span of that heap, an allocated one that is neither slab nor block.
+void give(Heap* heap, Span* span, ThreadToken token);
+
+// The same. Gives the arena all that is free.
+void give_back_all(Heap* heap, ThreadToken token);
+
+// By any thread, holding no lock: gives back a span that came from `home`.
+void give_from_afar(Heap* home, Span* span, ThreadToken token);
+
+}  // namespace rh::spans
