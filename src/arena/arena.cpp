@@ -119,6 +119,7 @@ Arena::Visit Arena::allocate_some(SpanList* list, Units least, Units most, const
   {
     Guard guard(*this, token);
     visit.met_others = note_visitor(visitor);
+    most = ahead(least, most);
     Span* span = inconsistent() ? take_fresh(least, {1}) : take_ahead(least, most);
     while (span == nullptr && wait_for_purge(token)) span = take_ahead(least, most);
     for (int pieces = 1; span != nullptr; ++pieces) {
@@ -133,6 +134,13 @@ Arena::Visit Arena::allocate_some(SpanList* list, Units least, Units most, const
   }
   if (surplus > Units{}) purge(0, surplus, token);
   return visit;
+}
+
+// Of warm memory nobody takes more ahead than a quarter: when it is short others would grow for want of it.
+Units Arena::ahead(Units least, Units most) const {
+  Units share{dirty_.total().count / 4};
+  if (share == Units{} || most < share) return most;
+  return share < least ? least : share;
 }
 
 // The caller holds the lock. Little is taken where it fits best, to leave no holes; much in one piece, of which the rest
@@ -606,7 +614,13 @@ void Arena::note_committed() {
   if (committed > committed_peak_.value()) committed_peak_.set(committed);
 }
 
-void Arena::note_dirty() { dirty_bytes_.set(dirty_.total().bytes()); }
+// All who free read it: so it is told to them when it has moved by an eighth, or is nothing again.
+void Arena::note_dirty() {
+  size_t dirty = dirty_.total().bytes(), told = dirty_told_.value();
+  dirty_bytes_.set(dirty);
+  size_t moved = dirty > told ? dirty - told : told - dirty;
+  if (moved > told / 8 || dirty == 0) dirty_told_.set(dirty);
+}
 
 Arena::Figures Arena::figures() const {
   return {in_use_bytes_.value(), in_use_peak_.value(), dirty_bytes_.value(),   returned_.value(),

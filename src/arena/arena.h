@@ -58,7 +58,8 @@ class Arena {
   // the middle of work: what follows them is shorter then.
   void return_address_space(ThreadToken token = platform::thread_token());
 
-  size_t dirty_bytes() const { return dirty_bytes_.value(); }
+  // Free memory with old content, to an eighth; exactly when it is none.
+  size_t dirty_bytes() const { return dirty_told_.value(); }
 
   struct Figures {
     size_t in_use, in_use_peak, dirty, returned, spans_taken, committed, committed_peak;
@@ -95,6 +96,7 @@ class Arena {
   Span* merge(Span* span, SpanKind kind, uint32_t* stamp);
   void remove(Span* span);
   SpanSet& set_of(SpanKind kind);
+  Units ahead(Units least, Units most) const;
   Span* take_ahead(Units least, Units most);
   bool note_visitor(const void* visitor);
   void note_in_use(Units units);
@@ -114,8 +116,10 @@ class Arena {
   void insert_part(Span* first, Span* end, SpanKind kind);
   Span* oldest(uint64_t now, uint64_t age_ms) const;
 
-  Lock lock_{LockRank::arena};
-  SpanSet dirty_;
+  // Each on a line of its own: who waits for the lock, and who frees, reads what its holder does not write at once.
+  alignas(64) Lock lock_{LockRank::arena};
+  alignas(64) Counter dirty_told_;
+  alignas(64) SpanSet dirty_;
   SpanSet clean_;
   SpanSet decommitted_;
   SpanList by_age_;          // dirty spans, oldest first

@@ -9,10 +9,10 @@ namespace {
 constexpr Units kMostBudget = Units::holding(8 << 20);
 
 // Of what the heap has taken.
-constexpr size_t kBudgetShare = 8;
+constexpr size_t kBudgetShare = 4;
 
 // A visit for so many uses is seldom enough.
-constexpr size_t kSeldom = 256;
+constexpr size_t kSeldom = 128;
 
 bool is_kept_by(const Span* span, SpanKind kind, const Heap* keeper) {
   return span->kind.load() == kind && span->owner.load() == keeper;

@@ -33,6 +33,9 @@ class SpanStore {
   // A slab goes over to another heap, which will give its span back.
   void hand_over(Units units, SpanStore* to);
 
+  // Whether it can serve without the arena.
+  bool has(Units units) const { return free_.best_fit(units) != nullptr; }
+
   Units total() const { return free_.total(); }
   Units budget() const { return budget_; }
 

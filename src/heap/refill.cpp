@@ -12,11 +12,11 @@ namespace rh {
 // The slab to go on with when there is none available.
 RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
   heap->slabs_taken.add(1);
-  if (!heap->shared) {
+  Units units{size_class::kProperties[size_class].units};
+  if (!heap->shared && !heap->store.has(units)) {
     registry::adopt_slabs(heap);
     if (Span* slab = heap->available[size_class].pop_front()) return slab;
   }
-  Units units{size_class::kProperties[size_class].units};
   Span* span = spans::take(heap, units, heap->token.load());
   if (span != nullptr) slab::start(span, size_class, heap);
   return span;

@@ -36,8 +36,8 @@ struct SharedChunk {
 
 constinit Lock g_lock{LockRank::registry};
 constinit std::atomic<Heap*> g_threads{nullptr};
-constinit std::atomic<Heap*> g_cursor{nullptr};
-constinit std::atomic<bool> g_loading{true};
+alignas(64) constinit std::atomic<Heap*> g_cursor{nullptr};  // of those who look for a heap of their own
+alignas(64) constinit std::atomic<bool> g_loading{true};
 constinit Heap* g_shared = nullptr;
 constinit SharedChunk* g_shared_chunks = nullptr;
 constinit uint16_t g_life = 0;
@@ -100,16 +100,16 @@ void free_shared_memory(Heap* heap) {
 }
 
 // Each call looks one further round the list of heaps.
-Heap* next_to_look_at() {
-  Heap* heap = g_cursor.load(std::memory_order_acquire);
+Heap* next_to_look_at(std::atomic<Heap*>& cursor) {
+  Heap* heap = cursor.load(std::memory_order_acquire);
   if (heap == nullptr) heap = g_threads.load(std::memory_order_acquire);
-  if (heap != nullptr) g_cursor.store(heap->next, std::memory_order_release);
+  if (heap != nullptr) cursor.store(heap->next, std::memory_order_release);
   return heap;
 }
 
 Heap* find_ownerless() {
   for (int look = 0; look < kLooks; ++look) {
-    Heap* heap = next_to_look_at();
+    Heap* heap = next_to_look_at(g_cursor);
     if (heap == nullptr) return nullptr;
     if (heap->ownership.try_acquire()) {
       LockGuard guard(heap->lock);
@@ -194,7 +194,7 @@ Heap* adopt_or_make() {
 
 // Another heap's lock is only tried for, never waited for: forks and helpers take them in orders of their own.
 void adopt_slabs(Heap* heap) {
-  Heap* from = next_to_look_at();
+  Heap* from = next_to_look_at(heap->cursor);
   if (from == nullptr || from == heap || has_nothing(from)) return;
   ThreadToken token = heap->token.load();
   if (!from->lock.try_acquire(token)) return;

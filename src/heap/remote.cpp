@@ -149,9 +149,9 @@ void drain(Heap* heap, Caller caller) {
   Block* inbox = heap->inbox.exchange(nullptr, std::memory_order_acquire);
   Message* message = reinterpret_cast<Message*>(inbox);
   if (message == nullptr) return;
-  heap->stripped.store(false, std::memory_order_relaxed);
+  if (heap->stripped.load(std::memory_order_relaxed)) heap->stripped.store(false, std::memory_order_relaxed);
   size_t waited = heap->waiting.exchange(0, std::memory_order_relaxed);
-  retained::subtract(align_down(waited, kCountedBytes));
+  if (waited >= kCountedBytes) retained::subtract(align_down(waited, kCountedBytes));
   while (message != nullptr) {
     Message* next = message->next;
     Block* first = reinterpret_cast<Block*>(message);

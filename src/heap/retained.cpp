@@ -2,15 +2,16 @@
 
 namespace rh::retained {
 
-constinit std::atomic<bool> g_is_much{false};
-constinit std::atomic<size_t> g_freed{0};
+// Read at every slow free, seldom written.
+alignas(64) constinit std::atomic<bool> g_is_much{false};
+alignas(64) constinit std::atomic<size_t> g_freed{0};
 
 namespace {
 
 // What heaps hold back is mostly in use, or of the few classes that few threads need.
 constexpr size_t kWorthCollecting = size_t{8} << 20;
 
-constinit std::atomic<size_t> g_held{0};
+alignas(64) constinit std::atomic<size_t> g_held{0};
 constinit std::atomic<size_t> g_held_after{0};  // when all heaps had been collected from
 
 }  // namespace

@@ -61,7 +61,8 @@ struct Heap {
   uint8_t uses[size_class::kCount] = {};  // how often a class was refilled, while that is seldom
   SpanList available[size_class::kCount] = {};
   SpanStore store;
-  Units store_counted;  // as held back (heap/spans.cpp)
+  Units store_counted;                  // as held back (heap/spans.cpp)
+  std::atomic<Heap*> cursor{nullptr};  // in the registry: which heap to look at next for slabs left behind
   SpanList full;     // of a shared heap: its full slabs
   SpanList large;    // of a shared heap: its large blocks
   size_t freed = 0;  // of a shared heap: the bytes still to be counted (heap/retained.h)
@@ -71,10 +72,12 @@ struct Heap {
   std::atomic<size_t> waiting{0};                  // the bytes in there, about
   std::atomic<Span*> span_inbox{nullptr};          // spans from this heap's store: heap/spans.cpp
   std::atomic<size_t> units_waiting{0};            // the units in there, about
-  std::atomic<bool> stripped{false};               // left behind, its slabs adopted; more come by the inbox
-  platform::Ownership ownership;
+
+  // ---- read by others, seldom written ----
+  alignas(64) platform::Ownership ownership;
   Heap* next = nullptr;      // in the registry; set before it is published
   Heap* previous = nullptr;  // of a shared heap
+  std::atomic<bool> stripped{false};  // left behind, its slabs adopted; more come by the inbox
 
   // By the fork under way.
   bool is_forking = false;  // owned by its thread
@@ -84,7 +87,7 @@ struct Heap {
   Heap* next_at_fork = nullptr;
 
   // Written by the owner, or under the lock.
-  Counter refills, slabs_taken, marks, remote_frees, remote_batches;
+  alignas(64) Counter refills, slabs_taken, marks, remote_frees, remote_batches;
   Counter seen_activity;  // the idle helper's note
 };
 

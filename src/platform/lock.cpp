@@ -2,7 +2,7 @@
 
 namespace rh {
 
-constinit std::atomic<bool> g_inconsistent{false};
+alignas(64) constinit std::atomic<bool> g_inconsistent{false};
 constinit std::atomic<std::atomic<uint32_t>*> g_fork_breaks{nullptr};
 constinit std::atomic<void (*)(Lock& taken_over)> g_put_in_order{nullptr};
 
