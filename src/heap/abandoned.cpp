@@ -30,6 +30,7 @@ void recount_outgoing(Heap* heap) {
       continue;
     }
     out.slab = slab::head(g_realm.span_of(out.first));
+    out.owner = owner_of(out.slab);
     out.count = 1;
     for (out.last = out.first; out.last->next != slab::batch_end(); out.last = out.last->next) ++out.count;
   }

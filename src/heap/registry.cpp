@@ -278,6 +278,7 @@ void put_in_order() {
 void go_back_to(Heap* threads, Heap* shared_heaps) {
   g_threads.store(threads, std::memory_order_relaxed);
   g_cursor.store(nullptr, std::memory_order_relaxed);
+  for (Heap* heap = threads; heap != nullptr; heap = heap->next) heap->cursor.store(nullptr, std::memory_order_relaxed);
   g_shared = shared_heaps;
   g_shared_chunks = nullptr;
   g_chunk_left = 0;

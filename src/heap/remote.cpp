@@ -76,7 +76,8 @@ void push(std::atomic<Block*>& inbox, Message* message) {
 }
 
 // Gives how many bytes wait for the owner now.
-size_t send(Heap* owner, const Outgoing& out) {
+size_t send(const Outgoing& out) {
+  Heap* owner = out.owner;
   size_t bytes = out.count * size_t{slab::properties(out.slab).size};
   size_t before = owner->waiting.fetch_add(bytes, std::memory_order_relaxed);
   size_t steps = (before + bytes) / kCountedBytes - before / kCountedBytes;
@@ -102,10 +103,9 @@ bool post(Heap* heap, Outgoing& out) {
   if constexpr (kDebugChecks) books::check_outgoing(sent);
   heap->remote_frees.add(sent.count);
   heap->remote_batches.add(1);
-  Heap* owner = owner_of(sent.slab);
-  if (owner == &abandoned::g_leaked) return false;
-  size_t waiting = send(owner, sent);
-  return (waiting >= kHelpFromBytes && help(owner, heap)) || retained::is_much();
+  if (sent.owner == &abandoned::g_leaked) return false;
+  size_t waiting = send(sent);
+  return (waiting >= kHelpFromBytes && help(sent.owner, heap)) || retained::is_much();
 }
 
 Outgoing& slot_of(Heap* heap, const Span* slab) {
@@ -119,7 +119,7 @@ bool free_remote(Heap* heap, Span* slab, Block* block) {
   if (heap == nullptr) {
     // No memory for a heap of this thread's own: the block travels alone.
     block->next = slab::batch_end();
-    send(owner_of(slab), {slab, block, block, 1});
+    send({slab, owner_of(slab), block, block, 1});
     return false;
   }
   bool notable = false;
@@ -127,6 +127,7 @@ bool free_remote(Heap* heap, Span* slab, Block* block) {
   if (out.slab != slab) {
     if (out.first != nullptr) notable = post(heap, out);
     out.slab = slab;
+    out.owner = owner_of(slab);
     out.last = block;
   }
   if (RH_UNLIKELY(block == out.first)) fail_invalid("free", block);
@@ -164,7 +165,7 @@ void drain(Heap* heap, Caller caller) {
       slab::give_back(slab, first, batch.last, batch.count);
       review(heap, slab, caller);
     } else {
-      send(owner, {slab, first, batch.last, batch.count});  // adopted by another heap meanwhile
+      send({slab, owner, first, batch.last, batch.count});  // adopted by another heap meanwhile
     }
     message = next;
   }

@@ -31,6 +31,7 @@ namespace rh {
 // Blocks of one slab on their way to its owner.
 struct Outgoing {
   Span* slab = nullptr;
+  Heap* owner = nullptr;  // when the first came; who has adopted the slab since gets them from there
   Block* first = nullptr;
   Block* last = nullptr;
   uint32_t count = 0;
@@ -54,8 +55,6 @@ struct Heap {
   // ---- under the lock ----
   Lock lock{LockRank::heap};
   Word<ThreadToken> token;  // of the owning thread; read by a thread looking for its own heap
-  bool shared = false;      // a first-class heap: the lock covers the owner's fields above too
-  uint16_t life = 0;        // of a shared heap: its handle tells it from others that lay there
   ForkState fork_state = ForkState::whole;
   Span* current[size_class::kCount] = {};
   uint8_t uses[size_class::kCount] = {};  // how often a class was refilled, while that is seldom
@@ -75,6 +74,8 @@ struct Heap {
 
   // ---- read by others, seldom written ----
   alignas(64) platform::Ownership ownership;
+  bool shared = false;       // a first-class heap: the lock covers the owner's fields above too
+  uint16_t life = 0;         // of a shared heap: its handle tells it from others that lay there
   Heap* next = nullptr;      // in the registry; set before it is published
   Heap* previous = nullptr;  // of a shared heap
   std::atomic<bool> stripped{false};  // left behind, its slabs adopted; more come by the inbox
