@@ -113,27 +113,42 @@ Units Arena::beyond_peak() {
   return excess > dirty_.total() ? dirty_.total() : excess;
 }
 
-Arena::Visit Arena::allocate_some(SpanList* list, Units least, Units most, const void* visitor, ThreadToken token) {
-  Visit visit{};
+Arena::Visit Arena::trade(SpanList* back, SpanList* list, Units least, Units most, const void* visitor,
+                          ThreadToken token) {
+  Visit visit;
   Units surplus;
   {
     Guard guard(*this, token);
-    visit.met_others = note_visitor(visitor);
-    most = ahead(least, most);
-    Span* span = inconsistent() ? take_fresh(least, {1}) : take_ahead(least, most);
-    while (span == nullptr && wait_for_purge(token)) span = take_ahead(least, most);
-    for (int pieces = 1; span != nullptr; ++pieces) {
-      list->push_back(span);
-      visit.units += Units{span->units};
-      bool enough = pieces == kMostPieces || most < visit.units + least || inconsistent();
-      span = enough ? nullptr : take_ahead(least, most - visit.units);
-    }
-    note_in_use(in_use_ + visit.units);
+    visit.met_others = visitor_ != nullptr && visitor_ != visitor;
+    visitor_ = visitor;
+    if (!inconsistent()) take_back(back, &visit);
+    if (least > Units{}) take_some(list, least, ahead(least, most), &visit, token);
+    note_in_use(in_use_ + visit.taken - visit.given);
     note_dirty();
-    surplus = beyond_peak();
+    if (visit.taken > Units{}) surplus = beyond_peak();
   }
   if (surplus > Units{}) purge(0, surplus, token);
   return visit;
+}
+
+void Arena::take_back(SpanList* spans, Visit* visit) {
+  uint32_t now = static_cast<uint32_t>(platform::now_ms());
+  while (Span* span = spans->pop_front()) {
+    span->owner.store(nullptr);
+    visit->given += Units{span->units};
+    insert(span, span->zero ? SpanKind::free_clean : SpanKind::free_dirty, now);
+  }
+}
+
+void Arena::take_some(SpanList* list, Units least, Units most, Visit* visit, ThreadToken token) {
+  Span* span = inconsistent() ? take_fresh(least, {1}) : take_ahead(least, most);
+  while (span == nullptr && wait_for_purge(token)) span = take_ahead(least, most);
+  for (int pieces = 1; span != nullptr; ++pieces) {
+    list->push_back(span);
+    visit->taken += Units{span->units};
+    bool enough = pieces == kMostPieces || most < visit->taken + least || inconsistent();
+    span = enough ? nullptr : take_ahead(least, most - visit->taken);
+  }
 }
 
 // Of warm memory nobody takes more ahead than a quarter: when it is short others would grow for want of it.
@@ -148,12 +163,6 @@ Units Arena::ahead(Units least, Units most) const {
 Span* Arena::take_ahead(Units least, Units most) {
   bool in_one = !(most < kLongAhead) && dirty_.best_fit(most) != nullptr;
   return take(in_one ? most : least, {1}, Prefer::warm);
-}
-
-bool Arena::note_visitor(const void* visitor) {
-  bool met_others = visitor_ != nullptr && visitor_ != visitor;
-  visitor_ = visitor;
-  return met_others;
 }
 
 // The caller holds the lock. A span out of the sets, trimmed to size.
@@ -294,22 +303,6 @@ void Arena::free(Span* span, ThreadToken token) {
   note_in_use(in_use_ - Units{span->units});
   insert(span, SpanKind::free_dirty, static_cast<uint32_t>(now));
   note_dirty();
-}
-
-Arena::Visit Arena::free_all(SpanList* list, const void* visitor, ThreadToken token) {
-  Visit visit{};
-  uint64_t now = platform::now_ms();
-  Guard guard(*this, token);
-  if (inconsistent()) return visit;
-  visit.met_others = note_visitor(visitor);
-  while (Span* span = list->pop_front()) {
-    span->owner.store(nullptr);
-    visit.units += Units{span->units};
-    insert(span, span->zero ? SpanKind::free_clean : SpanKind::free_dirty, static_cast<uint32_t>(now));
-  }
-  note_in_use(in_use_ - visit.units);
-  note_dirty();
-  return visit;
 }
 
 bool Arena::lengthen(Span* span, Units to) {

@@ -28,16 +28,14 @@ class Arena {
   // whether it reads as zero. Null when there is no memory.
   Span* allocate(Units units, Units alignment = {1}, Prefer prefer = Prefer::warm);
 
-  // For those who take ahead and give back in batches. Appends to `list` a span of at least `least` units, and more of
-  // at least that from free memory, until they have `most` together. `visitor` is who asks.
+  // For those who give back in batches and take ahead, under one hold of the lock. Takes back all spans of `back`; those
+  // that are `zero` still read as such. Then, unless `least` is 0, appends to `list` a span of at least `least` units,
+  // and more of at least that from free memory, until they have `most` together. `visitor` is who asks.
   struct Visit {
-    Units units;      // taken or given back
-    bool met_others;  // the visitor before was another
+    Units given, taken;
+    bool met_others = false;  // the visitor before was another
   };
-  Visit allocate_some(SpanList* list, Units least, Units most, const void* visitor, ThreadToken token);
-
-  // Takes back all spans of a list. Those that are `zero` still read as such.
-  Visit free_all(SpanList* list, const void* visitor, ThreadToken token);
+  Visit trade(SpanList* back, SpanList* list, Units least, Units most, const void* visitor, ThreadToken token);
 
   // Takes back an allocated span. Its descriptors past the first must be of kind none.
   void free(Span* span, ThreadToken token = platform::thread_token());
@@ -96,9 +94,10 @@ class Arena {
   Span* merge(Span* span, SpanKind kind, uint32_t* stamp);
   void remove(Span* span);
   SpanSet& set_of(SpanKind kind);
+  void take_back(SpanList* spans, Visit* visit);
+  void take_some(SpanList* list, Units least, Units most, Visit* visit, ThreadToken token);
   Units ahead(Units least, Units most) const;
   Span* take_ahead(Units least, Units most);
-  bool note_visitor(const void* visitor);
   void note_in_use(Units units);
   void note_committed();
   void note_dirty();

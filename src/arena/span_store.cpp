@@ -9,7 +9,7 @@ namespace {
 constexpr Units kMostBudget = Units::holding(8 << 20);
 
 // Of what the heap has taken.
-constexpr size_t kBudgetShare = 4;
+constexpr size_t kBudgetShare = 2;
 
 // A visit for so many uses is seldom enough.
 constexpr size_t kSeldom = 128;
@@ -51,7 +51,7 @@ void SpanStore::give(Span* span, Heap* owner, ThreadToken token) {
   if (span->units > budget_.count) {
     SpanList alone;
     alone.push_back(span);
-    return give_back(&alone, token);
+    return visit(&alone, nullptr, {}, {}, token);
   }
   insert(span, owner);
   if (total() > budget_) give_back_beyond({budget_.count / 2}, token);
@@ -128,33 +128,37 @@ Span* SpanStore::carve(Span* span, Units units, Heap* owner) {
 // So much that there is room for as much again to come back.
 bool SpanStore::fetch(Units units, Heap* owner, ThreadToken token) {
   Units half{budget_.count / 2}, wanted = units;
+  SpanList back, spans;
   if (half > total() + units) wanted = half - total();
-  SpanList spans;
-  Arena::Visit visit = g_arena.allocate_some(&spans, units, wanted, this, token);
-  if (visit.units == Units{}) return false;
-  taken_ += visit.units;
+  visit(&back, &spans, units, wanted, token);
+  bool found = !spans.empty();
   while (Span* span = spans.pop_front()) insert(span, owner);
-  note_visit(visit.met_others);
-  return true;
+  return found;
 }
 
 void SpanStore::give_back_beyond(Units most, ThreadToken token) {
-  SpanList spans;
+  SpanList back;
+  take_out_beyond(most, &back);
+  visit(&back, nullptr, {}, {}, token);
+}
+
+// The oldest.
+void SpanStore::take_out_beyond(Units most, SpanList* list) {
   while (total() > most) {
     Span* span = by_age_.first();
     remove(span);
-    spans.push_back(span);
+    list->push_back(span);
   }
-  give_back(&spans, token);
 }
 
-void SpanStore::give_back(SpanList* spans, ThreadToken token) {
-  Arena::Visit visit = g_arena.free_all(spans, this, token);
-  taken_ = taken_ > visit.units ? taken_ - visit.units : Units{};
-  note_visit(visit.met_others);
+void SpanStore::visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token) {
+  Arena::Visit visit = g_arena.trade(back, list, least, most, this, token);
+  taken_ += visit.taken;
+  taken_ = taken_ > visit.given ? taken_ - visit.given : Units{};
+  adapt(visit.met_others);
 }
 
-void SpanStore::note_visit(bool met_others) {
+void SpanStore::adapt(bool met_others) {
   bool often = uses_.value() - uses_before_ < kSeldom;
   uses_before_ = uses_.value();
   if (!often && met_others) return;

@@ -50,8 +50,9 @@ class SpanStore {
   Span* carve(Span* span, Units units, Heap* owner);
   bool fetch(Units units, Heap* owner, ThreadToken token);
   void give_back_beyond(Units most, ThreadToken token);
-  void give_back(SpanList* spans, ThreadToken token);
-  void note_visit(bool met_others);
+  void take_out_beyond(Units most, SpanList* list);
+  void visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token);
+  void adapt(bool met_others);
 
   SpanSet free_;
   SpanList by_age_;  // oldest first
