@@ -13,6 +13,7 @@ import synthetic
 import threads
 import windows
 from calibration import run as calibration
+from coherence import run as coherence
 from common.errors import run_main
 from reheap_lab.errors import LabError
 
@@ -26,6 +27,7 @@ MEASURING = {
 }
 ELSEWHERE = {
     "calibration": (calibration.main, "the lab itself, on what is known beforehand (docs/lab-calibration.md)"),
+    "coherence": (coherence.main, "how allocators scale to more cores than there are, by simulation"),
     "windows": (windows.main, "Windows programs under Wine, on allocators of its own list"),
 }
 PREPARING = {
@@ -40,7 +42,7 @@ def usage() -> str:
         "usage: ./dev bench COMMAND [OPTIONS]",
         "",
         *(f"  {name:<12}{what}" for name, (_, what) in COMMANDS.items()),
-        f"  {'all':<12}every measurement but windows and calibration, one after another",
+        f"  {'all':<12}every measurement but the last three, one after another",
         "",
         "options of the measurements: --with NAME,... --rounds N --export FOLDER --without-reheap",
         "./dev bench COMMAND --help says more.",

@@ -31,33 +31,54 @@ class Built:
     libraries: list[Path]
 
 
-def mimalloc(generation: str) -> Built:
-    crate = fetch_crate("libmimalloc-sys", "0.1.49", SOURCES)
-    source = crate / "c_src" / "mimalloc" / generation
+def mimalloc_source(generation: str) -> Path:
+    return fetch_crate("libmimalloc-sys", "0.1.49", SOURCES) / "c_src" / "mimalloc" / generation
+
+
+def mimalloc_version(source: Path) -> str:
     digits = _find_text(source / "include" / "mimalloc.h", r"MI_MALLOC_VERSION\s+(\d+)")
-    version = f"{int(digits[:-4])}.{int(digits[-4:-2])}.{int(digits[-2:])}"
+    return f"{int(digits[:-4])}.{int(digits[-4:-2])}.{int(digits[-2:])}"
+
+
+def mimalloc(generation: str) -> Built:
+    source = mimalloc_source(generation)
     # The crate leaves out files that its CMake project includes, so the compiler is called directly.
     definitions = ["MI_BUILD_RELEASE", "MI_MALLOC_OVERRIDE", "MI_SHARED_LIB", "MI_SHARED_LIB_EXPORT"]
     flags = ["-fvisibility=hidden", f"-I{source / 'include'}"]
     library = PEERS / f"mimalloc-{generation}" / "libmimalloc.so"
-    return Built(version, [_compile(library, source / "src" / "static.c", definitions, flags)])
+    return Built(mimalloc_version(source), [_compile(library, source / "src" / "static.c", definitions, flags)])
+
+
+def snmalloc_source() -> Path:
+    return fetch_crate("snmalloc-sys", "0.7.6", SOURCES)
+
+
+def snmalloc_version(crate: Path) -> str:
+    return crate.name.removeprefix("snmalloc-sys-")
 
 
 def snmalloc() -> Built:
-    crate = fetch_crate("snmalloc-sys", "0.7.6", SOURCES)
-    version = crate.name.removeprefix("snmalloc-sys-")
+    crate = snmalloc_source()
     folder = _cmake(crate / "upstream", "snmalloc", "snmallocshim", ["-DSNMALLOC_BUILD_TESTING=OFF"])
-    return Built(version, [_one(folder, "libsnmallocshim.so")])
+    return Built(snmalloc_version(crate), [_one(folder, "libsnmallocshim.so")])
+
+
+def rpmalloc_source() -> Path:
+    return fetch_crate("rpmalloc-sys", "0.2.3", SOURCES)
+
+
+def rpmalloc_version(crate: Path) -> str:
+    return "1.4 (" + crate.name.rpartition("+")[2] + ")"
 
 
 def rpmalloc() -> Built:
-    crate = fetch_crate("rpmalloc-sys", "0.2.3", SOURCES)
+    crate = rpmalloc_source()
     source = crate / "rpmalloc" / "rpmalloc"
     library = PEERS / "rpmalloc" / "librpmalloc.so"
     definitions = ["ENABLE_OVERRIDE=1", "ENABLE_PRELOAD=1", "_GNU_SOURCE=1"]
     # rpmalloc.c includes malloc.c, the part that overrides.
     _compile(library, source / "rpmalloc.c", definitions, [])
-    return Built("1.4 (" + crate.name.rpartition("+")[2] + ")", [library])
+    return Built(rpmalloc_version(crate), [library])
 
 
 def jemalloc() -> Built:

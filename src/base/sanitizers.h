@@ -1,7 +1,8 @@
-// Which sanitizer this is built for: GCC defines a macro, Clang answers __has_feature.
+// Which sanitizer this is built for: GCC defines a macro, Clang answers __has_feature. What is compiled for the
+// coherence simulation (bench/coherence) only looks like code for ThreadSanitizer, and runs as a release does.
 #pragma once
 
-#if defined(__has_feature)
+#if defined(__has_feature) && !defined(RH_COHERENCE)
 #if __has_feature(thread_sanitizer)
 #define RH_THREAD_SANITIZER 1
 #endif

@@ -41,15 +41,16 @@ bool Lock::break_fork(ThreadToken token) {
   std::atomic<uint32_t>* breaks = g_fork_breaks.load(std::memory_order_acquire);
   if (breaks == nullptr) return false;
   breaks->fetch_add(1, std::memory_order_seq_cst);
-  ThreadToken fork = kForkToken;
-  bool broken = holder_.compare_exchange_strong(fork, token, std::memory_order_acquire, std::memory_order_relaxed);
+  ThreadToken fork = word_of(kForkToken);
+  bool broken =
+      holder_.compare_exchange_strong(fork, word_of(token), std::memory_order_acquire, std::memory_order_relaxed);
   if (kDebugChecks && broken) lock_order::note_held(rank(), token);
   return broken;
 }
 
 bool Lock::take_from(ThreadToken gone, ThreadToken token) {
-  ThreadToken expected = gone;
-  if (!holder_.compare_exchange_strong(expected, token, std::memory_order_acquire)) return false;
+  ThreadToken expected = word_of(gone);
+  if (!holder_.compare_exchange_strong(expected, word_of(token), std::memory_order_acquire)) return false;
   if constexpr (kDebugChecks) lock_order::note_passed_on(rank(), gone, token);
   auto put_in_order = g_put_in_order.load(std::memory_order_acquire);
   if (put_in_order != nullptr)
@@ -62,12 +63,12 @@ bool Lock::take_from(ThreadToken gone, ThreadToken token) {
 void Lock::take_over(ThreadToken token) {
   g_inconsistent.store(true, std::memory_order_relaxed);
   if constexpr (kDebugChecks) lock_order::note_passed_on(rank(), holder(), token);
-  holder_.store(token, std::memory_order_relaxed);
+  holder_.store(word_of(token), std::memory_order_relaxed);
 }
 
 void Lock::release_after_fork() {
-  ThreadToken fork = kForkToken;
-  holder_.compare_exchange_strong(fork, 0, std::memory_order_release, std::memory_order_relaxed);
+  ThreadToken fork = word_of(kForkToken);
+  holder_.compare_exchange_strong(fork, word_of(0), std::memory_order_release, std::memory_order_relaxed);
 }
 
 }  // namespace rh

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/compiler.h"
 #include "base/schedule.h"
+#include "platform/hold.h"
 #include "platform/lock_order.h"
 
 namespace rh {
@@ -36,7 +37,9 @@ extern constinit std::atomic<void (*)(Lock& taken_over)> g_put_in_order;
 
 class Lock {
  public:
-#if defined(RH_DEBUG_CHECKS)
+#if defined(RH_COHERENCE)
+  explicit constexpr Lock(LockRank rank) : holder_(ThreadToken{static_cast<uint8_t>(rank)} << kRankShift) {}
+#elif defined(RH_DEBUG_CHECKS)
   explicit constexpr Lock(LockRank rank) : rank_(rank) {}
 #else
   explicit constexpr Lock(LockRank) {}
@@ -51,10 +54,12 @@ class Lock {
 
   bool try_acquire(ThreadToken token = platform::thread_token()) {
     schedule_point();
-    ThreadToken nobody = 0;
+    hold_begins(rank());
+    ThreadToken nobody = word_of(0);
     bool acquired =
-        holder_.compare_exchange_strong(nobody, token, std::memory_order_acquire, std::memory_order_relaxed);
+        holder_.compare_exchange_strong(nobody, word_of(token), std::memory_order_acquire, std::memory_order_relaxed);
     if (kDebugChecks && acquired) lock_order::note_held(rank(), token);
+    if (!acquired) hold_refused(rank());
     return acquired;
   }
 
@@ -63,7 +68,8 @@ class Lock {
 
   void release() {
     if constexpr (kDebugChecks) lock_order::note_let_go(rank(), holder());
-    holder_.store(0, std::memory_order_release);
+    holder_.store(word_of(0), std::memory_order_release);
+    hold_ends(rank());
     schedule_point();
   }
 
@@ -78,15 +84,28 @@ class Lock {
   bool take_from(ThreadToken gone, ThreadToken token);
   void take_over(ThreadToken token);
 
-  ThreadToken holder() const { return holder_.load(std::memory_order_relaxed); }
+  ThreadToken holder() const { return holder_.load(std::memory_order_relaxed) & ~word_of(0); }
 
   std::atomic<ThreadToken> holder_{0};
+#if defined(RH_COHERENCE)
+  // The rank lies in the byte of the word that no address uses: a member of its own would push what lies behind the
+  // lock to other lines than it has in a release. Asking for it is no access of the program's.
+  static constexpr unsigned kRankShift = 56;
+  [[clang::disable_sanitizer_instrumentation, gnu::noinline]] LockRank rank() const {
+    return static_cast<LockRank>(*reinterpret_cast<const volatile ThreadToken*>(&holder_) >> kRankShift);
+  }
+  ThreadToken word_of(ThreadToken token) const {
+    return token | ThreadToken{static_cast<uint8_t>(rank())} << kRankShift;
+  }
+#else
+  static constexpr ThreadToken word_of(ThreadToken token) { return token; }
 #if defined(RH_DEBUG_CHECKS)
   LockRank rank() const { return rank_; }
   LockRank rank_;
 #else
   LockRank rank() const { return {}; }
 #endif
+#endif  // RH_COHERENCE
 };
 
 class LockGuard {
