@@ -12,7 +12,7 @@ constexpr Units kMostBudget = Units::holding(8 << 20);
 constexpr size_t kBudgetShare = 2;
 
 // A visit for so many uses is seldom enough.
-constexpr size_t kSeldom = 128;
+constexpr size_t kSeldomAsked = 128;
 
 bool is_kept_by(const Span* span, SpanKind kind, const Heap* keeper) {
   return span->kind.load() == kind && span->owner.load() == keeper;
@@ -159,7 +159,7 @@ void SpanStore::visit(SpanList* back, SpanList* list, Units least, Units most, T
 }
 
 void SpanStore::adapt(bool met_others) {
-  bool often = uses_.value() - uses_before_ < kSeldom;
+  bool often = uses_.value() - uses_before_ < kSeldomAsked;
   uses_before_ = uses_.value();
   if (!often && met_others) return;
   Units most{taken_.count / kBudgetShare}, next{met_others ? budget_.count * 2 : budget_.count - budget_.count / 8};
