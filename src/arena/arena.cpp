@@ -31,6 +31,8 @@ Units commit_step(size_t committed) {
 constexpr int kMostPieces = 8;
 constexpr Units kLongAhead{16};
 
+constexpr size_t kNotableDirty = 128 * 1024;
+
 // What those who allocate return interrupts every processor that runs this program, and is often faulted in again at
 // once: so seldom, though memory may grow a little further meanwhile.
 constexpr uint64_t kBetweenSurplusMs = 20;
@@ -607,12 +609,12 @@ void Arena::note_committed() {
   if (committed > committed_peak_.value()) committed_peak_.set(committed);
 }
 
-// All who free read it: so it is told to them when it has moved by an eighth, or is nothing again.
+// All who free read it: so it is told to them when it has moved by an eighth, and not a little at that.
 void Arena::note_dirty() {
   size_t dirty = dirty_.total().bytes(), told = dirty_told_.value();
   dirty_bytes_.set(dirty);
   size_t moved = dirty > told ? dirty - told : told - dirty;
-  if (moved > told / 8 || dirty == 0) dirty_told_.set(dirty);
+  if (moved > told / 8 && moved >= kNotableDirty) dirty_told_.set(dirty);
 }
 
 Arena::Figures Arena::figures() const {

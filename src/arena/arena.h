@@ -56,7 +56,7 @@ class Arena {
   // the middle of work: what follows them is shorter then.
   void return_address_space(ThreadToken token = platform::thread_token());
 
-  // Free memory with old content, to an eighth; exactly when it is none.
+  // Free memory with old content, to an eighth or 128 KiB.
   size_t dirty_bytes() const { return dirty_told_.value(); }
 
   struct Figures {

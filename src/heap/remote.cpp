@@ -1,5 +1,6 @@
 #include "heap/remote.h"
 
+#include "base/prefetch.h"
 #include "heap/abandoned.h"
 #include "heap/block.h"
 #include "heap/books.h"
@@ -19,7 +20,8 @@ constexpr size_t kHelpFromBytes = size_t{1} << 20;
 // What waits is counted as held back in such steps.
 constexpr size_t kCountedBytes = size_t{64} << 10;
 
-// A message is its first block: the first word links messages in the inbox, the second holds the rest.
+// A message is its last block, which the owner will link to those it has: one cache line of a batch is all that is
+// written and read to pass it on. The first word links messages in the inbox, the second holds the rest.
 struct Message {
   Message* next;
   alignas(8) uint64_t packed;
@@ -31,39 +33,28 @@ constexpr size_t kPositionBits = 16;
 static_assert(size_class::kMostUnits.bytes() / kBlockAlign <= size_t{1} << kPositionBits);
 
 struct Batch {
-  Block* second;  // null when there is but one
-  Block* last;
+  Block *first, *last;
   unsigned count;
 };
 
-uint64_t position_in(uintptr_t slab, const Block* block) { return (address_of(block) - slab) / kBlockAlign; }
-
-Block* at_position(uintptr_t slab, uint64_t position) {
-  return reinterpret_cast<Block*>(slab + (position & 0xffff) * kBlockAlign);
-}
-
 Message* encode(const Outgoing& out) {
-  uintptr_t slab = g_realm.address(out.slab);
-  Message* message = reinterpret_cast<Message*>(out.first);
-  uint64_t second = out.count > 1 ? position_in(slab, out.first->next) : 0;
-  message->packed =
-      second | position_in(slab, out.last) << kPositionBits | static_cast<uint64_t>(out.count) << (2 * kPositionBits);
+  Message* message = reinterpret_cast<Message*>(out.last);
+  uint64_t first = (address_of(out.first) - g_realm.address(out.slab)) / kBlockAlign;
+  message->packed = first | static_cast<uint64_t>(out.count) << kPositionBits;
   return message;
 }
 
-Batch decode(const Message* message, const Span* slab_span) {
-  uintptr_t slab = g_realm.address(slab_span);
-  unsigned count = static_cast<unsigned>(message->packed >> (2 * kPositionBits));
-  return {count > 1 ? at_position(slab, message->packed) : nullptr, at_position(slab, message->packed >> kPositionBits),
-          count};
+Batch decode(Message* message, const Span* slab) {
+  size_t first = (message->packed & 0xffff) * kBlockAlign;
+  return {reinterpret_cast<Block*>(g_realm.address(slab) + first), reinterpret_cast<Block*>(message),
+          static_cast<unsigned>(message->packed >> kPositionBits)};
 }
 
 // A block freed again while it waited in an inbox is no message any longer.
-bool is_possible(const Batch& batch, const Span* slab, const Block* first) {
+bool is_possible(const Batch& batch, const Span* slab) {
   uintptr_t start = g_realm.address(slab);
   auto is_block = [&](const Block* block) { return slab::is_block(slab, address_of(block) - start); };
-  return batch.count != 0 && batch.count <= slab::outstanding(slab) && is_block(first) && is_block(batch.last) &&
-         (batch.second == nullptr || is_block(batch.second));
+  return batch.count != 0 && batch.count <= slab::outstanding(slab) && is_block(batch.first) && is_block(batch.last);
 }
 
 void push(std::atomic<Block*>& inbox, Message* message) {
@@ -150,22 +141,22 @@ void drain(Heap* heap, Caller caller) {
   Block* inbox = heap->inbox.exchange(nullptr, std::memory_order_acquire);
   Message* message = reinterpret_cast<Message*>(inbox);
   if (message == nullptr) return;
+  prefetch_to_write(message);
   if (heap->stripped.load(std::memory_order_relaxed)) heap->stripped.store(false, std::memory_order_relaxed);
   size_t waited = heap->waiting.exchange(0, std::memory_order_relaxed);
   if (waited >= kCountedBytes) retained::subtract(align_down(waited, kCountedBytes));
   while (message != nullptr) {
     Message* next = message->next;
-    Block* first = reinterpret_cast<Block*>(message);
+    if (next != nullptr) prefetch_to_write(next);
     Span* slab = slab::head(g_realm.span_of(message));
     Heap* owner = owner_of(slab);
     Batch batch = decode(message, slab);
-    first->next = batch.second;
     if (owner == heap) {
-      if (!is_possible(batch, slab, first)) fail_invalid("free", message);
-      slab::give_back(slab, first, batch.last, batch.count);
+      if (!is_possible(batch, slab)) fail_invalid("free", message);
+      slab::give_back(slab, batch.first, batch.last, batch.count);
       review(heap, slab, caller);
     } else {
-      send({slab, owner, first, batch.last, batch.count});  // adopted by another heap meanwhile
+      send({slab, owner, batch.first, batch.last, batch.count});  // adopted by another heap meanwhile
     }
     message = next;
   }

@@ -19,7 +19,7 @@ constinit std::atomic<size_t> g_held_after{0};  // when all heaps had been colle
 void add(size_t bytes) {
   size_t after = g_held_after.load(std::memory_order_relaxed);
   size_t held = g_held.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (held >= after + after / 8 + kWorthCollecting) g_is_much.store(true, std::memory_order_relaxed);
+  if (held >= after + after / 8 + kWorthCollecting && !is_much()) g_is_much.store(true, std::memory_order_relaxed);
 }
 
 void subtract(size_t bytes) {

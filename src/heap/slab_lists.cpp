@@ -59,6 +59,9 @@ static void look_again(Heap* heap, Span* slab, unsigned in_use) {
 RH_NOINLINE static bool give_up_current(Heap* heap, Span* slab, Caller caller) {
   SizeClass size_class = slab->size_class.load();
   if (!is_seldom_used(heap, size_class)) return false;
+  // The owner looks through its bin only when the count says so, or there is little to look at.
+  constexpr unsigned kLittle = 16;
+  if (caller.is_owner && slab->countdown.load() != 0 && slab::outstanding(slab) > kLittle) return false;
   unsigned in_bin = caller.is_owner ? slab::count_taken(slab, heap->bins[size_class]) : 0;
   unsigned in_use = slab::outstanding(slab) - in_bin;
   if (in_use != 0) {
