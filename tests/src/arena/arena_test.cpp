@@ -157,32 +157,71 @@ TEST(Arena, ImpossibleSizesAreRefused) {
   expect_conserved(arena);
 }
 
-TEST(Arena, SingleUnitsInOneGo) {
+// What trade() gives when nothing goes back.
+Units take_some(Arena& arena, SpanList* list, size_t least, size_t most, const void* visitor = nullptr) {
+  SpanList nothing;
+  return arena.trade(&nothing, list, {least}, {most}, visitor, platform::thread_token()).taken;
+}
+
+TEST(Arena, TakesSomeInOneGo) {
   Arena arena;
   SpanList list;
-  ASSERT_EQ(arena.allocate_single(&list, 6), 6u);
+  ASSERT_EQ(take_some(arena, &list, 1, 6), Units{6});
   EXPECT_EQ(arena.figures().in_use, Units{6}.bytes());
-  size_t count = 0;
-  while (Span* span = list.pop_front()) {
-    EXPECT_EQ(span->units, 1u);
-    arena.free(span);
-    ++count;
-  }
-  EXPECT_EQ(count, 6u);
+  Arena::Visit visit = arena.trade(&list, nullptr, {}, {}, nullptr, platform::thread_token());
+  EXPECT_EQ(visit.given, Units{6});
+  EXPECT_TRUE(list.empty());
+  EXPECT_EQ(arena.figures().in_use, 0u);
   expect_conserved(arena);
 }
 
-TEST(Arena, SingleUnitsAsManyAsThereAre) {
+TEST(Arena, TakesSomeAsMuchAsThereIs) {
   Arena arena;
   ASSERT_NE(arena.allocate({1}), nullptr);
   fake::fail_all(fake::Call::commit, true);
   SpanList list;
-  size_t left = (g_realm.committed() - arena.figures().in_use) / kUnitSize;
-  EXPECT_EQ(arena.allocate_single(&list, left + 5), left);
+  size_t left = (g_realm.committed() - arena.figures().in_use) / kUnitSize, got = 0;
+  for (Units some{1}; some > Units{}; got += some.count) some = take_some(arena, &list, 1, 5);
+  EXPECT_EQ(got, left);
   EXPECT_EQ(arena.allocate({1}), nullptr);
   arena.free(list.pop_front());
   EXPECT_NE(arena.allocate({1}), nullptr);
   expect_conserved(arena);
+}
+
+TEST(Arena, TakesAheadNoMoreThanAQuarterOfWhatIsWarm) {
+  Arena arena;
+  Span* warm = arena.allocate({200});
+  Span* last = arena.allocate({1});
+  arena.free(warm);
+  SpanList list;
+  EXPECT_EQ(take_some(arena, &list, 2, 150), Units{50});
+  EXPECT_EQ(list.first()->units, 50u) << "long runs are in one piece";
+  EXPECT_EQ(take_some(arena, &list, 100, 150), Units{100}) << "as much as is needed in any case";
+  arena.free(last);
+}
+
+TEST(Arena, WhatWasTakenAheadAndNotUsedIsStillZero) {
+  Arena arena;
+  SpanList list;
+  ASSERT_EQ(take_some(arena, &list, 4, 4), Units{4});
+  EXPECT_TRUE(list.first()->zero);
+  arena.trade(&list, nullptr, {}, {}, nullptr, platform::thread_token());
+  EXPECT_EQ(arena.figures().dirty, 0u);
+  expect_conserved(arena);
+}
+
+TEST(Arena, TellsWhetherOthersWereThereInBetween) {
+  Arena arena;
+  int one = 0, other = 0;
+  auto visit = [&arena](const void* visitor) {
+    SpanList nothing, list;
+    return arena.trade(&nothing, &list, {1}, {1}, visitor, platform::thread_token()).met_others;
+  };
+  EXPECT_FALSE(visit(&one));
+  EXPECT_FALSE(visit(&one));
+  EXPECT_TRUE(visit(&other));
+  EXPECT_TRUE(visit(&one));
 }
 
 TEST(Arena, CutsSpans) {
@@ -285,7 +324,7 @@ TEST(Arena, AgeZeroReturnsAll) {
   auto spans = apart(arena, 5, 2);
   for (Span* span : spans) arena.free(span);
   EXPECT_EQ(arena.purge(0), Units{10}.bytes());
-  EXPECT_EQ(arena.dirty_bytes(), 0u);
+  EXPECT_EQ(arena.figures().dirty, 0u);
   EXPECT_EQ(arena.purge(0), 0u);
   expect_conserved(arena);
 }
@@ -361,7 +400,7 @@ TEST(Arena, WhatIsBeingReturnedIsLeftAlone) {
   });
   arena.purge(0);
   // It is one span again, without a trace of the purge.
-  EXPECT_EQ(arena.dirty_bytes(), 0u);
+  EXPECT_EQ(arena.figures().dirty, 0u);
   expect_conserved(arena);
 }
 
@@ -374,7 +413,7 @@ TEST(Arena, MemoryThatWillNotGoBackCountsAsJustFreed) {
   fake::advance(90);
   fake::fail_all(fake::Call::purge, true);
   EXPECT_EQ(arena.purge(100), 0u);
-  EXPECT_EQ(arena.dirty_bytes(), Units{8}.bytes());
+  EXPECT_EQ(arena.figures().dirty, Units{8}.bytes());
   EXPECT_EQ(arena.figures().returned, 0u);
   expect_conserved(arena);
   fake::fail_all(fake::Call::purge, false);
@@ -402,7 +441,7 @@ TEST(Arena, AChildsArenaTakesBackWhatWasOnItsWay) {
       g_hooked->after_fork_in_child();
     }
     Arena& child = *g_hooked;
-    EXPECT_EQ(child.dirty_bytes(), Units{4}.bytes());
+    EXPECT_EQ(child.figures().dirty, Units{4}.bytes());
     expect_conserved(child);
     EXPECT_EQ(child.purge(0), Units{4}.bytes());
     expect_conserved(child);
@@ -477,11 +516,11 @@ TEST(Arena, LockedPagesKeepLittleAroundThem) {
   arena.free(span);
   size_t before = purges();
   arena.purge(0);
-  EXPECT_LE(arena.dirty_bytes(), kLong.bytes() / 64);
+  EXPECT_LE(arena.figures().dirty, kLong.bytes() / 64);
   EXPECT_LE(purges() - before, 80u);
   expect_conserved(arena);
   for (int round = 0; round < 4; ++round) arena.purge(0);
-  EXPECT_EQ(arena.dirty_bytes(), Units{3}.bytes());
+  EXPECT_EQ(arena.figures().dirty, Units{3}.bytes());
   expect_conserved(arena);
 }
 
@@ -491,7 +530,7 @@ TEST(Arena, LockedPagesDoNotKeepWhatIsElsewhere) {
   for (size_t index = 0; index < 10; ++index) fake::lock_pages(address(spans[index]), bytes(spans[index]));
   for (Span* span : spans) arena.free(span);
   for (int round = 0; round < 10; ++round) arena.purge(0);
-  EXPECT_EQ(arena.dirty_bytes(), Units{40}.bytes());
+  EXPECT_EQ(arena.figures().dirty, Units{40}.bytes());
   expect_conserved(arena);
 }
 
@@ -515,7 +554,7 @@ TEST(Arena, LittleIsTriedWhereAllIsLocked) {
   for (Span* span : spans) fake::unlock_pages(address(span), bytes(span));
   lock_page(spans[7], 3);
   arena.purge(0);
-  EXPECT_EQ(arena.dirty_bytes(), kUnitSize);
+  EXPECT_EQ(arena.figures().dirty, kUnitSize);
 }
 
 TEST(Arena, WhatIsInPiecesForALockedPageCanBeHadAsOne) {
@@ -560,7 +599,7 @@ TEST(Arena, APurgeThatIsRefusedLeavesOthersAlone) {
   arena.free(g_others);
   expect_conserved(arena);
   arena.purge(0);
-  EXPECT_EQ(arena.dirty_bytes(), kUnitSize);
+  EXPECT_EQ(arena.figures().dirty, kUnitSize);
   expect_conserved(arena);
 }
 
@@ -586,7 +625,7 @@ TEST(Arena, APurgeThatIsRefusedEndsWhereItWasTakenBack) {
     EXPECT_EQ(purges(), g_fork_at);
     fake::on_purge(nullptr);
     fake::unlock_pages(address(span), bytes(span));
-    EXPECT_EQ(arena.dirty_bytes(), Units{64}.bytes());
+    EXPECT_EQ(arena.figures().dirty, Units{64}.bytes());
     expect_conserved(arena);
     arena.purge(0);
   }
@@ -686,7 +725,7 @@ TEST(Arena, ALockLeftBehindIsTakenOverAtTheEnd) {
   EXPECT_NE(arena.allocate({4}), span);
   EXPECT_EQ(arena.purge(0), 0u);
   SpanList list;
-  EXPECT_EQ(arena.allocate_single(&list, 3), 3u);
+  EXPECT_EQ(take_some(arena, &list, 3, 5), Units{3});
 }
 
 TEST(Arena, IsConservedAcrossPieces) {

@@ -7,7 +7,6 @@
 
 #include <cstring>
 #include <map>
-#include <set>
 #include <thread>
 #include <vector>
 
@@ -185,13 +184,13 @@ TEST(Heap, EmptySlabsServeAnyClassAndFewAreKept) {
   size_t before = figures().arena.in_use;
   for (void* block : blocks) deallocate(block);
   EXPECT_LT(figures().arena.in_use, before / 8);
-  EXPECT_LE(thread_heap()->stashed, Heap::kStashMost);
-  EXPECT_GE(thread_heap()->stashed, 1u);
-  std::set<uintptr_t> stash;
-  for (Span* span = thread_heap()->stash.first(); span != nullptr; span = span->next)
-    stash.insert(g_realm.address(span));
-  void* other = allocate(320);
-  EXPECT_TRUE(stash.count(align_down(address_of(other), kUnitSize)));
+  size_t kept = thread_heap()->store.total().count;
+  EXPECT_LE(kept, SpanStore::kLeastBudget.count);
+  EXPECT_GE(kept, 1u);
+  size_t visits = figures().arena.spans_taken;
+  allocate(320);
+  EXPECT_EQ(thread_heap()->store.total().count, kept - 1);
+  EXPECT_EQ(figures().arena.spans_taken, visits);
 }
 
 TEST(Heap, ReleaseEmptyGivesBackWhatIsEmptyAndNothingElse) {
@@ -209,7 +208,7 @@ TEST(Heap, ReleaseEmptyGivesBackWhatIsEmptyAndNothingElse) {
   EXPECT_EQ(figures().in_use, good_size(100));
   EXPECT_EQ(figures().arena.in_use, kUnitSize);
   EXPECT_TRUE(intact(blocks[1500], 100, 9));
-  EXPECT_EQ(heap->stashed, 0u);
+  EXPECT_EQ(heap->store.total(), Units{});
   EXPECT_NE(allocate(100), nullptr);
 }
 

@@ -101,7 +101,7 @@ TEST(Idle, WhoUsedAClassOnceHoldsNothingOfIt) {
       }
     });
   }
-  EXPECT_LE(figures().arena.in_use / kThreads, Heap::kStashMost * kUnitSize);
+  EXPECT_LE(figures().arena.in_use / kThreads, SpanStore::kLeastBudget.bytes());
   EXPECT_EQ(figures().in_use, 0u);
 }
 
