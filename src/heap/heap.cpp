@@ -13,7 +13,7 @@
 
 namespace rh {
 
-static_assert(platform::kUnsetIsNull || offsetof(Heap, bins) + sizeof(Heap::bins) <= 4096);
+constinit const platform::Unset platform::g_unset;
 
 RH_COLD static Heap* find_own_heap() {
   static constinit std::atomic<bool> watches{false};
@@ -80,12 +80,12 @@ RH_INLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t s
 
 void* allocate_slow(size_t size) {
   if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, false);
-  return allocate_small(nullptr, size_class::of(size), size, false);
+  return allocate_small(nullptr, class_of(size), size, false);
 }
 
 void* allocate_zeroed(size_t size) {
   if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, true);
-  return allocate_small(nullptr, size_class::of(size), size, true);
+  return allocate_small(nullptr, class_of(size), size, true);
 }
 
 RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, bool zeroed) {
@@ -189,7 +189,7 @@ void* block_start(const void* pointer, const char* function) {
 size_t good_size(size_t size) {
   if (size > kMaxRequest) return 0;
   if (size > kMaxSmall) return Units::holding(size).bytes();
-  return size_class::kProperties[size_class::of(size)].size;
+  return size_class::kProperties[class_of(size)].size;
 }
 
 void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {

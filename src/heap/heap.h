@@ -25,10 +25,13 @@ RH_INLINE void* noted(Block* block, SizeClass size_class, size_t size) {
 }
 
 RH_INLINE void* allocate_fast(size_t size) {
-  Heap* heap = thread_heap();
-  if (RH_UNLIKELY(size > kTableMax || heap == nullptr)) return nullptr;
-  SizeClass size_class = size_class::tabled(size);
-  return noted(pop(heap, size_class), size_class, size);
+  if (RH_UNLIKELY(size > kTableMax)) return nullptr;
+  uintptr_t address = platform::unset_address();
+  size_t size_class = reinterpret_cast<const platform::Unset*>(address)->classes[size];
+  platform::go_to_thread_word(address);
+  Heap* heap = reinterpret_cast<Heap*>(address);
+  if (platform::kUnsetIsNull && RH_UNLIKELY(heap == nullptr)) return nullptr;
+  return noted(pop(heap, size_class), static_cast<SizeClass>(size_class), size);
 }
 
 // Any size; null when out of memory. Never changes errno.

@@ -81,7 +81,7 @@ inline constexpr Units kMostUnits = [] {
 }();
 
 // By size, up to kTableMax; size 0 has the smallest class. One byte per size, not per step of 16: this saves two
-// instructions in malloc, and a program touches only the lines of the sizes it uses.
+// instructions in malloc, and a program touches only the lines of the sizes it uses. malloc reads a copy (heap/types.h).
 inline constexpr auto kTable = [] {
   Table<SizeClass, kTableMax + 1> table{};
   for (size_t size = 1; size <= kTableMax; ++size) table.entries[size] = computed(size);
@@ -89,9 +89,6 @@ inline constexpr auto kTable = [] {
 }();
 
 constexpr SizeClass tabled(size_t size) { return kTable[size]; }
-
-// The class of `size`, up to kMaxSmall; size 0 has the smallest class.
-constexpr SizeClass of(size_t size) { return size <= kTableMax ? tabled(size) : computed(size); }
 
 // The smallest class whose blocks all lie at multiples of `alignment` (at most a unit's size) and hold `size`; kCount
 // when there is none. Slabs start at multiples of a unit, so the block size must be a multiple.
