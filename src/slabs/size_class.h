@@ -47,7 +47,7 @@ struct Properties {
   uint16_t size;
   uint16_t capacity;  // blocks in a slab
   uint8_t units;      // in a slab
-  uint8_t carve;      // blocks carved at a time: about a page, so that fresh pages are touched late
+  uint8_t carve;      // blocks of about a page: so many are carved at a time, or twice that
   uint16_t worth;     // free blocks that make a full slab worth using again
 };
 

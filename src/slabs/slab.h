@@ -96,11 +96,11 @@ struct Taken {
   bool zero;      // reads as zero except for the links
 };
 
-// Called by the owner: hands out the blocks freed locally, or those freed by others, or newly carved ones. The slab,
-// which must not be left, is armed with kNever.
+// Called by the owner: hands out the blocks freed locally, or those freed by others, or about two pages of newly carved
+// ones. The slab, which must not be left, is armed with kNever.
 Taken take(Span* slab);
 
-// The same, with newly carved blocks only: `most`, or about a page.
+// The same, with newly carved blocks only: `most`, or about a page, with which a class begins.
 inline constexpr unsigned kAll = ~0u;
 Taken carve(Span* slab, unsigned most = kAll);
 
