@@ -137,6 +137,12 @@ Taken carve(Span* slab, unsigned most) {
   return carve_here(slab, most < page ? most : page);
 }
 
+// About two pages, but no second block where one has a page to itself.
+RH_NOINLINE static Taken carve_much(Span* slab) {
+  unsigned page = properties(slab).carve;
+  return carve_here(slab, page > 1 ? 2 * page : 1);
+}
+
 // Books the blocks freed locally as handed out, and arms with kNever. Returns how many there are.
 static unsigned hand_out_local(Span* slab) {
   uint16_t unsettled = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
@@ -161,7 +167,7 @@ Taken take(Span* slab) {
   if (RH_UNLIKELY(count == 0)) {
     list = &slab->returned;
     count = hand_out_returned(slab);
-    if (count == 0) return carve_here(slab, 2u * properties(slab).carve);
+    if (count == 0) return carve_much(slab);
   }
   Block* first = *list;
   last_of(slab, first, count)->next = nullptr;
