@@ -72,10 +72,10 @@ static Block* take_own(SizeClass size_class) {
 // more to it.
 RH_INLINE static Block* take_quickly(SizeClass size_class) {
   Heap* heap = own_heap_if_any();
-  if (RH_UNLIKELY(heap == nullptr || retained::is_much() || inconsistent())) return nullptr;
+  if (RH_UNLIKELY(heap == nullptr || retained::is_much())) return nullptr;
   if (Block* block = pop(heap, size_class)) return block;
   if (RH_UNLIKELY(!heap->lock.try_acquire(heap->token.load()))) return nullptr;
-  Block* block = refill(heap, size_class);
+  Block* block = inconsistent() ? nullptr : refill(heap, size_class);
   heap->lock.release();
   return block;
 }
