@@ -149,7 +149,7 @@ class Realm {
   Stretches stretches_;
 };
 
-extern constinit Realm g_realm;
+RH_HIDDEN extern constinit Realm g_realm;
 
 // The realm's books at one moment; the caller holds the arena's lock.
 class RealmCopy {

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "base/compiler.h"
+
 namespace rh {
 
 // The topmost layer of each library defines it, as a constant: the first pointer that is not ours may come before any
@@ -18,6 +20,6 @@ struct Foreign {
   void (*set_errno)(int error);
 };
 
-extern constinit const Foreign g_foreign;
+RH_HIDDEN extern constinit const Foreign g_foreign;
 
 }  // namespace rh

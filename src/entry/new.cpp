@@ -51,19 +51,21 @@ RH_INLINE void* make_quietly(size_t size) {
   return allocate_or_null(size, [size] { return rh::allocate_slow(size); });
 }
 
-// What every block is aligned to is also asked for by name, a lot: by LLVM's containers for one.
-RH_INLINE bool comes_by_itself(std::align_val_t alignment) {
-  return number(alignment) <= kBlockAlign && is_possible(alignment);
+// Alignments that every block has are asked for too, a lot: by LLVM's containers for one. 0 is not told apart at first:
+// there is nothing for it either way.
+RH_INLINE void* make_aligned_fast(size_t size, std::align_val_t alignment) {
+  size_t bits = number(alignment);
+  return RH_LIKELY((bits & (bits - 1)) == 0) ? allocate_aligned_fast(bits, size) : nullptr;
 }
 
-void* make(size_t size, std::align_val_t alignment) {
-  if (comes_by_itself(alignment)) return make(size);
+RH_INLINE void* make(size_t size, std::align_val_t alignment) {
+  if (void* block = make_aligned_fast(size, alignment)) return block;
   if (!is_possible(alignment)) throw_bad_alloc();
   return allocate_or_throw(size, [=] { return make_aligned(size, alignment); });
 }
 
-void* make_quietly(size_t size, std::align_val_t alignment) noexcept {
-  if (comes_by_itself(alignment)) return make_quietly(size);
+RH_INLINE void* make_quietly(size_t size, std::align_val_t alignment) noexcept {
+  if (void* block = make_aligned_fast(size, alignment)) return block;
   if (!is_possible(alignment)) return nullptr;
   return allocate_or_null(size, [=] { return make_aligned(size, alignment); });
 }

@@ -21,7 +21,7 @@ void* allocate_zeroed(size_t count, size_t size) {
 }
 
 void* allocate_aligned(size_t alignment, size_t size) {
-  if (alignment <= kBlockAlign) return allocate(size);
+  if (void* block = allocate_aligned_fast(alignment, size)) return block;
   if (alignment > kMaxAlignment) return out_of_memory();
   start();
   return checked(rh::allocate_aligned(alignment, size));

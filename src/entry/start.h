@@ -8,7 +8,7 @@
 
 namespace rh {
 
-extern constinit std::atomic<bool> g_started;
+RH_HIDDEN extern constinit std::atomic<bool> g_started;
 RH_COLD void start_now();
 
 inline void start() {

@@ -13,7 +13,7 @@
 
 namespace rh {
 
-static_assert(platform::kUnsetIsNull || offsetof(Heap, bins) + sizeof(Heap::bins) <= 4096);
+constinit const platform::Unset platform::g_unset;
 
 RH_COLD static Heap* find_own_heap() {
   static constinit std::atomic<bool> watches{false};
@@ -75,7 +75,7 @@ RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t siz
   return start_of(span);
 }
 
-RH_INLINE static Block* take_own(SizeClass size_class) {
+static Block* take_own(SizeClass size_class) {
   Heap* heap = own_heap();
   if (RH_UNLIKELY(heap == nullptr)) return nullptr;
   // A heap left behind by another thread brings its bins.
@@ -84,7 +84,19 @@ RH_INLINE static Block* take_own(SizeClass size_class) {
   return inconsistent() ? nullptr : refill(heap, size_class);
 }
 
-RH_INLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
+// The way nearly every refill takes: the thread has a heap, nobody else its lock. Null, and nothing done, when there is
+// more to it.
+RH_INLINE static Block* take_quickly(SizeClass size_class) {
+  Heap* heap = own_heap_if_any();
+  if (RH_UNLIKELY(heap == nullptr || retained::is_much())) return nullptr;
+  if (Block* block = pop(heap, size_class)) return block;
+  if (RH_UNLIKELY(!heap->lock.try_acquire(heap->token.load()))) return nullptr;
+  Block* block = inconsistent() ? nullptr : refill(heap, size_class);
+  heap->lock.release();
+  return block;
+}
+
+RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
   Block* block =
       insist([=] { return heap == nullptr ? take_own(size_class) : shared::take(heap, size_class, size, zeroed); });
   // Those who use first-class heaps look when they free.
@@ -96,12 +108,14 @@ RH_INLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t s
 
 void* allocate_slow(size_t size) {
   if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, false);
-  return allocate_small(nullptr, size_class::of(size), size, false);
+  SizeClass size_class = class_of(size);
+  if (Block* block = take_quickly(size_class)) return noted(block, size_class, size);
+  return allocate_small(nullptr, size_class, size, false);
 }
 
 void* allocate_zeroed(size_t size) {
   if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, true);
-  return allocate_small(nullptr, size_class::of(size), size, true);
+  return allocate_small(nullptr, class_of(size), size, true);
 }
 
 RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, bool zeroed) {
@@ -207,7 +221,7 @@ void* block_start(const void* pointer, const char* function) {
 size_t good_size(size_t size) {
   if (size > kMaxRequest) return 0;
   if (size > kMaxSmall) return Units::holding(size).bytes();
-  return size_class::kProperties[size_class::of(size)].size;
+  return size_class::kProperties[class_of(size)].size;
 }
 
 void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {

@@ -24,11 +24,22 @@ RH_INLINE void* noted(Block* block, SizeClass size_class, size_t size) {
   return block;
 }
 
-RH_INLINE void* allocate_fast(size_t size) {
-  Heap* heap = thread_heap();
-  if (RH_UNLIKELY(size > kTableMax || heap == nullptr)) return nullptr;
-  SizeClass size_class = size_class::tabled(size);
-  return noted(pop(heap, size_class), size_class, size);
+// A block for `size`, of the class of `rounded`, up to kTableMax.
+RH_INLINE void* pop_for(size_t rounded, size_t size) {
+  uintptr_t address = platform::unset_address();
+  size_t size_class = reinterpret_cast<const platform::Unset*>(address)->classes[rounded];
+  platform::go_to_thread_word(address);
+  Heap* heap = reinterpret_cast<Heap*>(address);
+  if (platform::kUnsetIsNull && RH_UNLIKELY(heap == nullptr)) return nullptr;
+  return noted(pop(heap, size_class), static_cast<SizeClass>(size_class), size);
+}
+
+RH_INLINE void* allocate_fast(size_t size) { return RH_LIKELY(size <= kTableMax) ? pop_for(size, size) : nullptr; }
+
+// `alignment` is a power of two, or 0, for which there is nothing here.
+RH_INLINE void* allocate_aligned_fast(size_t alignment, size_t size) {
+  size_t last = (size - 1) | (alignment - 1);  // the size rounded up, less one; the largest number where either is 0
+  return RH_LIKELY(last < kTableMax) ? pop_for(last + 1, size) : nullptr;
 }
 
 // Any size; null when out of memory. Never changes errno.

@@ -63,7 +63,7 @@ static bool change_current(Heap* heap, SizeClass size_class) {
   return true;
 }
 
-RH_INLINE static slab::Taken take_from_current(Heap* heap, SizeClass size_class) {
+static slab::Taken take_from_current(Heap* heap, SizeClass size_class) {
   Span* slab = heap->current[size_class];
   if (RH_UNLIKELY(slab == nullptr)) return {nullptr, false};
   if (RH_UNLIKELY(is_seldom_used(heap, size_class))) return take_little(heap, slab);
@@ -76,16 +76,33 @@ RH_NOINLINE static slab::Taken take_from_next(Heap* heap, SizeClass size_class) 
   return taken;
 }
 
-Block* refill(Heap* heap, SizeClass size_class) {
-  heap->refills.add(1);
-  if (heap->inbox.load(std::memory_order_relaxed) != nullptr) drain(heap, {heap->token.load(), true});
-  slab::Taken taken = take_from_current(heap, size_class);
-  if (RH_UNLIKELY(taken.blocks == nullptr)) taken = take_from_next(heap, size_class);
-  if (RH_UNLIKELY(taken.blocks == nullptr)) return nullptr;
+// The slab to take from when nothing else is to be done first.
+RH_INLINE static Span* slab_at_hand(const Heap* heap, SizeClass size_class) {
+  if (RH_UNLIKELY(heap->inbox.load(std::memory_order_relaxed) != nullptr)) return nullptr;
+  return RH_UNLIKELY(is_seldom_used(heap, size_class)) ? nullptr : heap->current[size_class];
+}
+
+RH_INLINE static Block* fill_bin(Heap* heap, SizeClass size_class, slab::Taken taken) {
   heap->bin_zero[size_class] = taken.zero;
   heap->bins[size_class] = taken.blocks->next;
   if constexpr (kDebugChecks) books::check_class(heap, size_class);
   return taken.blocks;
+}
+
+RH_NOINLINE static Block* refill_otherwise(Heap* heap, SizeClass size_class) {
+  if (heap->inbox.load(std::memory_order_relaxed) != nullptr) drain(heap, {heap->token.load(), true});
+  slab::Taken taken = take_from_current(heap, size_class);
+  if (RH_UNLIKELY(taken.blocks == nullptr)) taken = take_from_next(heap, size_class);
+  return RH_LIKELY(taken.blocks != nullptr) ? fill_bin(heap, size_class, taken) : nullptr;
+}
+
+Block* refill(Heap* heap, SizeClass size_class) {
+  heap->refills.add(1);
+  Span* slab = slab_at_hand(heap, size_class);
+  if (RH_UNLIKELY(slab == nullptr)) return refill_otherwise(heap, size_class);
+  slab::Taken taken = slab::take(slab);
+  if (RH_UNLIKELY(taken.blocks == nullptr)) return refill_otherwise(heap, size_class);
+  return fill_bin(heap, size_class, taken);
 }
 
 }  // namespace rh

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "base/compiler.h"
+
 namespace rh::retained {
 
 // What a helper could collect from threads' heaps while the threads sleep: current slabs, empty ones, and blocks that
@@ -12,7 +14,7 @@ void add(size_t bytes);
 void subtract(size_t bytes);
 
 // Whether it is worth a look: then idle::note_free is to be called, holding no lock.
-extern constinit std::atomic<bool> g_is_much;
+RH_HIDDEN extern constinit std::atomic<bool> g_is_much;
 inline bool is_much() { return g_is_much.load(std::memory_order_relaxed); }
 
 // All of it was looked at: what is added from here on counts anew.

@@ -92,6 +92,23 @@ struct Heap {
   Counter seen_activity;  // the idle helper's note
 };
 
+}  // namespace rh
+
+// An empty heap's bins, for threads that have none yet; and beside them, so that malloc takes one address for both, the
+// class of each size up to kTableMax.
+struct rh::platform::Unset {
+  Block* bins[size_class::kCount] = {};
+  decltype(size_class::kTable) classes = size_class::kTable;
+};
+static_assert(offsetof(rh::Heap, bins) == offsetof(rh::platform::Unset, bins));
+
+namespace rh {
+
+// The class of `size`, up to kMaxSmall; size 0 has the smallest class.
+inline SizeClass class_of(size_t size) {
+  return size <= kTableMax ? platform::g_unset.classes[size] : size_class::computed(size);
+}
+
 // The calling thread's heap, for the fast paths: before it has one, null or a heap with empty bins that owns nothing.
 // The slow paths ask own_heap_if_any().
 RH_INLINE Heap* thread_heap() { return static_cast<Heap*>(platform::thread_word()); }
@@ -106,7 +123,7 @@ struct Caller {
 };
 
 // A block from the bin, or null: then it is to be refilled.
-RH_INLINE Block* pop(Heap* heap, SizeClass size_class) {
+RH_INLINE Block* pop(Heap* heap, size_t size_class) {
   Block* block = heap->bins[size_class];
   if (RH_LIKELY(block != nullptr)) heap->bins[size_class] = block->next;
   return block;

@@ -26,7 +26,7 @@ inline constexpr uint64_t kForkPatienceMs = 200;
 //
 // While the process lives, a lock is taken over from a single terminated thread, and the function below, if there is
 // one yet, repairs what it guards.
-extern constinit std::atomic<bool> g_inconsistent;
+RH_HIDDEN extern constinit std::atomic<bool> g_inconsistent;
 RH_INLINE bool inconsistent() { return RH_UNLIKELY(g_inconsistent.load(std::memory_order_relaxed)); }
 
 // Counts the locks taken from a fork, in memory shared with its child; null until the first fork.

@@ -1,9 +1,12 @@
 // One word per thread: the pointer to its heap. Reading it is the first step of every malloc and free, so this part of
 // the contract is inline.
 //
-//   thread_word       the value set. Before that null or, where the system lets us choose, g_unset: zeros, so that the
-//                     fast paths need no test. Sometimes reads as unset where thread_word_slow knows the value.
-//   thread_word_slow  the value set, null before that
+//   thread_word        the value set. Before that null or, where the system lets us choose, the address of g_unset, so
+//                      that the fast paths need no test. Sometimes reads as unset where thread_word_slow knows the
+//                      value.
+//   go_to_thread_word  turns the address of g_unset into it. Where the system lets us choose, this is never null: not
+//                      even before thread-local storage is set up.
+//   thread_word_slow   the value set, null before that
 #pragma once
 
 #include <cstddef>
@@ -12,6 +15,10 @@
 #include "base/compiler.h"
 
 namespace rh::platform {
+
+// What the word of a thread leads to that has set none; whoever says what the words mean defines it.
+struct Unset;
+RH_HIDDEN extern const Unset g_unset;
 
 #if defined(_WIN32)
 
@@ -37,6 +44,9 @@ RH_INLINE void* thread_word() {
   return word;
 }
 
+RH_INLINE uintptr_t unset_address() { return reinterpret_cast<uintptr_t>(&g_unset); }
+RH_INLINE void go_to_thread_word(uintptr_t& unset) { unset = reinterpret_cast<uintptr_t>(thread_word()); }
+
 void* thread_word_slow();
 void set_thread_word(void* word);
 
@@ -50,16 +60,45 @@ void forget_thread_words();
 #else
 
 inline constexpr bool kUnsetIsNull = false;
-inline constexpr size_t kUnsetBytes = 4096;
-extern const unsigned char g_unset[kUnsetBytes];
 
-// Null while the program is being relocated and thread-local storage is not set up yet: the resolver of an ifunc may
-// allocate.
-extern constinit thread_local const void* t_word;
+// All zero while the program is being relocated and thread-local storage is not set up yet: the resolver of an ifunc
+// may allocate.
+struct ThreadSlot {
+  const void* word;
+  uintptr_t distance;  // from g_unset to the word
+};
+RH_HIDDEN extern constinit thread_local ThreadSlot t_slot;
 
-RH_INLINE void* thread_word() { return const_cast<void*>(t_word); }
-inline void* thread_word_slow() { return t_word == g_unset ? nullptr : thread_word(); }
-inline void set_thread_word(void* word) { t_word = word != nullptr ? word : g_unset; }
+RH_INLINE void* thread_word() { return const_cast<void*>(t_slot.word); }
+
+// Keeps a value in a register, and not in the one that functions return: GCC derives it anew otherwise, and moves
+// malloc's result, which costs two instructions.
+RH_INLINE void keep(uintptr_t& value) {
+#if defined(__x86_64__) || defined(__i386__)
+  asm("" : "+d"(value));
+#else
+  asm("" : "+r"(value));
+#endif
+}
+
+RH_INLINE uintptr_t unset_address() {
+  uintptr_t address = reinterpret_cast<uintptr_t>(&g_unset);
+  keep(address);
+  return address;
+}
+
+RH_INLINE void go_to_thread_word(uintptr_t& unset) {
+  unset += t_slot.distance;
+  keep(unset);
+}
+
+inline void* thread_word_slow() { return t_slot.word == &g_unset ? nullptr : thread_word(); }
+
+inline void set_thread_word(void* word) {
+  const void* set = word != nullptr ? word : &g_unset;
+  t_slot.word = set;
+  t_slot.distance = reinterpret_cast<uintptr_t>(set) - reinterpret_cast<uintptr_t>(&g_unset);
+}
 
 #endif
 

@@ -47,7 +47,7 @@ struct Properties {
   uint16_t size;
   uint16_t capacity;  // blocks in a slab
   uint8_t units;      // in a slab
-  uint8_t carve;      // blocks carved at a time: about a page, so that fresh pages are touched late
+  uint8_t carve;      // blocks of about a page: so many are carved at a time, or twice that
   uint16_t worth;     // free blocks that make a full slab worth using again
 };
 
@@ -81,7 +81,8 @@ inline constexpr Units kMostUnits = [] {
 }();
 
 // By size, up to kTableMax; size 0 has the smallest class. One byte per size, not per step of 16: this saves two
-// instructions in malloc, and a program touches only the lines of the sizes it uses.
+// instructions in malloc, and a program touches only the lines of the sizes it uses. malloc reads the copy in
+// heap/types.h.
 inline constexpr auto kTable = [] {
   Table<SizeClass, kTableMax + 1> table{};
   for (size_t size = 1; size <= kTableMax; ++size) table.entries[size] = computed(size);
@@ -89,9 +90,6 @@ inline constexpr auto kTable = [] {
 }();
 
 constexpr SizeClass tabled(size_t size) { return kTable[size]; }
-
-// The class of `size`, up to kMaxSmall; size 0 has the smallest class.
-constexpr SizeClass of(size_t size) { return size <= kTableMax ? tabled(size) : computed(size); }
 
 // The smallest class whose blocks all lie at multiples of `alignment` (at most a unit's size) and hold `size`; kCount
 // when there is none. Slabs start at multiples of a unit, so the block size must be a multiple.
@@ -127,6 +125,13 @@ constexpr Position position(SizeClass size_class, size_t offset) {
   return {static_cast<uint32_t>(product >> 32), is_start};
 }
 
+// Up to kTableMax every class of a multiple of an alignment has blocks of such a multiple.
+static_assert([] {
+  for (size_t alignment = kBlockAlign; alignment <= kTableMax; alignment *= 2)
+    for (size_t size = alignment; size <= kTableMax; size += alignment)
+      if (size_of(tabled(size)) % alignment != 0) return false;
+  return true;
+}());
 static_assert(kMostUnits.bytes() / kBlockAlign <= size_t{1} << kPositionBits);
 static_assert(kCount <= 0xff);
 static_assert(size_of(kCount - 1) == kMaxSmall);

@@ -120,7 +120,6 @@ RH_INLINE static Taken carve_here(Span* slab, unsigned most) {
   const size_class::Properties& own = properties(slab);
   unsigned carved = slab->carved.load();
   unsigned count = own.capacity - carved;
-  if (count > own.carve) count = own.carve;
   if (count > most) count = most;
   if (count == 0) return {nullptr, false};
   uintptr_t first = g_realm.address(slab) + carved * size_t{own.size};
@@ -133,7 +132,16 @@ RH_INLINE static Taken carve_here(Span* slab, unsigned most) {
   return {block_at(first), slab->zero};
 }
 
-Taken carve(Span* slab, unsigned most) { return carve_here(slab, most); }
+Taken carve(Span* slab, unsigned most) {
+  unsigned page = properties(slab).carve;
+  return carve_here(slab, most < page ? most : page);
+}
+
+// About two pages, but no second block where one has a page to itself.
+RH_NOINLINE static Taken carve_much(Span* slab) {
+  unsigned page = properties(slab).carve;
+  return carve_here(slab, page > 1 ? 2 * page : 1);
+}
 
 // Books the blocks freed locally as handed out, and arms with kNever. Returns how many there are.
 static unsigned hand_out_local(Span* slab) {
@@ -159,7 +167,7 @@ Taken take(Span* slab) {
   if (RH_UNLIKELY(count == 0)) {
     list = &slab->returned;
     count = hand_out_returned(slab);
-    if (count == 0) return carve_here(slab, kAll);
+    if (count == 0) return carve_much(slab);
   }
   Block* first = *list;
   last_of(slab, first, count)->next = nullptr;

@@ -77,11 +77,11 @@ RH_INLINE bool is_live(const Span* slab, const void* pointer, size_t offset) {
 
 // The end of a slab's lists. It is its own successor, so a list that ends too soon can be followed for as many steps as
 // it should have members. It is not writable: a bin that leads into such a list hands it out last.
-extern const Block g_end;
+RH_HIDDEN extern const Block g_end;
 inline Block* list_end() { return const_cast<Block*>(&g_end); }
 
 // The same for batches in transit: a local list that leads there is broken, and can still be followed.
-extern const Block g_batch_end;
+RH_HIDDEN extern const Block g_batch_end;
 inline Block* batch_end() { return const_cast<Block*>(&g_batch_end); }
 
 // Whether the conservation law holds (arena/span.h).
@@ -96,11 +96,11 @@ struct Taken {
   bool zero;      // reads as zero except for the links
 };
 
-// Called by the owner: hands out the blocks freed locally, or those freed by others, or newly carved ones. The slab,
-// which must not be left, is armed with kNever.
+// Called by the owner: hands out the blocks freed locally, or those freed by others, or about two pages of newly carved
+// ones. The slab, which must not be left, is armed with kNever.
 Taken take(Span* slab);
 
-// The same, with newly carved blocks only: `most`, or about a page.
+// The same, with newly carved blocks only: `most`, or about a page, with which a class begins.
 inline constexpr unsigned kAll = ~0u;
 Taken carve(Span* slab, unsigned most = kAll);
 

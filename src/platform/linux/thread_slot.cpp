@@ -2,7 +2,6 @@
 
 namespace rh::platform {
 
-alignas(64) constexpr unsigned char g_unset[kUnsetBytes] = {};
-constinit thread_local const void* t_word = g_unset;
+constinit thread_local ThreadSlot t_slot{&g_unset, 0};
 
 }  // namespace rh::platform

@@ -36,6 +36,25 @@ TEST(Heap, BlocksOfEverySizeHoldTheirContent) {
   }
 }
 
+TEST(Heap, TheFastPathAligns) {
+  for (size_t alignment = 1; alignment <= 2 * kTableMax; alignment *= 2) {
+    EXPECT_EQ(allocate_aligned_fast(alignment, 0), nullptr);
+    EXPECT_EQ(allocate_aligned_fast(alignment, SIZE_MAX), nullptr);
+    EXPECT_EQ(allocate_aligned_fast(alignment, kTableMax + 1), nullptr);
+    for (size_t size = 1; size <= kTableMax; ++size) {
+      void* kept = allocate_aligned(alignment, size);  // fills the bin, or takes from it
+      void* block = allocate_aligned_fast(alignment, size);
+      if (block != nullptr) {
+        ASSERT_EQ(address_of(block) % alignment, 0u) << size;
+        ASSERT_GE(usable_size(block, "test"), size);
+        deallocate(block);
+      }
+      deallocate(kept);
+    }
+  }
+  EXPECT_EQ(allocate_aligned_fast(0, 64), nullptr);
+}
+
 TEST(Heap, EveryUnitOfALongBlockIsKnown) {
   std::vector<void*> fillers;
   for (size_t units : {3, 63, 64, 65, 127, 130, 1000, 4096, 5000}) {

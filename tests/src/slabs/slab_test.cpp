@@ -79,12 +79,19 @@ TEST(Slab, CarvesAllOfItInAddressOrder) {
   }
 }
 
-TEST(Slab, CarvesAPageAtATime) {
+TEST(Slab, CarvesAPageAtFirstAndThenTwo) {
   Span* slab = make(index_of(64));
-  Taken taken = take(slab);
-  EXPECT_EQ(length(taken.blocks), 64u);
-  EXPECT_EQ(outstanding(slab), 64u);
-  slab = make(index_of(8192));
+  EXPECT_EQ(length(carve(slab, 2).blocks), 2u);
+  EXPECT_EQ(length(carve(slab).blocks), 64u);
+  EXPECT_EQ(length(take(slab).blocks), 128u);
+  EXPECT_EQ(outstanding(slab), 194u);
+  EXPECT_EQ(length(take(slab).blocks), 62u);  // the rest
+  EXPECT_EQ(take(slab).blocks, nullptr);
+}
+
+TEST(Slab, CarvesOneBlockWhereItHasAPageToItself) {
+  Span* slab = make(index_of(8192));
+  EXPECT_EQ(length(carve(slab).blocks), 1u);
   EXPECT_EQ(length(take(slab).blocks), 1u);
 }
 
@@ -124,7 +131,7 @@ TEST(Slab, GivesLocalFreesThenReturnedThenFreshBlocks) {
   EXPECT_EQ(taken.blocks, third);
   EXPECT_EQ(length(taken.blocks), 1u);
   taken = take(slab);
-  EXPECT_EQ(address_of(taken.blocks), g_realm.address(slab) + size_t{properties(slab).carve} * 256);
+  EXPECT_EQ(address_of(taken.blocks), g_realm.address(slab) + 2 * size_t{properties(slab).carve} * 256);
   expect_conserved(slab);
 }
 
