@@ -6,3 +6,18 @@
 #define RH_COLD [[gnu::cold, gnu::noinline]]
 #define RH_NOINLINE [[gnu::noinline]]
 #define RH_INLINE [[gnu::always_inline]] inline
+
+// Runs in every program, once, in a file whose other functions few programs call: src/entry/linux/layout.ld puts those
+// away from what all programs touch.
+#if defined(__ELF__)
+#define RH_AT_START [[gnu::section(".text.startup")]]
+#else
+#define RH_AT_START
+#endif
+
+// Many zeros that few programs touch: they lie behind all others, so that these share pages.
+#if defined(__ELF__)
+#define RH_RARE_ZEROS [[gnu::section(".bss.rare")]]
+#else
+#define RH_RARE_ZEROS
+#endif

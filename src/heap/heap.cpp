@@ -14,7 +14,7 @@
 
 namespace rh {
 
-static_assert(platform::kUnsetIsNull || offsetof(Heap, bins) + sizeof(Heap::bins) <= 4096);
+static_assert(platform::kUnsetIsNull || offsetof(Heap, bins) + sizeof(Heap::bins) <= platform::kUnsetBytes);
 
 RH_COLD static Heap* find_own_heap() {
   static constinit std::atomic<bool> watches{false};

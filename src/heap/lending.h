@@ -1,6 +1,6 @@
-// Most programs, and most threads, ask for a few blocks of many sizes. If each class began with a slab, each would touch
-// a page for them. So a class without a slab is served by another, its lender, until it has had a page's worth of that
-// one's blocks; the blocks are the lender's like any other. docs/design/small.md has the measurements.
+// Most programs, and most threads, ask for a few blocks of many sizes. If each class began with a slab, each would
+// touch a page for them. So a class without a slab is served by another, its lender, until it has had a page's worth of
+// that one's blocks; the blocks are the lender's like any other. docs/design/small.md has the measurements.
 //
 // What a lender gives is not its own use: while it lends it counts as seldom used, so that its slab goes back when all
 // of it is free (heap/slab_lists.h).

@@ -1,5 +1,6 @@
 #include "heap/mend.h"
 
+#include "base/compiler.h"
 #include "heap/abandoned.h"
 #include "heap/registry.h"
 
@@ -30,6 +31,6 @@ void put_in_order(Lock& lock) {
 
 }  // namespace
 
-void watch() { g_put_in_order.store(put_in_order, std::memory_order_release); }
+RH_AT_START void watch() { g_put_in_order.store(put_in_order, std::memory_order_release); }
 
 }  // namespace rh::mend

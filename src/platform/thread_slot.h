@@ -13,6 +13,9 @@
 
 namespace rh::platform {
 
+// How far what is found of a heap may be read before there is one.
+inline constexpr size_t kUnsetBytes = 1024;
+
 #if defined(_WIN32)
 
 // A TlsAlloc slot, read directly from the thread environment block: no compiler's thread-local storage is as short,
@@ -50,7 +53,6 @@ void forget_thread_words();
 #else
 
 inline constexpr bool kUnsetIsNull = false;
-inline constexpr size_t kUnsetBytes = 4096;
 extern const unsigned char g_unset[kUnsetBytes];
 
 // Null while the program is being relocated and thread-local storage is not set up yet: the resolver of an ifunc may
