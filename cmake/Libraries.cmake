@@ -127,6 +127,15 @@ if(NOT WIN32)
     -Wl,-z,defs -Wl,-z,now -Wl,-z,relro
     -Wl,-z,nodelete # blocks outlive a dlclose
     -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL -Wl,--as-needed)
+  # Where the linker can: what few programs run lies apart, and what all of them touch in one piece.
+  include(CheckLinkerFlag)
+  set(layout -Wl,-z,noseparate-code -Wl,-T,${REHEAP_SRC}/entry/linux/layout.ld)
+  list(JOIN layout " " joined)
+  check_linker_flag(C "${joined}" REHEAP_LINKER_TAKES_LAYOUT)
+  if(REHEAP_LINKER_TAKES_LAYOUT)
+    target_link_options(reheap PRIVATE ${layout})
+    set_property(TARGET reheap APPEND PROPERTY LINK_DEPENDS ${REHEAP_SRC}/entry/linux/layout.ld)
+  endif()
   # A program that leaves malloc to its libraries names no symbol of ours: link us all the same. In one word, which
   # CMake leaves whole and at its place: the parent's other libraries are linked as the parent says.
   target_link_libraries(reheap INTERFACE

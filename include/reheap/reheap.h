@@ -55,7 +55,7 @@ RH_API void rh_free(void* block) RH_NOTHROW;
 /* Usable bytes in the block: at least the requested size. 0 for NULL. */
 RH_API size_t rh_usable_size(const void* block) RH_NOTHROW;
 
-/* The usable size a request of `size` bytes would get. */
+/* The least usable size a request of `size` bytes gets; a thread's first blocks of a size may be longer. */
 RH_API size_t rh_good_size(size_t size) RH_NOTHROW;
 
 /* Whether `pointer` lies in a block of this library (live or not yet reused). Never faults. */

@@ -14,3 +14,18 @@
 #else
 #define RH_HIDDEN
 #endif
+
+// Runs in every program, once, in a file whose other functions few programs call: src/entry/linux/layout.ld puts those
+// away from what all programs touch.
+#if defined(__ELF__)
+#define RH_AT_START [[gnu::section(".text.startup")]]
+#else
+#define RH_AT_START
+#endif
+
+// Many zeros that few programs touch: they lie behind all others, so that these share pages.
+#if defined(__ELF__)
+#define RH_RARE_ZEROS [[gnu::section(".bss.rare")]]
+#else
+#define RH_RARE_ZEROS
+#endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/bits.h"
+#include "base/compiler.h"
 #include "entry/describe.h"
 #include "entry/options.h"
 #include "entry/rules.h"
@@ -61,7 +62,7 @@ size_t rh_usable_size(const void* block) noexcept { return rules::usable_size(bl
 
 size_t rh_good_size(size_t size) noexcept { return good_size(size); }
 
-bool rh_owns(const void* pointer) noexcept { return owns(pointer); }
+RH_AT_START bool rh_owns(const void* pointer) noexcept { return owns(pointer); }
 
 rh_heap* rh_heap_create(void) noexcept {
   start();

@@ -1,6 +1,7 @@
 #include "entry/options.h"
 
 #include "arena/realm.h"
+#include "base/compiler.h"
 #include "heap/idle.h"
 #include "platform/platform.h"
 #include "platform/report.h"
@@ -17,21 +18,26 @@ struct Path {
 
 constinit bool g_verbose = false;
 constinit unsigned g_layers = 0;  // an index of kLayers
-constinit Path g_stats = {};
-constinit Path g_doctor = {};
+RH_RARE_ZEROS constinit Path g_stats = {};
+RH_RARE_ZEROS constinit Path g_doctor = {};
+constinit bool g_has_stats = false;
+constinit bool g_has_doctor = false;
 constinit Window g_window = {};
 
-bool set_path(const char* value, Path* path) {
+bool set_path(const char* value, Path* path, bool* has_path) {
   size_t length = __builtin_strlen(value);
   if (length >= kPathMost) return false;
   __builtin_memcpy(path->text, value, length + 1);
+  *has_path = length != 0;
   return true;
 }
 
 bool set_stats(const char* value) {
   if (value[0] == 0 || same_text(value, "0")) value = "";
-  return set_path(value, &g_stats);
+  return set_path(value, &g_stats, &g_has_stats);
 }
+
+bool set_doctor(const char* value) { return set_path(value, &g_doctor, &g_has_doctor); }
 
 bool set_switch(const char* value, bool* on) {
   bool yes = same_text(value, "1");
@@ -121,8 +127,7 @@ constexpr Option kOptions[] = {
      k64Bit ? "low, image or an address that is a multiple of 16 KiB (with a window of at most 4G)"
             : "nothing in a 32-bit process",
      set_window_at, false},
-    {"doctor", "a file's path of less than 480 bytes", [](const char* value) { return set_path(value, &g_doctor); },
-     false},
+    {"doctor", "a file's path of less than 480 bytes", set_doctor, false},
 };
 
 constexpr char kPrefix[] = "REHEAP_";
@@ -248,8 +253,8 @@ bool set(const char* name, const char* value, When when) {
 bool verbose() { return g_verbose; }
 bool layer_crt() { return g_layers == kBoth || g_layers == kCrt; }
 bool layer_heap() { return g_layers == kBoth || g_layers == kHeap; }
-const char* stats_target() { return g_stats.text; }
-const char* doctor_target() { return g_doctor.text; }
+const char* stats_target() { return g_has_stats ? g_stats.text : ""; }
+const char* doctor_target() { return g_has_doctor ? g_doctor.text : ""; }
 
 void describe(Json& json) {
   constexpr const char* kPlaces[] = {"anywhere", "low", "image", "address"};

@@ -3,6 +3,7 @@
 #include "heap/abandoned.h"
 #include "heap/fork.h"
 #include "heap/idle.h"
+#include "heap/lending.h"
 #include "heap/mend.h"
 #include "heap/refill.h"
 #include "heap/registry.h"
@@ -75,30 +76,39 @@ RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t siz
   return start_of(span);
 }
 
-static Block* take_own(SizeClass size_class) {
+// Sets `*size_class` to that of the block it gives.
+static Block* take_own(SizeClass* size_class) {
   Heap* heap = own_heap();
   if (RH_UNLIKELY(heap == nullptr)) return nullptr;
   // A heap left behind by another thread brings its bins.
-  if (Block* block = pop(heap, size_class)) return block;
+  if (Block* block = pop(heap, *size_class)) return block;
   LockGuard guard(heap->lock, heap->token.load());
-  return inconsistent() ? nullptr : refill(heap, size_class);
+  if (inconsistent()) return nullptr;
+  SizeClass from = lending::choose(heap, *size_class);
+  if (RH_UNLIKELY(from != *size_class)) {
+    *size_class = from;
+    if (Block* block = pop(heap, from)) return block;
+  }
+  return refill(heap, from);
 }
 
-// The way nearly every refill takes: the thread has a heap, nobody else its lock. Null, and nothing done, when there is
-// more to it.
+// The way nearly every refill takes: the thread has a heap, nobody else its lock, and the class a slab. Null, and nothing
+// done, when there is more to it.
 RH_INLINE static Block* take_quickly(SizeClass size_class) {
   Heap* heap = own_heap_if_any();
   if (RH_UNLIKELY(heap == nullptr || retained::is_much())) return nullptr;
   if (Block* block = pop(heap, size_class)) return block;
   if (RH_UNLIKELY(!heap->lock.try_acquire(heap->token.load()))) return nullptr;
-  Block* block = inconsistent() ? nullptr : refill(heap, size_class);
+  bool simple = heap->current[size_class] != nullptr && !inconsistent();
+  Block* block = RH_LIKELY(simple) ? refill(heap, size_class) : nullptr;
   heap->lock.release();
   return block;
 }
 
 RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
-  Block* block =
-      insist([=] { return heap == nullptr ? take_own(size_class) : shared::take(heap, size_class, size, zeroed); });
+  Block* block = insist([=, &size_class] {
+    return heap == nullptr ? take_own(&size_class) : shared::take(heap, size_class, size, zeroed);
+  });
   // Those who use first-class heaps look when they free.
   if (heap == nullptr && RH_UNLIKELY(retained::is_much())) idle::note_free();
   if (RH_UNLIKELY(block == nullptr)) return inconsistent() ? allocate_large(heap, kUnitSize, size, zeroed) : nullptr;
@@ -232,8 +242,9 @@ void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
     return resized == large::Resized::no ? nullptr : block;
   }
   size_t usable = at.usable_size();
-  // A block that would be less than half used moves to its own class.
-  if (size > usable || (fit == Fit::close && size < usable / 2)) return nullptr;
+  // A block that would be less than half used moves to its own class, unless that had none to begin with.
+  bool wasteful = size < usable / 2 && usable > size_class::size_of(size_class::kLeastLender);
+  if (size > usable || (fit == Fit::close && wasteful)) return nullptr;
   return noted(static_cast<Block*>(block), at.span->size_class.load(), size);
 }
 

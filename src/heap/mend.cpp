@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "base/compiler.h"
 #include "heap/abandoned.h"
 #include "heap/registry.h"
 
@@ -32,6 +33,6 @@ void put_in_order(Lock& lock) {
 
 }  // namespace
 
-void watch() { g_put_in_order.store(put_in_order, std::memory_order_release); }
+RH_AT_START void watch() { g_put_in_order.store(put_in_order, std::memory_order_release); }
 
 }  // namespace rh::mend

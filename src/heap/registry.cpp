@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "base/compiler.h"
 #include "heap/abandoned.h"
 #include "heap/books.h"
 #include "heap/remote.h"
@@ -46,8 +47,17 @@ constinit uintptr_t g_chunks = 0;  // the latest; the first word of each is the 
 constinit size_t g_chunk_left = 0;
 constinit Counter g_thread_heaps, g_metadata;
 
+// For the first heap: most programs have one, and need no chunk.
+alignas(Heap) RH_RARE_ZEROS constinit unsigned char g_first[kHeapSize] = {};
+constinit bool g_first_is_used = false;
+
 // Memory for a heap, away from the blocks. The caller holds g_lock. Never given back: heaps are reused.
 void* heap_memory() {
+  if (!g_first_is_used) {
+    g_first_is_used = true;
+    g_metadata.add(kHeapSize);
+    return g_first;
+  }
   if (g_chunk_left < kHeapSize) {
     uintptr_t chunk = platform::reserve(kChunk, platform::kPageSize);
     if (chunk == 0) return nullptr;

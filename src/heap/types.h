@@ -13,6 +13,7 @@
 //   remote      blocks freed by a thread that does not own their slab
 //   registry    all heaps there are
 //   refill      where a bin's next blocks come from
+//   lending     which class serves the requests of one that is hardly used
 //   shared      what is different about first-class heaps
 //   idle        memory that goes back to the OS
 //   fork, mend  what is left of heaps in a fork's child, and after a thread was terminated
@@ -58,6 +59,7 @@ struct Heap {
   ForkState fork_state = ForkState::whole;
   Span* current[size_class::kCount] = {};
   uint8_t uses[size_class::kCount] = {};  // how often a class was refilled, while that is seldom
+  uint8_t lent[size_class::kCount] = {};  // how many blocks of its lender's it was given (heap/lending.h)
   SpanList available[size_class::kCount] = {};
   SpanStore store;
   Units store_counted;                  // as held back (heap/spans.cpp)

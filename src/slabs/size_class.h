@@ -101,6 +101,16 @@ constexpr size_t aligned(size_t size, size_t alignment) {
   return index;
 }
 
+// The class that serves another's requests while that has no slab of its own (heap/lending.h): the power of two above,
+// and at least a cache line. Where blocks are of a page or so, each touches pages of its own whoever serves it.
+inline constexpr SizeClass kLeastLender = computed(64);
+inline constexpr SizeClass kMostLender = computed(2048);
+
+constexpr SizeClass lender_of(SizeClass size_class) {
+  if (size_class <= kLeastLender) return kLeastLender;
+  return size_class > kMostLender ? size_class : static_cast<SizeClass>(size_class | (kPerDoubling - 1));
+}
+
 // Locates an offset from a slab's start: in which block it lies, and whether that block starts there. By multiplication
 // with the reciprocal in 32 fractional bits, which is exact for numbers of 16 bits (D. Lemire, O. Kaser, N. Kurz:
 // Faster remainder by direct computation, 2019).
@@ -141,6 +151,8 @@ static_assert([] {
     size_t below = index == 0 ? 0 : size_of(index - 1);
     if (size % kBlockAlign != 0 || computed(size) != index || computed(below + 1) != index) return false;
     if (size > kLinearMax && (size - below) * kPerDoubling > size) return false;
+    size_t lender = size_of(lender_of(static_cast<SizeClass>(index)));
+    if (lender < size || (lender != size && !is_power_of_two(lender))) return false;
     if (slab_units_of(index).count > 0xff || properties_of(index).capacity < 4) return false;
   }
   return true;

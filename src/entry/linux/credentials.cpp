@@ -2,6 +2,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 
+#include "base/compiler.h"
 #include "entry/linux/kernel.h"
 #include "entry/linux/privileges.h"
 
@@ -64,7 +65,7 @@ RH_ALONE(int, setfsuid, (uid_t user), next_or_kernel(g_setfsuid, RH_NUMBER(setfs
 RH_ALONE(int, setfsgid, (gid_t group), next_or_kernel(g_setfsgid, RH_NUMBER(setfsgid), group))
 
 // Those that a signal handler may call are looked up before there is one.
-void credentials::stand_in() {
+RH_AT_START void credentials::stand_in() {
   g_setuid.look_up();
   g_setgid.look_up();
 }

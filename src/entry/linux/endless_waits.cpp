@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "entry/linux/two_parts.h"
 #include "entry/linux/waits.h"
 
@@ -238,7 +239,7 @@ RH_NEXT(sigwait)
 RH_NEXT(sigwaitinfo)
 RH_NEXT(sigtimedwait)
 
-void waits::resolve_endless() {
+RH_AT_START void waits::resolve_endless() {
   g_read.look_up();
   g_readv.look_up();
 #if defined(RH_SIX_ARGUMENTS)

@@ -1,5 +1,6 @@
 // What programs do to the pages of blocks they hold: the functions that change what pages are tell the heap which.
 #include "entry/linux/pages.h"
+#include "base/compiler.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -20,7 +21,7 @@
 using namespace rh;
 
 // Being called, it brings this file into programs that link the archive.
-void pages::stand_in() {}
+RH_AT_START void pages::stand_in() {}
 
 // Of the advice that programs give most stays with the pages. Not this.
 static bool passes(int advice) { return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_WILLNEED; }

@@ -1,5 +1,6 @@
 // Sandboxes, name spaces and capabilities: what the C library hands to the kernel as it is.
 #include "entry/linux/privileges.h"
+#include "base/compiler.h"
 
 #include <stdarg.h>
 #include <sys/prctl.h>
@@ -28,7 +29,7 @@ template <typename Call> auto close_sandbox(Call call) {
 }  // namespace
 
 // Being called, it brings this file into programs that link the archive.
-void privileges::stand_in() {}
+RH_AT_START void privileges::stand_in() {}
 
 RH_ALONE(int, capset, (void* header, const void* data), next_or_kernel(g_capset, SYS_capset, header, data))
 RH_ALONE(int, unshare, (int flags), next_or_kernel(g_unshare, SYS_unshare, flags))

@@ -7,6 +7,7 @@
 #include <sys/select.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "entry/linux/origin.h"
 #include "entry/linux/two_parts.h"
 #include "entry/linux/waits.h"
@@ -39,7 +40,7 @@ long sleep_in_two_parts(timespec* time) {
 
 }  // namespace
 
-void waits::resolve() {
+RH_AT_START void waits::resolve() {
   // Opened by dlopen the library stands in for nothing.
   if (origin::serves_malloc()) idle::let_waits_return();
   g_poll.look_up();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/compiler.h"
 #include "platform/linux/syscall.h"
 #include "platform/platform.h"
 
@@ -51,7 +52,7 @@ void write_all(int handle, const char* text, size_t length) {
 
 // libc has not set `environ` yet when the loader allocates first.
 const char* early_environment(const char* name) {
-  static char buffer[64 * 1024];
+  RH_RARE_ZEROS static char buffer[64 * 1024];
   int handle = open_file("/proc/self/environ", O_RDONLY);
   if (handle < 0) return nullptr;
   size_t length = 0;

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/compiler.h"
 #include "base/sanitizers.h"
 #include "platform/linux/syscall.h"
 #include "platform/linux/thread_pointer.h"
@@ -148,7 +149,7 @@ void forget_helper() { g_helper_alive.store(0, std::memory_order_relaxed); }
 #if !RH_THREAD_SANITIZER && (defined(__x86_64__) || defined(__i386__))
 
 static constexpr size_t kHelperStack = 32 * 1024;
-alignas(64) static constinit char g_helper_stack[kHelperStack] = {};
+alignas(64) RH_RARE_ZEROS static constinit char g_helper_stack[kHelperStack] = {};
 
 // Stands in for thread-local storage in the helper: the functions it calls in libc look for a stack guard behind the
 // thread pointer and write errno before it. Those of the thread that created it would be gone when that thread ends.
@@ -159,7 +160,7 @@ struct HelperStorage {
 
   static constexpr size_t kHeader = 64;  // what libc reads there: the guards, the way into the kernel
 };
-alignas(64) static constinit HelperStorage g_helper_storage = {};
+alignas(64) RH_RARE_ZEROS static constinit HelperStorage g_helper_storage = {};
 
 // A raw clone rather than a pthread: creating it allocates nothing and takes none of the loader's locks. Either could
 // wait for the very thread that is allocating.

@@ -85,11 +85,11 @@ TEST(Threads, ATokenUsedAgainIsNoClaimToAHeap) {
 
 TEST(Remote, BlocksTravelInBatches) {
   Actor a, b;
-  std::vector<void*> blocks = a([] { return blocks_of(16, 1024); });
+  std::vector<void*> blocks = a([] { return blocks_of(64, 1024); });
   b([&] { free_all(blocks); });
-  EXPECT_EQ(b.heap()->remote_frees.value() % 256, 0u);
+  EXPECT_EQ(b.heap()->remote_frees.value() % 64, 0u);
   EXPECT_GE(b.heap()->remote_frees.value(), 512u);
-  EXPECT_EQ(b.heap()->remote_batches.value(), b.heap()->remote_frees.value() / 256);
+  EXPECT_EQ(b.heap()->remote_batches.value(), b.heap()->remote_frees.value() / 64);
   EXPECT_NE(a.heap()->inbox.load(), nullptr);
   EXPECT_TRUE(a([] {
     allocate(3000);  // its slow path drains the inbox
@@ -125,7 +125,7 @@ TEST(Remote, TheOwnerUsesThemAgain) {
 
 // Whatever it frees first, including a block in a later unit of a slab, whose descriptor is not the slab's.
 TEST(Remote, AThreadThatOnlyFreesLosesNothing) {
-  for (size_t size : {16u, 3000u, 5000u, 20000u}) {
+  for (size_t size : {64u, 3000u, 5000u, 20000u}) {
     Actor a;
     for (int round = 0; round < 20; ++round) {
       std::vector<void*> blocks = a([&] { return blocks_of(size, 64); });
@@ -162,14 +162,14 @@ TEST(Remote, WhatAThreadHoldsBackWhenItEndsIsSentByItsHeir) {
   });
   EXPECT_EQ(c.heap(), b.heap());
   a([] { idle::trim(); });
-  EXPECT_LE(figures().in_use, 16u);
+  EXPECT_LE(figures().in_use, 64u);
 }
 
 // The same where a thread that already has a heap takes over the dead thread's slabs.
 TEST(Remote, WhatADeadThreadHeldBackIsSentByWhoTakesItsSlabs) {
   Actor a, b, c;
   std::vector<void*> blocks = a([] { return blocks_of(64, 10); });
-  c([] { allocate(16); });
+  c([] { allocate(2000); });
   b([&] { free_all(blocks); });
   b.end();
   for (int count = 0; count < 100; ++count) c([] { allocate(2000); });
@@ -187,7 +187,7 @@ TEST(Remote, AMessageFollowsItsSlabToTheNewOwner) {
   });
   Block* late = a.heap()->inbox.exchange(nullptr);
   ASSERT_NE(late, nullptr);
-  b([] { allocate(16); });
+  b([] { allocate(2000); });
   a.end();
   // Its slabs go to a thread that needs one.
   for (int count = 0; count < 1000 && slab_of(blocks[0])->owner.load() != b.heap(); ++count) b([] { allocate(2000); });
@@ -492,7 +492,7 @@ TEST(Threads, PassBlocksAroundAtTheSameTime) {
     (*heirs.back())([] { allocate(16), idle::trim(); });
   }
   for (Actor* heir : heirs) (*heir)([] { idle::trim(); });
-  EXPECT_LE(figures().in_use, 16 * kThreads);
+  EXPECT_LE(figures().in_use, 64 * kThreads);
   for (Actor* heir : heirs) delete heir;
 }
 
