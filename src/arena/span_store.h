@@ -57,7 +57,7 @@ class SpanStore {
   SpanSet free_;
   SpanList by_age_;  // oldest first
   Units budget_ = kLeastBudget;
-  Units taken_;  // from the arena, and not given back
+  Units taken_;             // from the arena, and not given back
   size_t uses_before_ = 0;  // at the last visit to the arena
   Counter uses_;
 };

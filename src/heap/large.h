@@ -32,9 +32,7 @@ void free(Span* span);
 void free_listed(Heap* owner, Span* span, ThreadToken token);
 
 // Whether a first-class heap lists it.
-inline bool has_owner(const Span* span) {
-  return (reinterpret_cast<uintptr_t>(span->owner.load()) & kFromStore) == 0;
-}
+inline bool has_owner(const Span* span) { return (reinterpret_cast<uintptr_t>(span->owner.load()) & kFromStore) == 0; }
 
 enum class Resized : uint8_t { no, done, memory_freed };
 Resized resize_in_place(Span* span, size_t size, Fit fit);

@@ -62,11 +62,11 @@ struct Heap {
   uint8_t lent[size_class::kCount] = {};  // how many blocks of its lender's it was given (heap/lending.h)
   SpanList available[size_class::kCount] = {};
   SpanStore store;
-  Units store_counted;                  // as held back (heap/spans.cpp)
+  Units store_counted;                 // as held back (heap/spans.cpp)
   std::atomic<Heap*> cursor{nullptr};  // in the registry: which heap to look at next for slabs left behind
-  SpanList full;     // of a shared heap: its full slabs
-  SpanList large;    // of a shared heap: its large blocks
-  size_t freed = 0;  // of a shared heap: the bytes still to be counted (heap/retained.h)
+  SpanList full;                       // of a shared heap: its full slabs
+  SpanList large;                      // of a shared heap: its large blocks
+  size_t freed = 0;                    // of a shared heap: the bytes still to be counted (heap/retained.h)
 
   // ---- anyone ----
   alignas(64) std::atomic<Block*> inbox{nullptr};  // messages: heap/remote.cpp
@@ -76,10 +76,10 @@ struct Heap {
 
   // ---- read by others, seldom written ----
   alignas(64) platform::Ownership ownership;
-  bool shared = false;       // a first-class heap: the lock covers the owner's fields above too
-  uint16_t life = 0;         // of a shared heap: its handle tells it from others that lay there
-  Heap* next = nullptr;      // in the registry; set before it is published
-  Heap* previous = nullptr;  // of a shared heap
+  bool shared = false;                // a first-class heap: the lock covers the owner's fields above too
+  uint16_t life = 0;                  // of a shared heap: its handle tells it from others that lay there
+  Heap* next = nullptr;               // in the registry; set before it is published
+  Heap* previous = nullptr;           // of a shared heap
   std::atomic<bool> stripped{false};  // left behind, its slabs adopted; more come by the inbox
 
   // By the fork under way.

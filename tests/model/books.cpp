@@ -7,6 +7,7 @@
 #include "heap/heap.h"
 #include "heap/registry.h"
 #include "heap/remote.h"
+#include "heap/spans.h"
 #include "scheduler.h"
 
 namespace rh::model {
@@ -22,6 +23,7 @@ void deliver() {
     for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) {
       LockGuard guard(heap->lock);
       drain(heap, {platform::thread_token(), false});
+      if (heap->span_inbox.load() != nullptr) spans::give_back_all(heap, platform::thread_token());
     }
   }
 }

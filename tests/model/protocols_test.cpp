@@ -91,6 +91,26 @@ void collect_everything() { idle::trim(); }
 
 const Program kRemoteFree = {own_twelve, {free_and_allocate_own, free_anothers, collect_everything}, check_all};
 
+// ---- spans from afar ----------------------------------------------------------------------------
+
+// Of three units.
+constexpr size_t kMedium = 40000;
+
+void own_four_spans() {
+  registry::loaded();
+  play(0, [] { take_some(0, 4, kMedium); });
+}
+
+void replace_own_span() {
+  drop(0);
+  take(4, kMedium);
+}
+
+void free_anothers_spans() { drop_some(1, 2); }
+
+const Program kRemoteSpans = {
+    own_four_spans, {replace_own_span, free_anothers_spans, [] { drop(3); }, collect_everything}, check_all};
+
 // ---- adoption -----------------------------------------------------------------------------------
 
 void leave_twelve_behind() {
@@ -287,6 +307,8 @@ TEST(Model, ForkBesideAllocationAndFrees) { expect_good(kFork, 1); }
 
 TEST(Model, ForkBesideAdoption) { expect_good(kForkAndAdoption, 2); }
 
+TEST(Model, SpansComeBackFromAfar) { expect_good(kRemoteSpans, 2); }
+
 TEST(Model, WhatIsBeingPurgedCanBeHad) { expect_good(kPurge, 3); }
 
 TEST(Model, WhatIsRefusedWhileBeingPurgedCanBeHad) { expect_good(kRefusedPurge, 2); }
@@ -303,12 +325,12 @@ void send_unguarded(size_t number) {
   std::atomic<Block*>& inbox = owner_of(slab)->inbox;
   struct Message {
     Block* next;
-    uint64_t packed;  // one block, which is the last
+    uint64_t packed;  // one block, which is the first
   };
   uint64_t position = (address_of(block) - g_realm.address(slab)) / kBlockAlign;
   Block* before = inbox.load();
   schedule_point();
-  Message message = {before, position << 16 | uint64_t{1} << 32};
+  Message message = {before, position | uint64_t{1} << 16};
   std::memcpy(block, &message, sizeof(message));
   inbox.store(static_cast<Block*>(block));
 }

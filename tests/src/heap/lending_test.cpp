@@ -27,14 +27,14 @@ TEST(Lending, FewBlocksOfManySizesLieInFewPages) {
 
 TEST(Lending, EndsWithAPagesWorth) {
   for (size_t size : {16u, 48u, 80u, 144u, 576u, 1152u}) {
-    SizeClass own = size_class::of(size), lender = size_class::lender_of(own);
+    SizeClass own = size_class::computed(size), lender = size_class::lender_of(own);
     for (unsigned count = 0; count < lending::most_lent(lender); ++count) ASSERT_EQ(class_of(allocate(size)), lender);
     for (unsigned count = 0; count < 1000; ++count) ASSERT_EQ(class_of(allocate(size)), own) << size;
   }
 }
 
 TEST(Lending, LargerBlocksAreOfTheirOwnClass) {
-  for (size_t size : {2304u, 4096u, 5000u, 32768u}) EXPECT_EQ(class_of(allocate(size)), size_class::of(size));
+  for (size_t size : {2304u, 4096u, 5000u, 32768u}) EXPECT_EQ(class_of(allocate(size)), size_class::computed(size));
 }
 
 // A heap that was taken over brings slabs.
@@ -49,7 +49,7 @@ TEST(Lending, WhoHasASlabDoesNotBorrow) {
     for (size_t index = 1000; index < 2000; ++index) deallocate(blocks[index]);
   });
   a.end();
-  b([] { EXPECT_EQ(class_of(allocate(48)), size_class::of(48)); });
+  b([] { EXPECT_EQ(class_of(allocate(48)), size_class::computed(48)); });
 }
 
 TEST(Lending, BlocksAreClearedAndAligned) {
