@@ -35,6 +35,10 @@ void leave();
 void hand_on();
 void succeed(unsigned core);
 
+// The time on these cores, where an operation takes each a microsecond: the machine's own would make what allocators do
+// now and then a part of every few operations, and no two runs the same.
+uint64_t now_ms();
+
 // ---- what happens ----
 
 void stop_counting();

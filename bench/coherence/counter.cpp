@@ -35,6 +35,8 @@ constinit thread_local Thread t_thread;
 
 // Changed by the thread whose turn it is, and read when there is none.
 constinit bool g_counting = false;
+constinit unsigned g_cores = 1;
+constinit uint64_t g_done = 0;  // operations, counted or not
 constinit Counts g_counts{};
 constinit LockClass g_classes[kMostLockClasses] = {};
 constinit Holds g_holds[kMostLockClasses] = {};
@@ -82,7 +84,15 @@ void note_access(uintptr_t address, size_t size, Access kind, uintptr_t place) {
 
 // ---- turns: whose is also known to the thread itself ----
 
-void expect(unsigned cores, uint64_t seed) { g_turns.expect(cores, seed); }
+void expect(unsigned cores, uint64_t seed) {
+  g_cores = cores;
+  g_turns.expect(cores, seed);
+}
+
+uint64_t now_ms() {
+  constexpr uint64_t kOperationsPerMs = 1000;
+  return 1 + g_done / g_cores / kOperationsPerMs;
+}
 
 void enter(unsigned core) {
   g_turns.enter(core);
@@ -96,6 +106,7 @@ void gather() {
 void turn() { g_turns.hand_over(); }
 
 void operation() {
+  ++g_done;
   if (g_counting) ++g_counts.operations;
   g_turns.hand_over();
 }

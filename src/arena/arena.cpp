@@ -27,10 +27,6 @@ Units commit_step(size_t committed) {
   return Units::holding(step < kLeast ? kLeast : step > kMost ? kMost : step);
 }
 
-// Taken ahead in so many pieces at most; from so much on in one, if there is one.
-constexpr int kMostPieces = 8;
-constexpr Units kLongAhead{16};
-
 constexpr size_t kNotableDirty = 128 * 1024;
 
 // What those who allocate return interrupts every processor that runs this program, and is often faulted in again at
@@ -50,22 +46,6 @@ bool older_than(const Span* span, uint64_t now, uint64_t age_ms) {
 }
 
 }  // namespace
-
-// Holds the lock; debug builds check the books before it is let go.
-class Arena::Guard {
- public:
-  explicit Guard(Arena& arena, ThreadToken token = platform::thread_token())
-      : arena_(arena), guard_(arena.lock_, token) {}
-  ~Guard() {
-    if constexpr (kDebugChecks) arena_.check();
-  }
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
-
- private:
-  [[maybe_unused]] Arena& arena_;
-  LockGuard guard_;
-};
 
 void Arena::check() const {
   if (inconsistent()) return;
@@ -95,7 +75,7 @@ Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
     note_dirty();
     surplus = beyond_peak();
   }
-  if (surplus > Units{}) purge(0, surplus);
+  if (surplus > Units{}) return_surplus(surplus, platform::thread_token());
   return span;
 }
 
@@ -115,56 +95,11 @@ Units Arena::beyond_peak() {
   return excess > dirty_.total() ? dirty_.total() : excess;
 }
 
-Arena::Visit Arena::trade(SpanList* back, SpanList* list, Units least, Units most, const void* visitor,
-                          ThreadToken token) {
-  Visit visit;
-  Units surplus;
-  {
-    Guard guard(*this, token);
-    visit.met_others = visitor_ != nullptr && visitor_ != visitor;
-    visitor_ = visitor;
-    if (!inconsistent()) take_back(back, &visit);
-    if (least > Units{}) take_some(list, least, ahead(least, most), &visit, token);
-    note_in_use(in_use_ + visit.taken - visit.given);
-    note_dirty();
-    if (visit.taken > Units{}) surplus = beyond_peak();
-  }
-  if (surplus > Units{}) purge(0, surplus, token);
-  return visit;
-}
-
-void Arena::take_back(SpanList* spans, Visit* visit) {
-  uint32_t now = static_cast<uint32_t>(platform::now_ms());
-  while (Span* span = spans->pop_front()) {
-    span->owner.store(nullptr);
-    visit->given += Units{span->units};
-    insert(span, span->zero ? SpanKind::free_clean : SpanKind::free_dirty, now);
-  }
-}
-
-void Arena::take_some(SpanList* list, Units least, Units most, Visit* visit, ThreadToken token) {
-  Span* span = inconsistent() ? take_fresh(least, {1}) : take_ahead(least, most);
-  while (span == nullptr && wait_for_purge(token)) span = take_ahead(least, most);
-  for (int pieces = 1; span != nullptr; ++pieces) {
-    list->push_back(span);
-    visit->taken += Units{span->units};
-    bool enough = pieces == kMostPieces || most < visit->taken + least || inconsistent();
-    span = enough ? nullptr : take_ahead(least, most - visit->taken);
-  }
-}
-
-// Of warm memory nobody takes more ahead than a quarter: when it is short others would grow for want of it.
-Units Arena::ahead(Units least, Units most) const {
-  Units share{dirty_.total().count / 4};
-  if (share == Units{} || most < share) return most;
-  return share < least ? least : share;
-}
-
-// The caller holds the lock. Little is taken where it fits best, to leave no holes; much in one piece, of which the rest
-// will follow what is used of it.
-Span* Arena::take_ahead(Units least, Units most) {
-  bool in_one = !(most < kLongAhead) && dirty_.best_fit(most) != nullptr;
-  return take(in_one ? most : least, {1}, Prefer::warm);
+// Somebody waits for a block meanwhile.
+void Arena::return_surplus(Units surplus, ThreadToken token) {
+  constexpr Units kMost = Units::holding(4 << 20);
+  constexpr unsigned kMostSpans = 32;
+  purge(0, surplus < kMost ? surplus : kMost, token, kMostSpans);
 }
 
 // The caller holds the lock. A span out of the sets, trimmed to size.
@@ -432,7 +367,7 @@ bool Arena::wait_for_purge(ThreadToken token) {
   return true;
 }
 
-size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token) {
+size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spans) {
   Units returned;
   Guard guard(*this, token);
   if (age_ms == 0 && most == kAll) {
@@ -444,7 +379,7 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token) {
   uint64_t now = platform::now_ms();
   unsigned patience = now < patient_at_ ? 1 : Purge::kPatience;
   // What is refused counts as just freed.
-  for (Units refused; returned < most && refused < dirty_.total() && patience != 0;) {
+  for (Units refused; returned < most && refused < dirty_.total() && patience != 0 && spans != 0; --spans) {
     // Read under the lock: what others free meanwhile is not older than that.
     Span* span = oldest(platform::now_ms(), age_ms);
     if (span == nullptr) break;

@@ -8,6 +8,7 @@
 
 #include "arena/realm.h"
 #include "arena/span_set.h"
+#include "base/check.h"
 #include "base/counter.h"
 #include "platform/lock.h"
 
@@ -28,9 +29,9 @@ class Arena {
   // whether it reads as zero. Null when there is no memory.
   Span* allocate(Units units, Units alignment = {1}, Prefer prefer = Prefer::warm);
 
-  // For those who give back in batches and take ahead, under one hold of the lock. Takes back all spans of `back`; those
-  // that are `zero` still read as such. Then, unless `least` is 0, appends to `list` a span of at least `least` units,
-  // and more of at least that from free memory, until they have `most` together. `visitor` is who asks.
+  // For those who give back in batches and take ahead, under one hold of the lock. Takes back all spans of `back`;
+  // those that are `zero` still read as such. Then, unless `least` is 0, appends to `list` a span of at least `least`
+  // units, and more of at least that, until they have `most` together or memory is short. `visitor` is who asks.
   struct Visit {
     Units given, taken;
     bool met_others = false;  // the visitor before was another
@@ -48,8 +49,8 @@ class Arena {
   bool lengthen(Span* span, Units to);
 
   // Returns to the OS free memory that has been so for `age_ms` or more, the oldest first, until about `most` is
-  // returned. Gives the bytes returned.
-  size_t purge(uint64_t age_ms, Units most = kAll, ThreadToken token = platform::thread_token());
+  // returned, or so many spans. Gives the bytes returned.
+  size_t purge(uint64_t age_ms, Units most = kAll, ThreadToken token = platform::thread_token(), unsigned spans = ~0u);
   static constexpr Units kAll{SIZE_MAX >> kUnitShift};
 
   // On 32-bit, where address space is short: returns the pieces of it that are free from end to end and purged. Not in
@@ -82,7 +83,21 @@ class Arena {
   void after_fork_in_child();
 
  private:
-  class Guard;
+  // Holds the lock; debug builds check the books before it is let go.
+  class Guard {
+   public:
+    explicit Guard(Arena& arena, ThreadToken token = platform::thread_token())
+        : arena_(arena), guard_(arena.lock_, token) {}
+    ~Guard() {
+      if constexpr (kDebugChecks) arena_.check();
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    [[maybe_unused]] Arena& arena_;
+    LockGuard guard_;
+  };
 
   Span* take(Units units, Units alignment, Prefer prefer);
   Span* take_fresh(Units units, Units alignment);
@@ -102,6 +117,7 @@ class Arena {
   void note_committed();
   void note_dirty();
   Units beyond_peak();
+  void return_surplus(Units surplus, ThreadToken token);
   Span* take_out(Span* span, Units most);
   void put_back(const Purge& purge);
   void put_back_whole();

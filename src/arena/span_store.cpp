@@ -162,7 +162,7 @@ void SpanStore::adapt(bool met_others) {
   bool often = uses_.value() - uses_before_ < kSeldomAsked;
   uses_before_ = uses_.value();
   if (!often && met_others) return;
-  Units most{taken_.count / kBudgetShare}, next{met_others ? budget_.count * 2 : budget_.count - budget_.count / 8};
+  Units most{taken_.count / kBudgetShare}, next{met_others ? budget_.count * 2 : budget_.count - budget_.count / 64};
   if (most > kMostBudget) most = kMostBudget;
   if (next > most) next = most;
   budget_ = next > kLeastBudget ? next : kLeastBudget;

@@ -92,8 +92,8 @@ static Block* take_own(SizeClass* size_class) {
   return refill(heap, from);
 }
 
-// The way nearly every refill takes: the thread has a heap, nobody else its lock, and the class a slab. Null, and nothing
-// done, when there is more to it.
+// The way nearly every refill takes: the thread has a heap, nobody else its lock, and the class a slab. Null, and
+// nothing done, when there is more to it.
 RH_INLINE static Block* take_quickly(SizeClass size_class) {
   Heap* heap = own_heap_if_any();
   if (RH_UNLIKELY(heap == nullptr || retained::is_much())) return nullptr;

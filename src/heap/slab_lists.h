@@ -35,7 +35,8 @@ void empty_bins(Heap* heap);
 // A slab may have become worth using or empty.
 void review(Heap* heap, Span* slab, Caller caller);
 
-// Gives back to the arena every slab of the heap that is empty, and what lies in its store; `token` is the caller's own.
+// Gives back to the arena every slab of the heap that is empty, and what lies in its store; `token` is the caller's
+// own.
 void release_empty(Heap* heap, ThreadToken token);
 
 }  // namespace rh

@@ -1,5 +1,5 @@
-// Where a heap's spans come from, for slabs and for blocks of their own, and where they go: its store (arena/span_store.h)
-// first. A span freed by another thread waits in the heap's span inbox.
+// Where a heap's spans come from, for slabs and for blocks of their own, and where they go: its store
+// (arena/span_store.h) first. A span freed by another thread waits in the heap's span inbox.
 #pragma once
 
 #include "heap/types.h"
