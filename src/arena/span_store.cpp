@@ -161,11 +161,11 @@ void SpanStore::visit(SpanList* back, SpanList* list, Units least, Units most, T
 void SpanStore::adapt(bool met_others) {
   bool often = uses_.value() - uses_before_ < kSeldomAsked;
   uses_before_ = uses_.value();
-  if (!often && met_others) return;
-  Units most{taken_.count / kBudgetShare}, next{met_others ? budget_.count * 2 : budget_.count - budget_.count / 64};
-  if (most > kMostBudget) most = kMostBudget;
+  size_t next = budget_.count, most = taken_.count / kBudgetShare;
+  if (often) next = met_others ? next * 2 : next - next / 64;
   if (next > most) next = most;
-  budget_ = next > kLeastBudget ? next : kLeastBudget;
+  if (next > kMostBudget.count) next = kMostBudget.count;
+  budget_ = next > kLeastBudget.count ? Units{next} : kLeastBudget;
 }
 
 }  // namespace rh

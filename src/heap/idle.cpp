@@ -5,6 +5,7 @@
 #include "heap/retained.h"
 #include "heap/shared.h"
 #include "heap/slab_lists.h"
+#include "heap/spans.h"
 
 namespace rh::idle {
 
@@ -39,12 +40,22 @@ enum class Rest : uint8_t { required, not_required };
 
 size_t activity(const Heap* heap) { return heap->refills.value() + heap->marks.value() + heap->store.uses(); }
 
-// Whether the heap's thread has done nothing here since the helper last asked.
-bool at_rest(Heap* heap) {
-  size_t now = activity(heap);
-  bool rests = heap->seen_activity.value() == now;
-  heap->seen_activity.set(now);
-  return rests;
+// Whether a count is as it was when the helper last asked.
+bool stands(Counter& seen, size_t now) {
+  bool same = seen.value() == now;
+  seen.set(now);
+  return same;
+}
+
+// Whether the heap's thread has done nothing here since.
+bool at_rest(Heap* heap) { return stands(heap->seen_activity, activity(heap)); }
+
+// A thread that works with what it has may have a store that it does not need.
+void collect_store(Heap* heap, ThreadToken token) {
+  bool unused = stands(heap->seen_store_uses, heap->store.uses());
+  if (!unused || !heap->lock.try_acquire(token)) return;
+  spans::give_back_all(heap, token);
+  heap->lock.release();
 }
 
 bool collect(Heap* heap, ThreadToken token) {
@@ -66,7 +77,9 @@ bool collect_each(Heap* first, ThreadToken token, Rest rest) {
   bool all = true;
   for (Heap* heap = first; heap != nullptr; heap = heap->next) {
     bool wanted = rest == Rest::not_required || at_rest(heap);
-    if (!wanted || !collect(heap, token)) all = false;
+    if (wanted && collect(heap, token)) continue;
+    collect_store(heap, token);
+    all = false;
   }
   return all;
 }

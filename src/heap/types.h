@@ -91,7 +91,7 @@ struct Heap {
 
   // Written by the owner, or under the lock.
   alignas(64) Counter refills, slabs_taken, marks, remote_frees, remote_batches;
-  Counter seen_activity;  // the idle helper's note
+  Counter seen_activity, seen_store_uses;  // the idle helper's notes
 };
 
 }  // namespace rh

@@ -134,6 +134,16 @@ TEST(SpanStore, ItsBudgetIsAFractionOfWhatItsHeapHas) {
   EXPECT_LE((one.total() + other.total()).count, 2 * SpanStore::kLeastBudget.count);
 }
 
+TEST(SpanStore, ItsBudgetFallsWithWhatItsHeapHas) {
+  Store one(1), other(2);
+  std::vector<Span*> live;
+  for (int count = 0; count < 100; ++count) live.push_back(one.take(9));
+  contend(one, other);
+  ASSERT_GT(one.budget().count, 50u);
+  for (Span* span : live) one.give(span);
+  EXPECT_LT(one.total().count, 100u) << "of 900 units";
+}
+
 TEST(SpanStore, LengthensIntoWhatFollows) {
   Store store(1);
   Span* span = store.take(1);  // and three more, ahead

@@ -36,6 +36,34 @@ TEST(Idle, WhatIsLittleNeedsNoHelper) {
   EXPECT_FALSE(fake::helper_is_there());
 }
 
+// What threads that met at the arena keep goes back while they work on without it.
+TEST(Idle, AWorkingThreadKeepsNoStoreItDoesNotUse) {
+  Actor one, other;
+  std::vector<void*> ones, others;
+  const Heap* heap = nullptr;
+  one([&] { heap = own_heap(); });
+  for (int round = 0; round < 400; ++round) {
+    one([&] { ones.push_back(allocate(140000)); });
+    other([&] { others.push_back(allocate(140000)); });
+  }
+  std::vector<void*> rest(ones.begin() + 200, ones.end());
+  ones.resize(200);
+  for (int round = 0; round < 200; ++round) {
+    one([&] { deallocate(ones[static_cast<size_t>(round)]); });
+    other([&] { deallocate(others[static_cast<size_t>(round)]); });
+  }
+  ASSERT_GT(heap->store.total(), SpanStore::kLeastBudget);
+  auto work = [] {
+    for (int round = 0; round < 20; ++round) free_all(used_blocks(64, 8000));
+  };
+  one(work);
+  for (int look = 0; look < 20; ++look) {
+    one(work);
+    step_for(100);
+  }
+  EXPECT_EQ(heap->store.total(), Units{});
+}
+
 class Returned : public testing::TestWithParam<size_t> {};
 
 // At rest, within one and a quarter decay times, from blocks of any size.
