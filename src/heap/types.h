@@ -98,7 +98,7 @@ struct Heap {
 
 // An empty heap's bins, for threads that have none yet; and beside them, so that malloc takes one address for both, the
 // class of each size up to kTableMax.
-struct rh::platform::Unset {
+struct alignas(64) rh::platform::Unset {  // as a heap is
   Block* bins[size_class::kCount] = {};
   decltype(size_class::kTable) classes = size_class::kTable;
 };
