@@ -69,8 +69,10 @@ static Span* allocate_long(Heap* heap, size_t alignment, size_t size, bool zeroe
 
 RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   Heap* home = heap != nullptr ? heap : own_heap();
-  bool from_store = home != nullptr && large::is_from_store(size, alignment) && !inconsistent();
-  Span* span = from_store ? take_span(home, size) : allocate_long(heap, alignment, size, zeroed);
+  bool from_store = home != nullptr && large::is_from_store(size, alignment);
+  Span* span = from_store ? take_span(home, size) : nullptr;
+  bool fresh = !from_store || inconsistent();
+  if (span == nullptr && fresh) span = allocate_long(heap, alignment, size, zeroed);
   if (span == nullptr) return nullptr;
   if (zeroed) large::clear(span, size);
   return start_of(span);

@@ -212,6 +212,20 @@ TEST(Heap, EmptySlabsServeAnyClassAndFewAreKept) {
   EXPECT_EQ(figures().arena.spans_taken, visits);
 }
 
+TEST(Heap, WithALockThatNobodyWillReleaseBlocksAreFresh) {
+  void* first = allocate(100000);
+  fill(first, 100000, 3);
+  own_heap()->lock.acquire(77);  // a thread that will never come back
+  fake::set_others_are_gone(true);
+  void* second = allocate(100000);
+  ASSERT_NE(second, nullptr);
+  EXPECT_TRUE(inconsistent());
+  fill(second, 100000, 4);
+  EXPECT_TRUE(intact(first, 100000, 3));
+  deallocate(first);
+  EXPECT_NE(allocate_zeroed(100000), nullptr);
+}
+
 TEST(Heap, ReleaseEmptyGivesBackWhatIsEmptyAndNothingElse) {
   std::vector<void*> blocks;
   for (int count = 0; count < 3000; ++count) blocks.push_back(allocate(100));
