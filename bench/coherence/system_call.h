@@ -6,7 +6,8 @@
 
 namespace coherence {
 
-// A negated error number where it fails, as the kernel says it.
+// A negated error number where it fails, as the kernel says it. Not reheap's own function (platform/linux/syscall.h):
+// that one is compiled as for ThreadSanitizer here, and of two the linker would keep one.
 inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
   register long fourth asm("r10") = d;
   register long fifth asm("r8") = e;

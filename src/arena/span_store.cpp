@@ -79,8 +79,7 @@ void SpanStore::hand_over(Units units, SpanStore* to) {
   to->taken_ += units;
 }
 
-// Puts a span that is in nobody's hands into the store, one with what lies beside it there. The age of the larger part
-// prevails, as in the arena: a merged span takes its place.
+// Puts a span that is in nobody's hands into the store, one with what lies beside it there, and as young as itself.
 void SpanStore::insert(Span* span, Heap* owner) {
   Heap* keeper = with_note(owner, kInStore);
   if (Span* behind = kept_behind(span, keeper)) {
@@ -128,27 +127,23 @@ Span* SpanStore::carve(Span* span, Units units, Heap* owner) {
 // So much that there is room for as much again to come back.
 bool SpanStore::fetch(Units units, Heap* owner, ThreadToken token) {
   Units half{budget_.count / 2}, wanted = units;
-  SpanList back, spans;
   if (half > total() + units) wanted = half - total();
-  visit(&back, &spans, units, wanted, token);
+  SpanList nothing, spans;
+  visit(&nothing, &spans, units, wanted, token);
   bool found = !spans.empty();
   while (Span* span = spans.pop_front()) insert(span, owner);
   return found;
 }
 
+// The oldest.
 void SpanStore::give_back_beyond(Units most, ThreadToken token) {
   SpanList back;
-  take_out_beyond(most, &back);
-  visit(&back, nullptr, {}, {}, token);
-}
-
-// The oldest.
-void SpanStore::take_out_beyond(Units most, SpanList* list) {
   while (total() > most) {
     Span* span = by_age_.first();
     remove(span);
-    list->push_back(span);
+    back.push_back(span);
   }
+  visit(&back, nullptr, {}, {}, token);
 }
 
 void SpanStore::visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token) {

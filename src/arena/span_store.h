@@ -50,7 +50,6 @@ class SpanStore {
   Span* carve(Span* span, Units units, Heap* owner);
   bool fetch(Units units, Heap* owner, ThreadToken token);
   void give_back_beyond(Units most, ThreadToken token);
-  void take_out_beyond(Units most, SpanList* list);
   void visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token);
   void adapt(bool met_others);
 

@@ -30,6 +30,7 @@ Arena::Visit Arena::trade(SpanList* back, SpanList* list, Units least, Units mos
 }
 
 void Arena::take_back(SpanList* spans, Visit* visit) {
+  if (spans->empty()) return;
   uint32_t now = static_cast<uint32_t>(platform::now_ms());
   while (Span* span = spans->pop_front()) {
     span->owner.store(nullptr);

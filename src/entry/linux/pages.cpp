@@ -1,10 +1,10 @@
 // What programs do to the pages of blocks they hold: the functions that change what pages are tell the heap which.
 #include "entry/linux/pages.h"
-#include "base/compiler.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "base/compiler.h"
 #include "entry/linux/kernel.h"
 #include "heap/large.h"
 

@@ -1,11 +1,11 @@
 // Sandboxes, name spaces and capabilities: what the C library hands to the kernel as it is.
 #include "entry/linux/privileges.h"
-#include "base/compiler.h"
 
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "base/compiler.h"
 #include "entry/linux/kernel.h"
 #include "entry/linux/sandbox.h"
 
