@@ -13,8 +13,9 @@
 //
 // Conservation law of a slab, under the owning heap's lock (free_count and outstanding are as of the last arming,
 // and armed - countdown local frees have come since):
-//   outstanding + free_count + returned_count + (capacity - carved) == capacity
-// where outstanding counts blocks handed out, those in the owner's bin included.
+//   outstanding + free_count + returned_count + hollow + (capacity - carved) == capacity
+// where outstanding counts blocks handed out, those in the owner's bin included, and hollow those that lie in a hole
+// (slabs/holes.h).
 #pragma once
 
 #include <cstddef>
@@ -91,7 +92,9 @@ struct Span {
     SlabState state;  // slab
     bool altered;     // large: who holds it has changed what its pages are (large::note_altered)
   };
-  bool zero;  // slab: what is not carved reads as zero; free span: as its kind
+  bool zero : 1;      // slab: what is not carved reads as zero; free span: as its kind
+  uint8_t age : 3;    // slab: for how long it has been available (heap/sparse.h)
+  uint8_t holes : 4;  // of each unit of a slab: which of its pages are holes
   union {
     Block* returned;  // slab: blocks freed by others, collected from the inbox; ends likewise
     Span* right;      // free span: larger in the tree, or next of its size

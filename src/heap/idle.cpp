@@ -6,6 +6,7 @@
 #include "heap/shared.h"
 #include "heap/slab_lists.h"
 #include "heap/spans.h"
+#include "heap/sparse.h"
 
 namespace rh::idle {
 
@@ -36,7 +37,19 @@ constexpr size_t kWorthReleasing = size_t{64} << 20;
 
 constinit std::atomic<size_t> g_purged_here{0};
 
-enum class Rest : uint8_t { required, not_required };
+// What is taken from which heaps: of those at rest what is due, of so many sparse slabs each, or of all of them all.
+struct Due {
+  bool now;
+  unsigned most_slabs;
+};
+constexpr Due kEverything{true, ~0u};
+constexpr Due kOfHelper{false, ~0u};
+constexpr Due kOfPassers{false, 16};
+
+// Whether nothing was passed over: of what heaps hold back, and of the sparse slabs.
+struct Looked {
+  bool at_heaps = true, at_slabs = true;
+};
 
 size_t activity(const Heap* heap) { return heap->refills.value() + heap->marks.value() + heap->store.uses(); }
 
@@ -72,34 +85,35 @@ bool collect(Heap* heap, ThreadToken token) {
   return true;
 }
 
-// From a list of heaps. False when some were passed over.
-bool collect_each(Heap* first, ThreadToken token, Rest rest) {
-  bool all = true;
+Looked collect_each(Heap* first, ThreadToken token, Due due) {
+  Looked all;
   for (Heap* heap = first; heap != nullptr; heap = heap->next) {
-    bool wanted = rest == Rest::not_required || at_rest(heap);
-    if (wanted && collect(heap, token)) continue;
-    collect_store(heap, token);
-    all = false;
+    bool wanted = due.now || at_rest(heap);
+    if (!wanted || !collect(heap, token)) {
+      collect_store(heap, token);
+      all.at_heaps = false;
+    }
+    if (!sparse::look(heap, due.now, due.most_slabs, token)) all.at_slabs = false;
   }
   return all;
 }
 
 // From first-class heaps, whose list others change under its lock.
-bool collect_shared(ThreadToken token, Rest rest) {
-  bool all = registry::shared_heaps() == nullptr;
-  if (!all) {
-    if (!registry::lock().try_acquire(token)) return false;
-    all = collect_each(registry::shared_heaps(), token, rest);
-    registry::lock().release();
-  }
-  if (all) retained::forget_freed();
+Looked collect_shared(ThreadToken token, Due due) {
+  constexpr unsigned kMostSlabs = 256;
+  Looked all;
+  if (registry::shared_heaps() == nullptr) return all;
+  if (!registry::lock().try_acquire(token)) return {false, false};
+  if (!due.now && due.most_slabs > kMostSlabs) due.most_slabs = kMostSlabs;
+  all = collect_each(registry::shared_heaps(), token, due);
+  registry::lock().release();
   return all;
 }
 
-void collect_all(ThreadToken token, Rest rest) {
-  bool shared = collect_shared(token, rest);
-  bool threads = collect_each(registry::threads(), token, rest);
-  if (shared && threads) retained::begin_count();
+void collect_all(ThreadToken token, Due due) {
+  Looked shared = collect_shared(token, due), threads = collect_each(registry::threads(), token, due);
+  if (shared.at_heaps && threads.at_heaps) retained::begin_count();
+  if (shared.at_heaps && shared.at_slabs && threads.at_slabs) retained::forget_freed();
 }
 
 // Four looks in the time that memory may stay, so that it goes at most a quarter late.
@@ -127,7 +141,7 @@ void help_until_idle() {
     do {
       platform::wait(g_stop, 0, interval_ms());
       if (g_stop.load(std::memory_order_acquire) != 0) break;
-      collect_all(kHelperToken, Rest::required);
+      collect_all(kHelperToken, kOfHelper);
       g_arena.purge(decay_ms(), Arena::kAll, kHelperToken);
       g_arena.return_address_space(kHelperToken);
     } while (much_is_free());
@@ -140,7 +154,7 @@ void help_until_idle() {
 // Without a helper (none is wanted, or the system would not give a thread), those who free do its work now and then.
 void decay_here() {
   if (!is_due(g_retry_at)) return;
-  collect_all(platform::thread_token(), Rest::required);
+  collect_all(platform::thread_token(), kOfPassers);
   retained::begin_count();
   g_arena.purge(decay_ms());
   g_arena.return_address_space();
@@ -240,7 +254,7 @@ static void collect_everything() {
     LockGuard guard(heap->lock, token);
     empty_bins(heap);
   }
-  collect_all(token, Rest::not_required);
+  collect_all(token, kEverything);
 }
 
 bool reclaim() {
@@ -253,10 +267,11 @@ bool reclaim() {
 }
 
 size_t trim() {
+  size_t before = sparse::returned();
   collect_everything();
   size_t returned = g_arena.purge(0);
   g_arena.return_address_space();
-  return returned;
+  return returned + sparse::returned() - before;
 }
 
 // In handlers too. One may have interrupted the start of a helper: it is made, or not, and then ended. One that has
@@ -289,7 +304,7 @@ bool returns_before_waiting() {
 
 void return_while_waiting() {
   if (!may_return_here()) return;
-  collect_all(platform::thread_token(), Rest::not_required);
+  collect_all(platform::thread_token(), kEverything);
   g_arena.purge(0);
   g_arena.return_address_space();
 }

@@ -151,8 +151,7 @@ void set_aside_current(Heap* heap) {
   for (size_t index = 0; index < size_class::kCount; ++index) {
     Span* slab = take_current(heap, static_cast<SizeClass>(index));
     if (slab == nullptr) continue;
-    slab->state = SlabState::available;
-    heap->available[index].push_back(slab);
+    make_available(heap, slab);
   }
 }
 
@@ -161,7 +160,7 @@ void take_over(Heap* heap, Heap* from) {
     while (Span* slab = from->available[index].pop_front()) {
       slab->owner.store_release(heap);
       from->store.hand_over(Units{slab->units}, &heap->store);
-      heap->available[index].push_back(slab);
+      make_available(heap, slab);
       slab::arm(slab, slab::outstanding(slab));
     }
   }

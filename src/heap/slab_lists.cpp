@@ -43,6 +43,33 @@ static void unlist(Heap* heap, Span* slab) {
   if (slab->state == SlabState::full && heap->shared) heap->full.remove(slab);
 }
 
+void make_available(Heap* heap, Span* slab) {
+  slab->state = SlabState::available;
+  slab->age = 0;
+  heap->sparse = true;
+  SpanList& list = heap->available[slab->size_class.load()];
+  bool all_new = list.empty() || list.last()->age != kLookedAt;
+  all_new ? list.push_back(slab) : list.push_front(slab);
+}
+
+// So few blocks of a slab are in use that there will be pages without any.
+static constexpr unsigned kFewLeft = 4;
+
+// Until then, or all is free, the owner need not look: the blocks it has freed by then can go with their pages.
+static unsigned next_mark(const Span* slab, unsigned in_use) {
+  unsigned capacity = slab::properties(slab).capacity;
+  if (!platform::kReplacesByZeros || in_use == 1 || capacity < 2 * kFewLeft) return 0;
+  return in_use > kFewLeft && capacity >= 8 * kFewLeft ? kFewLeft : 1;
+}
+
+static void note_few_left(Heap* heap, Span* slab) {
+  constexpr size_t kCounted = size_t{256} << 10;
+  heap->freed += bytes_of(slab);
+  if (heap->freed < kCounted) return;
+  retained::add_freed(heap->freed);
+  heap->freed = 0;
+}
+
 static void look_again(Heap* heap, Span* slab, unsigned in_use) {
   SizeClass size_class = slab->size_class.load();
   if (has_few_blocks(heap, size_class)) {
@@ -90,13 +117,15 @@ void review(Heap* heap, Span* slab, Caller caller) {
       return;
     }
     if (heap->shared) heap->full.remove(slab);
-    slab->state = SlabState::available;
-    heap->available[slab->size_class.load()].push_back(slab);
+    make_available(heap, slab);
+  } else if (slab->age == kLookedAt) {
+    heap->available[slab->size_class.load()].remove(slab);
+    make_available(heap, slab);
   }
-  if (caller.is_owner)
-    slab::arm(slab, outstanding);
-  else
-    slab::leave(slab);
+  if (outstanding <= kFewLeft) note_few_left(heap, slab);
+  if (!caller.is_owner) return slab::leave(slab);
+  slab::share(slab);
+  slab::arm(slab, outstanding - next_mark(slab, outstanding));
 }
 
 void release_empty(Heap* heap, ThreadToken token) {

@@ -29,6 +29,12 @@ inline size_t bytes_of(const Span* slab) { return Units{slab->units}.bytes(); }
 // The class has no current slab any more; gives the one it had, or null.
 Span* take_current(Heap* heap, SizeClass size_class);
 
+// The slab joins those with free blocks, before the ones that were looked at already.
+void make_available(Heap* heap, Span* slab);
+
+// The age of a slab that was looked at (heap/sparse.h).
+inline constexpr uint8_t kLookedAt = 7;
+
 // By the owner: returns what is in its bins to the slabs.
 void empty_bins(Heap* heap);
 

@@ -9,6 +9,7 @@
 //   large       blocks with a span of their own
 //   block       which block a pointer means
 //   slab_lists  which slab a heap uses next, and which it gives back
+//   sparse      pages of slabs of which little is in use
 //   abandoned   heaps whose threads are gone
 //   remote      blocks freed by a thread that does not own their slab
 //   registry    all heaps there are
@@ -66,7 +67,8 @@ struct Heap {
   std::atomic<Heap*> cursor{nullptr};  // in the registry: which heap to look at next for slabs left behind
   SpanList full;                       // of a shared heap: its full slabs
   SpanList large;                      // of a shared heap: its large blocks
-  size_t freed = 0;                    // of a shared heap: the bytes still to be counted (heap/retained.h)
+  size_t freed = 0;                    // the bytes still to be counted (heap/retained.h)
+  bool sparse = false;                 // slabs have become available since all were looked at (heap/sparse.h)
 
   // ---- anyone ----
   alignas(64) std::atomic<Block*> inbox{nullptr};  // messages: heap/remote.cpp

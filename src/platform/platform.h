@@ -21,9 +21,12 @@ inline constexpr size_t kPageSize = 4096;
 inline constexpr size_t kReserveGrain = 64 * 1024;
 // Limits how far ahead memory is committed, where it is charged whether touched or not.
 inline constexpr size_t kMostCommittedAhead = size_t{1} << 20;
+// Whether replace_by_zeros can do what it says.
+inline constexpr bool kReplacesByZeros = false;
 #else
 inline constexpr size_t kReserveGrain = kPageSize;
 inline constexpr size_t kMostCommittedAhead = size_t{32} << 20;
+inline constexpr bool kReplacesByZeros = true;
 #endif
 
 enum class Reserve { done, occupied, refused };

@@ -1,6 +1,7 @@
 #include "slabs/slab.h"
 
 #include "platform/report.h"
+#include "slabs/holes.h"
 
 namespace rh::slab {
 
@@ -15,8 +16,10 @@ void start(Span* span, SizeClass size_class, Heap* owner) {
   span->free_count = span->returned_count = 0;
   span->carved.store(0);
   span->size_class.store(size_class);
+  span->holes = 0;
   for (uint32_t unit = 1; unit < span->units; ++unit) {
     span[unit].units = unit;
+    span[unit].holes = 0;
     span[unit].kind.store(SpanKind::interior);
   }
   span->kind.store_release(SpanKind::slab);
@@ -28,11 +31,15 @@ void finish(Span* slab) {
   slab->owner.store(nullptr);
 }
 
+void fail_broken(const Span* slab, const char* what) {
+  Text message;
+  message << what << ", seen later: in the slab at ";
+  message.hex(g_realm.address(slab)) << " of blocks of ";
+  message.decimal(properties(slab).size) << " bytes";
+  fatal(message);
+}
+
 namespace {
-
-void add(Word<uint16_t>& word, unsigned amount) { word.store(static_cast<uint16_t>(word.load() + amount)); }
-
-void add(uint16_t& word, unsigned amount) { word = static_cast<uint16_t>(word + amount); }
 
 // Moves the local frees since the last arming into free_count.
 void settle(Span* slab) {
@@ -43,16 +50,8 @@ void settle(Span* slab) {
   add(slab->outstanding, 0u - freed);
 }
 
-[[noreturn]] RH_COLD void fail_broken(const Span* slab, const char* what) {
-  Text message;
-  message << "free " << what << ", seen later: in the slab at ";
-  message.hex(g_realm.address(slab)) << " of blocks of ";
-  message.decimal(properties(slab).size) << " bytes";
-  fatal(message);
-}
-
-constexpr const char* kTwice = "of a block that was free already";
-constexpr const char* kWithin = "of a pointer into a block";
+constexpr const char* kTwice = "free of a block that was free already";
+constexpr const char* kWithin = "free of a pointer into a block";
 
 // Follows a list and adds up where its members lie. Every freed block is stepped over once, so each instruction counts:
 // two per step, as long as the compiler does not keep the addresses to add them up in an order of its own.
@@ -110,9 +109,9 @@ void leave(Span* slab) {
 
 // Frees since the last arming are in neither count yet: they change nothing.
 bool is_balanced(const Span* slab) {
-  int sum = slab->outstanding.load() + slab->free_count + slab->returned_count;
+  unsigned sum = 0u + slab->outstanding.load() + slab->free_count + slab->returned_count;
   unsigned carved = slab->carved.load();
-  return static_cast<uint16_t>(sum) == carved && carved <= properties(slab).capacity;
+  return static_cast<uint16_t>(sum + hollow_blocks(slab)) == carved && carved <= properties(slab).capacity;
 }
 
 // Links them in address order.
@@ -138,15 +137,20 @@ Taken carve(Span* slab, unsigned most) {
 }
 
 // About two pages, but no second block where one has a page to itself.
-RH_NOINLINE static Taken carve_much(Span* slab) {
+static Taken carve_much(Span* slab) {
   unsigned page = properties(slab).carve;
   return carve_here(slab, page > 1 ? 2 * page : 1);
+}
+
+RH_NOINLINE static Taken take_new(Span* slab) {
+  Taken taken = carve_much(slab);
+  return taken.blocks != nullptr ? taken : fill_hole(slab);
 }
 
 // Books the blocks freed locally as handed out, and arms with kNever. Returns how many there are.
 static unsigned hand_out_local(Span* slab) {
   uint16_t unsettled = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
-  unsigned count = slab->free_count + unsettled;
+  uint16_t count = static_cast<uint16_t>(slab->free_count + unsettled);
   add(slab->outstanding, slab->free_count);
   slab->free_count = 0;
   slab->armed.store(kNever);
@@ -167,12 +171,22 @@ Taken take(Span* slab) {
   if (RH_UNLIKELY(count == 0)) {
     list = &slab->returned;
     count = hand_out_returned(slab);
-    if (count == 0) return carve_much(slab);
+    if (count == 0) return take_new(slab);
   }
   Block* first = *list;
   last_of(slab, first, count)->next = nullptr;
   *list = list_end();
   return {first, false};
+}
+
+void share(Span* slab) {
+  settle(slab);
+  if (!platform::kReplacesByZeros || slab->free_count == 0) return;
+  if (slab->returned_count != 0) last_of(slab, slab->free, slab->free_count)->next = slab->returned;
+  slab->returned = slab->free;
+  add(slab->returned_count, slab->free_count);
+  slab->free = list_end();
+  slab->free_count = 0;
 }
 
 void check_lists(Span* slab) {

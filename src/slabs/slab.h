@@ -22,6 +22,10 @@ void start(Span* span, SizeClass size_class, Heap* owner);
 // Turns it back into a plain span, whatever is still handed out.
 void finish(Span* slab);
 
+inline void add(Word<uint16_t>& word, unsigned amount) { word.store(static_cast<uint16_t>(word.load() + amount)); }
+
+inline void add(uint16_t& word, unsigned amount) { word = static_cast<uint16_t>(word + amount); }
+
 // Blocks handed out. A thread other than the owner may see too many, never too few.
 inline unsigned outstanding(const Span* slab) {
   uint16_t freed = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load_acquire());
@@ -87,6 +91,9 @@ inline Block* batch_end() { return const_cast<Block*>(&g_batch_end); }
 // Whether the conservation law holds (arena/span.h).
 bool is_balanced(const Span* slab);
 
+// Ends the process: of a free, what was found later.
+[[noreturn]] RH_COLD void fail_broken(const Span* slab, const char* what);
+
 // Ends the process when the number of free blocks is not the number of frees, or a member is not a block: a block was
 // freed twice, or a pointer into one was.
 void check_lists(Span* slab);
@@ -97,7 +104,7 @@ struct Taken {
 };
 
 // Called by the owner: hands out the blocks freed locally, or those freed by others, or about two pages of newly carved
-// ones. The slab, which must not be left, is armed with kNever.
+// ones, or those of a hole. The slab, which must not be left, is armed with kNever.
 Taken take(Span* slab);
 
 // The same, with newly carved blocks only: `most`, or about a page, with which a class begins.
@@ -107,6 +114,10 @@ Taken carve(Span* slab, unsigned most = kAll);
 // Called by the owner: how many of the blocks it took it still has. Ends the process when that is more than were handed
 // out: one was freed twice.
 unsigned count_taken(const Span* slab, const Block* first);
+
+// Called by the owner: what it has freed joins what others have returned, where any thread that holds the lock may take
+// it out again.
+void share(Span* slab);
 
 // Books `count` blocks freed by other threads, linked from `first` to `last`.
 void give_back(Span* slab, Block* first, Block* last, unsigned count);

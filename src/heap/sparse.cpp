@@ -1,0 +1,93 @@
+#include "heap/sparse.h"
+
+#include "heap/slab_lists.h"
+#include "slabs/holes.h"
+
+namespace rh::sparse {
+
+namespace {
+
+// The owner waits for the lock meanwhile: it is held for so many slabs that are looked at, or a few that give pages.
+constexpr unsigned kAtOnce = 64;
+constexpr unsigned kCostOfPages = 16;
+
+constinit std::atomic<size_t> g_returned{0};
+
+class Look {
+ public:
+  Look(Heap* heap, bool now, unsigned most, ThreadToken token) : heap_(heap), now_(now), most_(most), token_(token) {}
+
+  bool at_all() {
+    do {
+      if (!heap_->lock.try_acquire(token_)) return false;
+      if (heap_->sparse) at_some();
+      bool done = !heap_->sparse || class_ == size_class::kCount;
+      if (done && !waiting_) heap_->sparse = false;
+      heap_->lock.release();
+      if (done) return !waiting_;
+    } while (most_ != 0);
+    return false;
+  }
+
+ private:
+  void at_some() {
+    Span* slab = is_next() ? next_ : first();
+    unsigned left = kAtOnce;
+    while (left != 0 && most_ != 0) {
+      if (slab == nullptr || slab->age == kLookedAt) {
+        if (++class_ == size_class::kCount) return;
+        slab = first();
+        continue;
+      }
+      next_ = slab->next;
+      unsigned cost = is_due(slab) ? return_pages(slab) : 1;
+      left -= cost < left ? cost : left;
+      slab = next_;
+    }
+  }
+
+  Span* first() const { return heap_->available[class_].first(); }
+
+  // While nobody held the lock it may have become anything.
+  bool is_next() const {
+    return next_ != nullptr && next_->kind.load() == SpanKind::slab && owner_of(next_) == heap_ &&
+           next_->size_class.load() == class_ && next_->state == SlabState::available;
+  }
+
+  bool is_due(Span* slab) {
+    if (now_ || slab->age == kLooks) return true;
+    ++slab->age;
+    waiting_ = true;
+    return false;
+  }
+
+  unsigned return_pages(Span* slab) {
+    size_t bytes = slab::punch(slab);
+    slab->age = kLookedAt;
+    heap_->available[class_].remove(slab);
+    heap_->available[class_].push_back(slab);
+    if (bytes == 0) return 1;
+    g_returned.fetch_add(bytes, std::memory_order_relaxed);
+    --most_;
+    return kCostOfPages;
+  }
+
+  Heap* heap_;
+  bool now_;
+  unsigned most_;
+  ThreadToken token_;
+  size_t class_ = 0;
+  Span* next_ = nullptr;
+  bool waiting_ = false;
+};
+
+}  // namespace
+
+bool look(Heap* heap, bool now, unsigned most, ThreadToken token) {
+  if constexpr (!platform::kReplacesByZeros) return true;
+  return Look(heap, now, most, token).at_all();
+}
+
+size_t returned() { return g_returned.load(std::memory_order_relaxed); }
+
+}  // namespace rh::sparse

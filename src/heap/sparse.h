@@ -1,0 +1,20 @@
+// Slabs of which little is in use: their free pages go back to the OS once they have been available for a while
+// (slabs/holes.h). Until then they lie at the front of their class's list, and those that were looked at behind them:
+// so what has holes is taken from last, and each is looked at once.
+#pragma once
+
+#include "heap/types.h"
+
+namespace rh::sparse {
+
+// So often they are looked at before anything is returned of them.
+inline constexpr unsigned kLooks = 4;
+
+// Looks at the heap's available slabs, and returns pages of those that are due, of about `most` slabs. With `now` all
+// are due. False when some are not, or were passed over. Holding no heap's lock.
+bool look(Heap* heap, bool now, unsigned most, ThreadToken token);
+
+// How many bytes have gone back by now.
+size_t returned();
+
+}  // namespace rh::sparse

@@ -1,0 +1,232 @@
+#include "slabs/holes.h"
+
+namespace rh::slab {
+
+namespace {
+
+constexpr size_t kPage = platform::kPageSize;
+constexpr unsigned kPagesInUnit = kUnitSize / kPage;
+
+// Pages of a slab, a bit for each from its start.
+using Pages = uint64_t;
+static_assert(size_class::kMostUnits.count * kPagesInUnit < 64);
+static_assert(kPagesInUnit <= 4, "Span::holes");
+
+Pages holes_of(const Span* slab) {
+  Pages holes = 0;
+  for (unsigned unit = 0; unit < slab->units; ++unit) holes |= Pages{slab[unit].holes} << (unit * kPagesInUnit);
+  return holes;
+}
+
+void set_holes(Span* slab, Pages holes) {
+  constexpr unsigned kOfUnit = (1u << kPagesInUnit) - 1;
+  for (unsigned unit = 0; unit < slab->units; ++unit)
+    slab[unit].holes = static_cast<unsigned>(holes >> (unit * kPagesInUnit)) & kOfUnit;
+}
+
+Pages lowest(Pages pages) { return pages & (0 - pages); }
+
+// Where a slab's carved blocks lie.
+class Layout {
+ public:
+  explicit Layout(const Span* slab)
+      : slab_(slab), start_(g_realm.address(slab)), size_(properties(slab).size), carved_(slab->carved.load()) {}
+
+  unsigned carved() const { return carved_; }
+  uintptr_t start() const { return start_; }
+  Block* block(unsigned index) const { return reinterpret_cast<Block*>(start_ + index * size_); }
+
+  // False when it is none of them.
+  bool find(const Block* block, unsigned* index) const {
+    size_t offset = address_of(block) - start_;
+    if (offset >= carved_ * size_ || !is_block(slab_, offset)) return false;
+    *index = size_class::position(slab_->size_class.load(), offset).index;
+    return true;
+  }
+
+  // The pages that a block has a part of, and the blocks that have a part of a page: from the first to before the end.
+  Pages pages_of(unsigned index) const {
+    size_t first = index * size_ / kPage, last = (index * size_ + size_ - 1) / kPage;
+    return (Pages{2} << last) - (Pages{1} << first);
+  }
+  unsigned first_on(unsigned page) const { return static_cast<unsigned>(page * kPage / size_); }
+  unsigned end_on(unsigned page) const {
+    size_t end = divide_up((page + 1) * kPage, size_);
+    return end < carved_ ? static_cast<unsigned>(end) : carved_;
+  }
+
+  // Whether nothing else will be carved of it.
+  bool is_carved(unsigned page) const {
+    return carved_ == properties(slab_).capacity || (page + 1) * kPage <= carved_ * size_;
+  }
+
+ private:
+  const Span* slab_;
+  uintptr_t start_;
+  size_t size_;
+  unsigned carved_;
+};
+
+// Which blocks are free.
+class FreeBlocks {
+ public:
+  FreeBlocks(const Layout& layout, Pages holes) : layout_(layout), holes_(holes) {
+    for (unsigned index = 0; holes != 0 && index < layout.carved(); ++index)
+      if (layout.pages_of(index) & holes) add(index);
+  }
+
+  // False when it is not a list of blocks that are in no other: whoever takes it will say so.
+  bool add_list(const Block* first) {
+    unsigned index = 0;
+    for (const Block* block = first; block != &g_end; block = block->next)
+      if (!layout_.find(block, &index) || !add(index)) return false;
+    return true;
+  }
+
+  // The pages with nothing but such blocks that are no holes yet.
+  Pages pages(unsigned count) const {
+    Pages pages = 0;
+    for (unsigned page = 0; page < count; ++page)
+      if (layout_.is_carved(page) && all_free(page)) pages |= Pages{1} << page;
+    return pages & ~holes_;
+  }
+
+ private:
+  static constexpr size_t kMost = kUnitSize / kBlockAlign;
+  static_assert([] {
+    for (size_t index = 0; index < size_class::kCount; ++index)
+      if (size_class::kProperties[index].capacity > kMost) return false;
+    return true;
+  }());
+
+  bool has(unsigned index) const { return words_[index / 64] >> (index % 64) & 1; }
+
+  bool add(unsigned index) {
+    if (has(index)) return false;
+    words_[index / 64] |= uint64_t{1} << (index % 64);
+    return true;
+  }
+
+  bool all_free(unsigned page) const {
+    unsigned first = layout_.first_on(page), end = layout_.end_on(page);
+    for (unsigned index = first; index < end; ++index)
+      if (!has(index)) return false;
+    return first < end;
+  }
+
+  const Layout& layout_;
+  Pages holes_;
+  uint64_t words_[kMost / 64] = {};
+};
+
+// The block the owner freed last: it may be about to link the next to it, so what follows can be taken out of the list
+// and it cannot. Where others may see its stores out of order, none of them can.
+Block* newest_of(const Span* slab) {
+  return kPlainWords ? *const_cast<Block* const volatile*>(&slab->free) : list_end();
+}
+
+// Takes the hollow blocks out of a list. Of each the first word is zero from then on.
+unsigned unlink(const Span* slab, const Layout& layout, Block** link, Pages holes) {
+  unsigned count = 0, index = 0;
+  while (*link != &g_end) {
+    Block* block = *link;
+    if (layout.find(block, &index) && (layout.pages_of(index) & holes) != 0) {
+      *link = block->next;
+      block->next = nullptr;
+      note_free(slab, block);
+      ++count;
+    } else {
+      link = &block->next;
+    }
+  }
+  return count;
+}
+
+struct Links {
+  Block *first, *last;
+  unsigned count;
+};
+
+// Links the blocks that have a part of a page, and none of a hole.
+Links link(const Span* slab, const Layout& layout, unsigned page, Pages holes) {
+  Links links{};
+  for (unsigned index = layout.first_on(page), end = layout.end_on(page); index < end; ++index) {
+    if (layout.pages_of(index) & holes) continue;
+    Block* block = layout.block(index);
+    if (RH_UNLIKELY(block->next != nullptr)) fail_broken(slab, "write to a block, or second free of it, when it was free");
+    (links.count != 0 ? links.last->next : links.first) = block;
+    links.last = block;
+    ++links.count;
+  }
+  return links;
+}
+
+// The lowest page of these is no hole any longer; gives the blocks that are hollow no more.
+Links close(Span* slab, const Layout& layout, Pages pages) {
+  Pages page = lowest(pages), holes = holes_of(slab) & ~page;
+  set_holes(slab, holes);
+  return link(slab, layout, highest_bit(page), holes);
+}
+
+// Whatever is there now is not what was written.
+void clear_links(const Layout& layout, unsigned page) {
+  for (unsigned index = layout.first_on(page), end = layout.end_on(page); index < end; ++index)
+    layout.block(index)->next = nullptr;
+}
+
+// Returns the content of the pages; gives those that the OS refused.
+Pages purge(const Layout& layout, Pages pages) {
+  Pages refused = 0;
+  while (pages != 0) {
+    Pages first = lowest(pages), run = pages & ~(pages + first);
+    size_t offset = highest_bit(first) * kPage, end = (highest_bit(run) + 1) * kPage;
+    if (!platform::replace_by_zeros(layout.start() + offset, end - offset)) refused |= run;
+    pages &= ~run;
+  }
+  return refused;
+}
+
+}  // namespace
+
+size_t punch(Span* slab) {
+  if constexpr (!platform::kReplacesByZeros) return 0;
+  Layout layout(slab);
+  Pages before = holes_of(slab);
+  FreeBlocks free(layout, before);
+  Block* newest = newest_of(slab);
+  if (!free.add_list(newest->next) || !free.add_list(slab->returned)) return 0;
+  Pages fresh = free.pages(slab->units * kPagesInUnit);
+  if (fresh == 0) return 0;
+  set_holes(slab, before | fresh);
+  add(slab->free_count, 0u - unlink(slab, layout, &newest->next, before | fresh));
+  add(slab->returned_count, 0u - unlink(slab, layout, &slab->returned, before | fresh));
+  Pages refused = purge(layout, fresh);
+  for (Pages left = refused; left != 0; left &= left - 1) {
+    clear_links(layout, highest_bit(lowest(left)));
+    Links links = close(slab, layout, left);
+    if (links.count == 0) continue;
+    add(slab->outstanding, links.count);
+    give_back(slab, links.first, links.last, links.count);
+  }
+  return count_bits(fresh & ~refused) * kPage;
+}
+
+Taken fill_hole(Span* slab) {
+  Layout layout(slab);
+  Links links{};
+  while (links.count == 0 && has_holes(slab)) links = close(slab, layout, holes_of(slab));
+  if (links.count == 0) return {nullptr, false};
+  links.last->next = nullptr;
+  add(slab->outstanding, links.count);
+  return {links.first, false};
+}
+
+unsigned hollow_blocks(const Span* slab) {
+  Pages holes = holes_of(slab);
+  Layout layout(slab);
+  unsigned count = 0;
+  for (unsigned index = 0; holes != 0 && index < layout.carved(); ++index) count += (layout.pages_of(index) & holes) != 0;
+  return count;
+}
+
+}  // namespace rh::slab
