@@ -70,6 +70,7 @@ inline constexpr uintptr_t kInStore = 4;
 enum class SlabState : uint8_t {
   current,    // the owner takes its class's blocks from it
   available,  // has free blocks, in the owner's list of its class
+  sparse,     // the same, and few blocks of it are in use
   full,       // too few free blocks to be worth taking; in no list (of a shared heap: in its full list)
 };
 

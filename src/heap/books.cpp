@@ -7,11 +7,10 @@ namespace {
 // Of long lists the first are looked at.
 constexpr unsigned kMostLookedAt = 32;
 
-void check_slab(const Heap* heap, const Span* slab, SizeClass size_class, SlabState state) {
+void check_slab(const Heap* heap, const Span* slab, SizeClass size_class) {
   RH_CHECK(slab->kind.load() == SpanKind::slab);
   RH_CHECK(owner_of(slab) == heap);
   RH_CHECK(slab->size_class.load() == size_class);
-  RH_CHECK(slab->state == state);
   RH_CHECK(slab::is_balanced(slab));
 }
 
@@ -20,11 +19,14 @@ void check_slab(const Heap* heap, const Span* slab, SizeClass size_class, SlabSt
 void check_class(const Heap* heap, SizeClass size_class) {
   if (inconsistent()) return;
   const Span* current = heap->current[size_class];
-  if (current != nullptr) check_slab(heap, current, size_class, SlabState::current);
+  if (current != nullptr) check_slab(heap, current, size_class);
+  RH_CHECK(current == nullptr || current->state == SlabState::current);
   unsigned count = 0;
   const Span* slab = heap->available[size_class].first();
-  for (; slab != nullptr && count < kMostLookedAt; slab = slab->next, ++count)
-    check_slab(heap, slab, size_class, SlabState::available);
+  for (; slab != nullptr && count < kMostLookedAt; slab = slab->next, ++count) {
+    check_slab(heap, slab, size_class);
+    RH_CHECK(slab->state == SlabState::available || slab->state == SlabState::sparse);
+  }
 }
 
 void check(const Heap* heap) {

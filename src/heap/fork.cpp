@@ -5,6 +5,7 @@
 #include "heap/abandoned.h"
 #include "heap/idle.h"
 #include "heap/registry.h"
+#include "heap/slab_lists.h"
 #include "platform/platform.h"
 
 namespace rh::fork {
@@ -109,6 +110,7 @@ void renew(Heap* heap) {
   bool shared = heap->shared, is_forking = heap->is_forking;
   uint16_t life = heap->life;
   Heap *next = heap->next, *previous = heap->previous;
+  forget_sparse(heap);
   heap = new (heap) Heap;
   heap->shared = shared;
   heap->life = life;

@@ -46,11 +46,6 @@ constexpr Due kEverything{true, ~0u};
 constexpr Due kOfHelper{false, ~0u};
 constexpr Due kOfPassers{false, 16};
 
-// Whether nothing was passed over: of what heaps hold back, and of the sparse slabs.
-struct Looked {
-  bool at_heaps = true, at_slabs = true;
-};
-
 size_t activity(const Heap* heap) { return heap->refills.value() + heap->marks.value() + heap->store.uses(); }
 
 // Whether a count is as it was when the helper last asked.
@@ -85,35 +80,38 @@ bool collect(Heap* heap, ThreadToken token) {
   return true;
 }
 
-Looked collect_each(Heap* first, ThreadToken token, Due due) {
-  Looked all;
+// From a list of heaps. False when some were passed over.
+bool collect_each(Heap* first, ThreadToken token, Due due) {
+  bool all = true;
   for (Heap* heap = first; heap != nullptr; heap = heap->next) {
     bool wanted = due.now || at_rest(heap);
     if (!wanted || !collect(heap, token)) {
       collect_store(heap, token);
-      all.at_heaps = false;
+      all = false;
     }
-    if (!sparse::look(heap, due.now, due.most_slabs, token)) all.at_slabs = false;
+    sparse::look(heap, due.now, due.most_slabs, token);
   }
   return all;
 }
 
 // From first-class heaps, whose list others change under its lock.
-Looked collect_shared(ThreadToken token, Due due) {
+bool collect_shared(ThreadToken token, Due due) {
   constexpr unsigned kMostSlabs = 256;
-  Looked all;
-  if (registry::shared_heaps() == nullptr) return all;
-  if (!registry::lock().try_acquire(token)) return {false, false};
   if (!due.now && due.most_slabs > kMostSlabs) due.most_slabs = kMostSlabs;
-  all = collect_each(registry::shared_heaps(), token, due);
-  registry::lock().release();
+  bool all = registry::shared_heaps() == nullptr;
+  if (!all) {
+    if (!registry::lock().try_acquire(token)) return false;
+    all = collect_each(registry::shared_heaps(), token, due);
+    registry::lock().release();
+  }
+  if (all) retained::forget_freed();
   return all;
 }
 
 void collect_all(ThreadToken token, Due due) {
-  Looked shared = collect_shared(token, due), threads = collect_each(registry::threads(), token, due);
-  if (shared.at_heaps && threads.at_heaps) retained::begin_count();
-  if (shared.at_heaps && shared.at_slabs && threads.at_slabs) retained::forget_freed();
+  bool shared = collect_shared(token, due);
+  bool threads = collect_each(registry::threads(), token, due);
+  if (shared && threads) retained::begin_count();
 }
 
 // Four looks in the time that memory may stay, so that it goes at most a quarter late.
@@ -131,7 +129,8 @@ bool is_due(std::atomic<uint64_t>& at) {
 }
 
 RH_INLINE bool much_is_free() {
-  return g_arena.dirty_bytes() >= kWorthReturning || retained::is_much() || retained::freed() >= kWorthReturning;
+  return g_arena.dirty_bytes() >= kWorthReturning || retained::is_much() || retained::freed() >= kWorthReturning ||
+         retained::sparse() >= kWorthReturning;
 }
 
 // The helper thread. It ends when little is left to return; whoever frees next starts another.

@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "heap/abandoned.h"
 #include "heap/registry.h"
+#include "heap/slab_lists.h"
 
 namespace rh::mend {
 
@@ -19,6 +20,7 @@ void give_up(Heap* heap) {
     heap->available[index] = {};
   }
   heap->full = heap->large = {};
+  forget_sparse(heap);
   new (&heap->store) SpanStore;
 }
 

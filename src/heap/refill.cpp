@@ -15,7 +15,7 @@ RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
   Units units{size_class::kProperties[size_class].units};
   if (!heap->shared && !heap->store.has(units)) {
     registry::adopt_slabs(heap);
-    if (Span* slab = heap->available[size_class].pop_front()) return slab;
+    if (Span* slab = pop_available(heap, size_class)) return slab;
   }
   Span* span = spans::take(heap, units, heap->token.load());
   if (span != nullptr) slab::start(span, size_class, heap);
@@ -50,7 +50,7 @@ RH_NOINLINE static slab::Taken take_little(Heap* heap, Span* slab) {
 static bool change_current(Heap* heap, SizeClass size_class) {
   Span* used_up = heap->current[size_class];
   if (used_up != nullptr) set_aside(heap, used_up);
-  Span* slab = heap->available[size_class].pop_front();
+  Span* slab = pop_available(heap, size_class);
   if (slab == nullptr) slab = fresh_slab(heap, size_class);
   if (slab == nullptr) {
     take_current(heap, size_class);

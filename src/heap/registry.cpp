@@ -157,7 +157,7 @@ void set_aside_current(Heap* heap) {
 
 void take_over(Heap* heap, Heap* from) {
   for (size_t index = 0; index < size_class::kCount; ++index) {
-    while (Span* slab = from->available[index].pop_front()) {
+    while (Span* slab = pop_available(from, static_cast<SizeClass>(index))) {
       slab->owner.store_release(heap);
       from->store.hand_over(Units{slab->units}, &heap->store);
       make_available(heap, slab);

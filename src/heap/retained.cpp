@@ -5,6 +5,7 @@ namespace rh::retained {
 // Read at every slow free, seldom written.
 alignas(64) constinit std::atomic<bool> g_is_much{false};
 alignas(64) constinit std::atomic<size_t> g_freed{0};
+constinit std::atomic<size_t> g_sparse{0};
 
 namespace {
 

@@ -20,11 +20,16 @@ inline bool is_much() { return g_is_much.load(std::memory_order_relaxed); }
 // All of it was looked at: what is added from here on counts anew.
 void begin_count();
 
-// What was freed into first-class heaps, and the length of slabs of which little is in use, since they were looked at:
-// all that is free in a heap can be collected while it is at rest, and of a slab its free pages (heap/sparse.h).
+// What was freed into first-class heaps since they were collected from: all that is free there can be collected while
+// they are at rest.
 extern constinit std::atomic<size_t> g_freed;
 inline void add_freed(size_t bytes) { g_freed.fetch_add(bytes, std::memory_order_relaxed); }
 inline size_t freed() { return g_freed.load(std::memory_order_relaxed); }
 inline void forget_freed() { g_freed.store(0, std::memory_order_relaxed); }
+
+// The length of slabs of which little is in use: their free pages can be returned (heap/sparse.h).
+extern constinit std::atomic<size_t> g_sparse;
+inline void add_sparse(size_t bytes) { g_sparse.fetch_add(bytes, std::memory_order_relaxed); }
+inline size_t sparse() { return g_sparse.load(std::memory_order_relaxed); }
 
 }  // namespace rh::retained

@@ -34,10 +34,6 @@ void destroy_slab(Span* slab) {
   g_arena.free(slab);
 }
 
-void destroy_slabs(SpanList& list) {
-  while (Span* slab = list.pop_front()) destroy_slab(slab);
-}
-
 // Not one by one: all processors write to that count.
 void count_freed(Heap* heap, size_t bytes) {
   heap->freed += bytes;
@@ -67,9 +63,9 @@ void destroy(Heap* heap) {
       heap->bins[index] = nullptr;
       Span* current = take_current(heap, static_cast<SizeClass>(index));
       if (current != nullptr) destroy_slab(current);
-      destroy_slabs(heap->available[index]);
+      while (Span* slab = pop_available(heap, static_cast<SizeClass>(index))) destroy_slab(slab);
     }
-    destroy_slabs(heap->full);
+    while (Span* slab = heap->full.pop_front()) destroy_slab(slab);
     ThreadToken token = platform::thread_token();
     while (Span* span = heap->large.first()) large::free_listed(heap, span, token);
     spans::give_back_all(heap, token);

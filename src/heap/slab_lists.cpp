@@ -13,6 +13,61 @@ Span* take_current(Heap* heap, SizeClass size_class) {
   return slab;
 }
 
+static SpanList& available_like(Heap* heap, const Span* slab) { return heap->available[slab->size_class.load()]; }
+
+// Told in steps: others write to what they know of.
+static void note_sparse(Heap* heap, Units units) {
+  constexpr Units kStep = Units::holding(256 << 10);
+  heap->sparse = units;
+  Units told = heap->sparse_told;
+  if (units < told + kStep && told < units + kStep) return;
+  retained::add_sparse(units.bytes() - told.bytes());
+  heap->sparse_told = units;
+}
+
+void forget_sparse(Heap* heap) {
+  retained::add_sparse(0 - heap->sparse_told.bytes());
+  heap->sparse = heap->sparse_told = {};
+}
+
+static void make_sparse(Heap* heap, Span* slab) {
+  if (slab->state == SlabState::sparse) return;
+  slab->state = SlabState::sparse;
+  note_sparse(heap, heap->sparse + Units{slab->units});
+}
+
+// It is in no list.
+static void unmake_sparse(Heap* heap, Span* slab) {
+  if (slab->state != SlabState::sparse) return;
+  slab->state = SlabState::available;
+  note_sparse(heap, heap->sparse - Units{slab->units});
+}
+
+void make_available(Heap* heap, Span* slab) {
+  slab->state = SlabState::available;
+  slab->age = 0;
+  SpanList& list = available_like(heap, slab);
+  bool none_behind = list.empty() || list.last()->age != kLookedAt;
+  none_behind ? list.push_back(slab) : list.push_front(slab);
+}
+
+void make_available_last(Heap* heap, Span* slab) {
+  slab->state = SlabState::available;
+  slab->age = kLookedAt;
+  available_like(heap, slab).push_back(slab);
+}
+
+void remove_available(Heap* heap, Span* slab) {
+  available_like(heap, slab).remove(slab);
+  unmake_sparse(heap, slab);
+}
+
+Span* pop_available(Heap* heap, SizeClass size_class) {
+  Span* slab = heap->available[size_class].first();
+  if (slab != nullptr) remove_available(heap, slab);
+  return slab;
+}
+
 static void empty_bin(Heap* heap, SizeClass size_class) {
   Block* first = heap->bins[size_class];
   if (first == nullptr) return;
@@ -39,35 +94,24 @@ static void give_back(Heap* heap, Span* slab, ThreadToken token) {
 }
 
 static void unlist(Heap* heap, Span* slab) {
-  if (slab->state == SlabState::available) heap->available[slab->size_class.load()].remove(slab);
+  if (is_available(slab)) remove_available(heap, slab);
   if (slab->state == SlabState::full && heap->shared) heap->full.remove(slab);
 }
 
-void make_available(Heap* heap, Span* slab) {
-  slab->state = SlabState::available;
-  slab->age = 0;
-  heap->sparse = true;
-  SpanList& list = heap->available[slab->size_class.load()];
-  bool all_new = list.empty() || list.last()->age != kLookedAt;
-  all_new ? list.push_back(slab) : list.push_front(slab);
+// With so few blocks in use there will be pages without any.
+static unsigned few_left(const Span* slab) {
+  const size_class::Properties& own = slab::properties(slab);
+  if (own.size >= platform::kPageSize) return own.capacity / 2;
+  return own.capacity >= 32 ? 4 : 2;
 }
 
-// So few blocks of a slab are in use that there will be pages without any.
-static constexpr unsigned kFewLeft = 4;
-
-// Until then, or all is free, the owner need not look: the blocks it has freed by then can go with their pages.
+// How many are in use when the owner looks again: what it has freed by then can go with its pages. Where many frees
+// share the costs there is a second look before the last.
 static unsigned next_mark(const Span* slab, unsigned in_use) {
-  unsigned capacity = slab::properties(slab).capacity;
-  if (!platform::kReplacesByZeros || in_use == 1 || capacity < 2 * kFewLeft) return 0;
-  return in_use > kFewLeft && capacity >= 8 * kFewLeft ? kFewLeft : 1;
-}
-
-static void note_few_left(Heap* heap, Span* slab) {
-  constexpr size_t kCounted = size_t{256} << 10;
-  heap->freed += bytes_of(slab);
-  if (heap->freed < kCounted) return;
-  retained::add_freed(heap->freed);
-  heap->freed = 0;
+  unsigned few = few_left(slab);
+  if (!platform::kReplacesByZeros) return 0;
+  if (in_use > few) return few;
+  return in_use > 1 && slab::properties(slab).capacity >= 32 ? 1 : 0;
 }
 
 static void look_again(Heap* heap, Span* slab, unsigned in_use) {
@@ -119,12 +163,13 @@ void review(Heap* heap, Span* slab, Caller caller) {
     if (heap->shared) heap->full.remove(slab);
     make_available(heap, slab);
   } else if (slab->age == kLookedAt) {
-    heap->available[slab->size_class.load()].remove(slab);
+    remove_available(heap, slab);
     make_available(heap, slab);
   }
-  if (outstanding <= kFewLeft) note_few_left(heap, slab);
+  bool few = outstanding <= few_left(slab);
+  if (few) make_sparse(heap, slab);
   if (!caller.is_owner) return slab::leave(slab);
-  slab::share(slab);
+  if (few) slab::share(slab);
   slab::arm(slab, outstanding - next_mark(slab, outstanding));
 }
 
@@ -139,7 +184,7 @@ void release_empty(Heap* heap, ThreadToken token) {
     for (Span *slab = heap->available[index].first(), *next; slab != nullptr; slab = next) {
       next = slab->next;
       if (slab::outstanding(slab) != 0) continue;
-      heap->available[index].remove(slab);
+      remove_available(heap, slab);
       give_back(heap, slab, token);
     }
   }

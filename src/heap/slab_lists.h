@@ -29,11 +29,22 @@ inline size_t bytes_of(const Span* slab) { return Units{slab->units}.bytes(); }
 // The class has no current slab any more; gives the one it had, or null.
 Span* take_current(Heap* heap, SizeClass size_class);
 
-// The slab joins those with free blocks, before the ones that were looked at already.
+// The available slabs of each class: those to take from first at the front; behind them those whose free pages went back
+// (heap/sparse.h).
 void make_available(Heap* heap, Span* slab);
+void make_available_last(Heap* heap, Span* slab);
+Span* pop_available(Heap* heap, SizeClass size_class);  // null when there is none
+void remove_available(Heap* heap, Span* slab);
 
-// The age of a slab that was looked at (heap/sparse.h).
+inline bool is_available(const Span* slab) {
+  return slab->state == SlabState::available || slab->state == SlabState::sparse;
+}
+
+// The age of an available slab; the last is of those behind.
 inline constexpr uint8_t kLookedAt = 7;
+
+// Of an emptied heap: it has no sparse slabs.
+void forget_sparse(Heap* heap);
 
 // By the owner: returns what is in its bins to the slabs.
 void empty_bins(Heap* heap);

@@ -17,16 +17,14 @@ class Look {
  public:
   Look(Heap* heap, bool now, unsigned most, ThreadToken token) : heap_(heap), now_(now), most_(most), token_(token) {}
 
-  bool at_all() {
+  void at_all() {
     do {
-      if (!heap_->lock.try_acquire(token_)) return false;
-      if (heap_->sparse) at_some();
-      bool done = !heap_->sparse || class_ == size_class::kCount;
-      if (done && !waiting_) heap_->sparse = false;
+      if (!heap_->lock.try_acquire(token_)) return;
+      bool any = now_ || heap_->sparse > Units{};
+      if (any) at_some();
       heap_->lock.release();
-      if (done) return !waiting_;
+      if (!any || class_ == size_class::kCount) return;
     } while (most_ != 0);
-    return false;
   }
 
  private:
@@ -51,21 +49,19 @@ class Look {
   // While nobody held the lock it may have become anything.
   bool is_next() const {
     return next_ != nullptr && next_->kind.load() == SpanKind::slab && owner_of(next_) == heap_ &&
-           next_->size_class.load() == class_ && next_->state == SlabState::available;
+           next_->size_class.load() == class_ && is_available(next_);
   }
 
   bool is_due(Span* slab) {
     if (now_ || slab->age == kLooks) return true;
     ++slab->age;
-    waiting_ = true;
     return false;
   }
 
   unsigned return_pages(Span* slab) {
     size_t bytes = slab::punch(slab);
-    slab->age = kLookedAt;
-    heap_->available[class_].remove(slab);
-    heap_->available[class_].push_back(slab);
+    remove_available(heap_, slab);
+    make_available_last(heap_, slab);
     if (bytes == 0) return 1;
     g_returned.fetch_add(bytes, std::memory_order_relaxed);
     --most_;
@@ -78,14 +74,12 @@ class Look {
   ThreadToken token_;
   size_t class_ = 0;
   Span* next_ = nullptr;
-  bool waiting_ = false;
 };
 
 }  // namespace
 
-bool look(Heap* heap, bool now, unsigned most, ThreadToken token) {
-  if constexpr (!platform::kReplacesByZeros) return true;
-  return Look(heap, now, most, token).at_all();
+void look(Heap* heap, bool now, unsigned most, ThreadToken token) {
+  if constexpr (platform::kReplacesByZeros) Look(heap, now, most, token).at_all();
 }
 
 size_t returned() { return g_returned.load(std::memory_order_relaxed); }

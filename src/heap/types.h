@@ -67,8 +67,8 @@ struct Heap {
   std::atomic<Heap*> cursor{nullptr};  // in the registry: which heap to look at next for slabs left behind
   SpanList full;                       // of a shared heap: its full slabs
   SpanList large;                      // of a shared heap: its large blocks
-  size_t freed = 0;                    // the bytes still to be counted (heap/retained.h)
-  bool sparse = false;                 // slabs have become available since all were looked at (heap/sparse.h)
+  size_t freed = 0;                    // of a shared heap: the bytes still to be counted (heap/retained.h)
+  Units sparse, sparse_told;           // slabs in that state, and as others know of it (heap/slab_lists.h)
 
   // ---- anyone ----
   alignas(64) std::atomic<Block*> inbox{nullptr};  // messages: heap/remote.cpp

@@ -24,4 +24,9 @@ Taken fill_hole(Span* slab);
 
 unsigned hollow_blocks(const Span* slab);
 
+// Of a slab that ends.
+inline void forget_holes(Span* slab) {
+  for (uint32_t unit = 0; unit < slab->units; ++unit) slab[unit].holes = 0;
+}
+
 }  // namespace rh::slab

@@ -16,10 +16,8 @@ void start(Span* span, SizeClass size_class, Heap* owner) {
   span->free_count = span->returned_count = 0;
   span->carved.store(0);
   span->size_class.store(size_class);
-  span->holes = 0;
   for (uint32_t unit = 1; unit < span->units; ++unit) {
     span[unit].units = unit;
-    span[unit].holes = 0;
     span[unit].kind.store(SpanKind::interior);
   }
   span->kind.store_release(SpanKind::slab);
@@ -27,6 +25,7 @@ void start(Span* span, SizeClass size_class, Heap* owner) {
 }
 
 void finish(Span* slab) {
+  forget_holes(slab);
   for (uint32_t unit = 0; unit < slab->units; ++unit) slab[unit].kind.store(SpanKind::none);
   slab->owner.store(nullptr);
 }
@@ -144,7 +143,8 @@ static Taken carve_much(Span* slab) {
 
 RH_NOINLINE static Taken take_new(Span* slab) {
   Taken taken = carve_much(slab);
-  return taken.blocks != nullptr ? taken : fill_hole(slab);
+  bool hollow = taken.blocks == nullptr && slab->outstanding.load() != slab->carved.load();
+  return RH_UNLIKELY(hollow) ? fill_hole(slab) : taken;
 }
 
 // Books the blocks freed locally as handed out, and arms with kNever. Returns how many there are.

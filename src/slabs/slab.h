@@ -137,6 +137,7 @@ RH_INLINE bool free_local(Span* slab, Block* block) {
   block->next = slab->free;
   // A fork may record the list at any moment.
   std::atomic_signal_fence(std::memory_order_release);
+  schedule_point();
   slab->free = block;
   return RH_UNLIKELY(slab->countdown.decrement() == 0);
 }

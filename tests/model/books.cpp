@@ -9,6 +9,7 @@
 #include "heap/remote.h"
 #include "heap/spans.h"
 #include "scheduler.h"
+#include "slabs/holes.h"
 
 namespace rh::model {
 
@@ -61,9 +62,9 @@ void check_slab(const Span* slab) {
   bool is_current = owner->current[size_class] == slab;
   size_t in_bin = is_current ? count_list(slab, owner->bins[size_class], &seen) : 0;
   size_t outstanding = slab::outstanding(slab);
-  MODEL_NEED(free_count == slab->free_count + freed);
+  MODEL_NEED(free_count == static_cast<uint16_t>(slab->free_count + freed));
   MODEL_NEED(returned == slab->returned_count);
-  MODEL_NEED(outstanding + free_count + returned == slab->carved.load());
+  MODEL_NEED(outstanding + free_count + returned + slab::hollow_blocks(slab) == slab->carved.load());
   if (in_bin + count_held(slab) < outstanding) fail("a block is lost");
   MODEL_NEED(in_bin + count_held(slab) == outstanding);
 }

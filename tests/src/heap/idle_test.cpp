@@ -15,22 +15,6 @@ namespace {
 
 size_t dirty() { return g_arena.dirty_bytes(); }
 
-std::vector<void*> used_blocks(size_t size, size_t bytes) {
-  std::vector<void*> blocks;
-  for (size_t sum = 0; sum < bytes; sum += size) {
-    blocks.push_back(allocate(size));
-    std::memset(blocks.back(), 1, size);
-  }
-  return blocks;
-}
-
-// Runs the helper until it ends, or for this long.
-uint64_t step_for(uint64_t most_ms) {
-  uint64_t begin = platform::now_ms();
-  while (platform::now_ms() - begin < most_ms && fake::step_helper()) continue;
-  return platform::now_ms() - begin;
-}
-
 TEST(Idle, WhatIsLittleNeedsNoHelper) {
   free_all(used_blocks(16 * 1024, 128 * 1024));
   EXPECT_FALSE(fake::helper_is_there());

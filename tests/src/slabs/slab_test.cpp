@@ -5,48 +5,11 @@
 #include <cstring>
 #include <random>
 #include <set>
-#include <vector>
+
+#include "support/slabs.h"
 
 namespace rh::slab {
 namespace {
-
-// Never dereferenced: to a slab its owner is just an address.
-Heap* const kOwner = reinterpret_cast<Heap*>(uintptr_t{4096});
-
-Span* make(size_t index) {
-  Span* span = g_arena.allocate(Units{size_class::kProperties[index].units});
-  start(span, static_cast<SizeClass>(index), kOwner);
-  return span;
-}
-
-size_t index_of(size_t size) { return size_class::computed(size); }
-
-size_t length(const Block* list) {
-  size_t count = 0;
-  for (; list != nullptr && list != &g_end; list = list->next) ++count;
-  return count;
-}
-
-// The conservation law of arena/span.h, and lists as long as their counts.
-void expect_conserved(const Span* slab) {
-  unsigned capacity = properties(slab).capacity;
-  ASSERT_EQ(slab->outstanding.load() + slab->free_count + slab->returned_count + (capacity - slab->carved.load()),
-            capacity);
-  uint16_t unbooked = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
-  ASSERT_EQ(length(slab->free), static_cast<size_t>(slab->free_count + unbooked));
-  ASSERT_EQ(length(slab->returned), slab->returned_count);
-  ASSERT_EQ(outstanding(slab) + free_blocks(slab), capacity);
-}
-
-// Takes until the slab has no more blocks; returns them in that order.
-std::vector<Block*> take_all(Span* slab) {
-  std::vector<Block*> blocks;
-  for (Taken taken; (taken = take(slab)).blocks != nullptr;) {
-    for (Block* block = taken.blocks; block != nullptr; block = block->next) blocks.push_back(block);
-    expect_conserved(slab);
-  }
-  return blocks;
-}
 
 TEST(Slab, EveryUnitLeadsToTheHead) {
   for (size_t index = 0; index < size_class::kCount; ++index) {

@@ -54,6 +54,22 @@ inline stats::Figures figures() {
 
 inline Span* slab_of(const void* block) { return slab::head(g_realm.span_of(block)); }
 
+inline std::vector<void*> used_blocks(size_t size, size_t bytes) {
+  std::vector<void*> blocks;
+  for (size_t sum = 0; sum < bytes; sum += size) {
+    blocks.push_back(allocate(size));
+    std::memset(blocks.back(), 1, size);
+  }
+  return blocks;
+}
+
+// Runs the helper until it ends, or for this long.
+inline uint64_t step_for(uint64_t most_ms) {
+  uint64_t begin = platform::now_ms();
+  while (platform::now_ms() - begin < most_ms && fake::step_helper()) continue;
+  return platform::now_ms() - begin;
+}
+
 using contract::all_zero, contract::fill, contract::intact;
 
 inline void free_all(const std::vector<void*>& blocks) {
