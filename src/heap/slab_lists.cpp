@@ -98,20 +98,23 @@ static void unlist(Heap* heap, Span* slab) {
   if (slab->state == SlabState::full && heap->shared) heap->full.remove(slab);
 }
 
-// With so few blocks in use there will be pages without any.
+// So many blocks share the cost of another look.
+static constexpr unsigned kMany = 32;
+
+// With so few blocks in use there will be pages without any, which can be returned.
 static unsigned few_left(const Span* slab) {
   const size_class::Properties& own = slab::properties(slab);
+  if constexpr (!platform::kReplacesByZeros) return 0;
   if (own.size >= platform::kPageSize) return own.capacity / 2;
-  return own.capacity >= 32 ? 4 : 2;
+  return own.capacity >= kMany ? 4 : 2;
 }
 
-// How many are in use when the owner looks again: what it has freed by then can go with its pages. Where many frees
-// share the costs there is a second look before the last.
+// How many are in use when the owner looks again: what it has freed by then can go with its pages.
 static unsigned next_mark(const Span* slab, unsigned in_use) {
   unsigned few = few_left(slab);
-  if (!platform::kReplacesByZeros) return 0;
   if (in_use > few) return few;
-  return in_use > 1 && slab::properties(slab).capacity >= 32 ? 1 : 0;
+  bool again = few != 0 && in_use > 1 && slab::properties(slab).capacity >= kMany;
+  return again ? 1 : 0;
 }
 
 static void look_again(Heap* heap, Span* slab, unsigned in_use) {

@@ -7,9 +7,11 @@ namespace rh::sparse {
 
 namespace {
 
-// The owner waits for the lock meanwhile: it is held for so many slabs that are looked at, or a few that give pages.
-constexpr unsigned kAtOnce = 64;
-constexpr unsigned kCostOfPages = 16;
+// The owner waits for the lock meanwhile: it is held for so many slabs that are looked at, or one that gives pages.
+constexpr unsigned kAtOnce = 32;
+
+// Then it is left free for some time, about a microsecond, for who waits to see it.
+constexpr unsigned kPauses = 32;
 
 constinit std::atomic<size_t> g_returned{0};
 
@@ -24,23 +26,24 @@ class Look {
       if (any) at_some();
       heap_->lock.release();
       if (!any || class_ == size_class::kCount) return;
+      for (unsigned pause = 0; pause < kPauses; ++pause) platform::back_off(0);
     } while (most_ != 0);
   }
 
  private:
   void at_some() {
     Span* slab = is_next() ? next_ : first();
-    unsigned left = kAtOnce;
-    while (left != 0 && most_ != 0) {
+    unsigned before = most_;
+    for (unsigned left = kAtOnce; left != 0 && most_ == before;) {
       if (slab == nullptr || slab->age == kLookedAt) {
         if (++class_ == size_class::kCount) return;
         slab = first();
         continue;
       }
       next_ = slab->next;
-      unsigned cost = is_due(slab) ? return_pages(slab) : 1;
-      left -= cost < left ? cost : left;
+      if (is_due(slab)) return_pages(slab);
       slab = next_;
+      --left;
     }
   }
 
@@ -58,14 +61,13 @@ class Look {
     return false;
   }
 
-  unsigned return_pages(Span* slab) {
+  void return_pages(Span* slab) {
     size_t bytes = slab::punch(slab);
     remove_available(heap_, slab);
     make_available_last(heap_, slab);
-    if (bytes == 0) return 1;
+    if (bytes == 0) return;
     g_returned.fetch_add(bytes, std::memory_order_relaxed);
     --most_;
-    return kCostOfPages;
   }
 
   Heap* heap_;

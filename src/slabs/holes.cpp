@@ -153,7 +153,8 @@ Links link(const Span* slab, const Layout& layout, unsigned page, Pages holes) {
   for (unsigned index = layout.first_on(page), end = layout.end_on(page); index < end; ++index) {
     if (layout.pages_of(index) & holes) continue;
     Block* block = layout.block(index);
-    if (RH_UNLIKELY(block->next != nullptr)) fail_broken(slab, "write to a block, or second free of it, when it was free");
+    if (RH_UNLIKELY(block->next != nullptr))
+      fail_broken(slab, "write to a block, or second free of it, when it was free");
     (links.count != 0 ? links.last->next : links.first) = block;
     links.last = block;
     ++links.count;
@@ -225,7 +226,8 @@ unsigned hollow_blocks(const Span* slab) {
   Pages holes = holes_of(slab);
   Layout layout(slab);
   unsigned count = 0;
-  for (unsigned index = 0; holes != 0 && index < layout.carved(); ++index) count += (layout.pages_of(index) & holes) != 0;
+  for (unsigned index = 0; holes != 0 && index < layout.carved(); ++index)
+    count += (layout.pages_of(index) & holes) != 0;
   return count;
 }
 

@@ -1,5 +1,6 @@
-// slabs: blocks taken, freed by their owner and by others, in any class, against a set of what is handed out.
-#include "slabs/slab.h"
+// slabs: blocks taken, freed by their owner and by others, and pages returned, in any class, against a set of what is
+// handed out.
+#include "slabs/holes.h"
 
 #include <cstring>
 #include <set>
@@ -25,11 +26,13 @@ class Player {
 
  private:
   void act() {
-    switch (input_.below(8)) {
+    switch (input_.below(11)) {
     case 0: return take();
     case 1: return give_back();
     case 2: return arm(input_.below(100));
     case 3: return slab::recount(slab_);
+    case 4: return slab::share(slab_);
+    case 5: slab::punch(slab_); return;
     default: return free_one();
     }
   }

@@ -30,12 +30,11 @@ struct Survivors {
       all.push_back(heap == nullptr ? allocate(size) : allocate_in(heap, kBlockAlign, size, false));
     for (size_t index = 0; index < all.size(); ++index) fill(all[index], size, static_cast<unsigned>(index));
     size_t step = kUnitSize / size;
-    for (size_t index = 0; index < all.size(); ++index) {
+    for (size_t index = 0; index < all.size(); ++index)
       if (index % step == 0)
         blocks.push_back(all[index]);
       else
         deallocate(all[index]);
-    }
   }
 
   void check() const {

@@ -144,8 +144,8 @@ TEST_P(Random, NothingIsLostAndNothingChanged) {
     size_t size = properties(slab).size;
     std::map<Block*, unsigned char> live;
     auto drop = [&] {
-      auto found = live.lower_bound(
-          reinterpret_cast<Block*>(g_realm.address(slab) + random() % Units{slab->units}.bytes()));
+      auto found =
+          live.lower_bound(reinterpret_cast<Block*>(g_realm.address(slab) + random() % Units{slab->units}.bytes()));
       if (found == live.end()) found = live.begin();
       unsigned char* bytes = reinterpret_cast<unsigned char*>(found->first);
       for (size_t at = 0; at < size; ++at) EXPECT_EQ(bytes[at], found->second);
