@@ -15,7 +15,7 @@
 // and armed - countdown local frees have come since):
 //   outstanding + free_count + returned_count + hollow + (capacity - carved) == capacity
 // where outstanding counts blocks handed out, those in the owner's bin included, and hollow those that lie in a hole
-// (slabs/holes.h).
+// (slabs/holes.cpp).
 #pragma once
 
 #include <cstddef>

@@ -24,13 +24,6 @@ constexpr size_t divide_up(size_t value, size_t divisor) { return value / diviso
 // Index of the highest set bit; value is not 0.
 constexpr unsigned highest_bit(size_t value) { return static_cast<unsigned>(std::bit_width(value)) - 1; }
 
-// How many bits are set: not std::popcount, for the same reason.
-constexpr unsigned count_bits(uint64_t value) {
-  unsigned count = 0;
-  for (; value != 0; value &= value - 1) ++count;
-  return count;
-}
-
 // A well-mixed number from a regular one (the finaliser of SplitMix64).
 constexpr uint64_t mix(uint64_t value) {
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;

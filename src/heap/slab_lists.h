@@ -29,8 +29,8 @@ inline size_t bytes_of(const Span* slab) { return Units{slab->units}.bytes(); }
 // The class has no current slab any more; gives the one it had, or null.
 Span* take_current(Heap* heap, SizeClass size_class);
 
-// The available slabs of each class: those to take from first at the front; behind them those whose free pages went back
-// (heap/sparse.h).
+// The available slabs of each class: those to take from first at the front, behind them those that were looked at for
+// pages to return (heap/sparse.h).
 void make_available(Heap* heap, Span* slab);
 void make_available_last(Heap* heap, Span* slab);
 Span* pop_available(Heap* heap, SizeClass size_class);  // null when there is none

@@ -1,7 +1,7 @@
 #include "heap/sparse.h"
 
+#include "base/pause.h"
 #include "heap/slab_lists.h"
-#include "slabs/holes.h"
 
 namespace rh::sparse {
 
@@ -26,7 +26,7 @@ class Look {
       if (any) at_some();
       heap_->lock.release();
       if (!any || class_ == size_class::kCount) return;
-      for (unsigned pause = 0; pause < kPauses; ++pause) platform::back_off(0);
+      for (unsigned pause = 0; pause < kPauses; ++pause) pause_briefly();
     } while (most_ != 0);
   }
 

@@ -1,5 +1,5 @@
 // Slabs of which little is in use: their free pages go back to the OS once they have been available for a while
-// (slabs/holes.h). Until then they lie at the front of their class's list, and those that were looked at behind them:
+// (slabs/holes.cpp). Until then they lie at the front of their class's list, and those that were looked at behind them:
 // so what has holes is taken from last, and each is looked at once.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "slabs/holes.h"
+#include "slabs/slab.h"
 
 namespace rh::slab {
 
@@ -24,7 +24,15 @@ void set_holes(Span* slab, Pages holes) {
     slab[unit].holes = static_cast<unsigned>(holes >> (unit * kPagesInUnit)) & kOfUnit;
 }
 
-Pages lowest(Pages pages) { return pages & (0 - pages); }
+// The number of the first page, and after the last.
+unsigned first_of(Pages pages) { return static_cast<unsigned>(std::countr_zero(pages)); }
+unsigned end_of(Pages pages) { return static_cast<unsigned>(std::bit_width(pages)); }
+
+size_t bytes_in(Pages pages) {
+  size_t bytes = 0;
+  for (; pages != 0; pages &= pages - 1) bytes += kPage;
+  return bytes;
+}
 
 // Where a slab's carved blocks lie.
 class Layout {
@@ -162,11 +170,12 @@ Links link(const Span* slab, const Layout& layout, unsigned page, Pages holes) {
   return links;
 }
 
-// The lowest page of these is no hole any longer; gives the blocks that are hollow no more.
+// The first page of these is no hole any longer; gives the blocks that are hollow no more.
 Links close(Span* slab, const Layout& layout, Pages pages) {
-  Pages page = lowest(pages), holes = holes_of(slab) & ~page;
+  unsigned page = first_of(pages);
+  Pages holes = holes_of(slab) & ~(Pages{1} << page);
   set_holes(slab, holes);
-  return link(slab, layout, highest_bit(page), holes);
+  return link(slab, layout, page, holes);
 }
 
 // Whatever is there now is not what was written.
@@ -179,9 +188,9 @@ void clear_links(const Layout& layout, unsigned page) {
 Pages purge(const Layout& layout, Pages pages) {
   Pages refused = 0;
   while (pages != 0) {
-    Pages first = lowest(pages), run = pages & ~(pages + first);
-    size_t offset = highest_bit(first) * kPage, end = (highest_bit(run) + 1) * kPage;
-    if (!platform::replace_by_zeros(layout.start() + offset, end - offset)) refused |= run;
+    Pages run = pages & ~(pages + (Pages{1} << first_of(pages)));
+    size_t offset = first_of(run) * kPage, length = end_of(run) * kPage - offset;
+    if (!platform::replace_by_zeros(layout.start() + offset, length)) refused |= run;
     pages &= ~run;
   }
   return refused;
@@ -203,13 +212,13 @@ size_t punch(Span* slab) {
   add(slab->returned_count, 0u - unlink(slab, layout, &slab->returned, before | fresh));
   Pages refused = purge(layout, fresh);
   for (Pages left = refused; left != 0; left &= left - 1) {
-    clear_links(layout, highest_bit(lowest(left)));
+    clear_links(layout, first_of(left));
     Links links = close(slab, layout, left);
     if (links.count == 0) continue;
     add(slab->outstanding, links.count);
     give_back(slab, links.first, links.last, links.count);
   }
-  return count_bits(fresh & ~refused) * kPage;
+  return bytes_in(fresh & ~refused);
 }
 
 Taken fill_hole(Span* slab) {

@@ -1,7 +1,6 @@
 #include "slabs/slab.h"
 
 #include "platform/report.h"
-#include "slabs/holes.h"
 
 namespace rh::slab {
 
@@ -25,8 +24,10 @@ void start(Span* span, SizeClass size_class, Heap* owner) {
 }
 
 void finish(Span* slab) {
-  forget_holes(slab);
-  for (uint32_t unit = 0; unit < slab->units; ++unit) slab[unit].kind.store(SpanKind::none);
+  for (uint32_t unit = 0; unit < slab->units; ++unit) {
+    slab[unit].kind.store(SpanKind::none);
+    slab[unit].holes = 0;
+  }
   slab->owner.store(nullptr);
 }
 

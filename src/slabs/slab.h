@@ -131,6 +131,29 @@ void clear_uncarved(Span* slab);
 // Recounts the free list after it was restored to an earlier state, in a fork's child.
 void recount(Span* slab);
 
+// ---- holes (holes.cpp) --------------------------------------------------------------------------
+//
+// Pages of a slab that went back to the OS while other blocks of it are in use. A block that lies in a hole, or partly,
+// is hollow: free, and in no list until the hole is filled. Which these are follows from the holes alone.
+
+// Returns to the OS the pages that hold nothing but free blocks, where it can replace them by zeros; gives how many
+// bytes. Any thread may call this while the owner frees: what the owner freed last stays, with its page.
+size_t punch(Span* slab);
+
+// Called by the owner: hands out the blocks of a page of a hole. Ends the process when one of them was written to
+// meanwhile.
+Taken fill_hole(Span* slab);
+
+unsigned hollow_blocks(const Span* slab);
+
+inline bool has_holes(const Span* slab) {
+  for (uint32_t unit = 0; unit < slab->units; ++unit)
+    if (slab[unit].holes != 0) return true;
+  return false;
+}
+
+// ---- the fast path ------------------------------------------------------------------------------
+
 // The fast path of free, called by the owner without the lock. True when the armed count is reached. The count is
 // written last: a thread that sees it also sees the block as free and the list complete.
 RH_INLINE bool free_local(Span* slab, Block* block) {

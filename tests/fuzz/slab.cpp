@@ -1,6 +1,6 @@
 // slabs: blocks taken, freed by their owner and by others, and pages returned, in any class, against a set of what is
 // handed out.
-#include "slabs/holes.h"
+#include "slabs/slab.h"
 
 #include <cstring>
 #include <set>

@@ -9,7 +9,6 @@
 #include "heap/remote.h"
 #include "heap/spans.h"
 #include "scheduler.h"
-#include "slabs/holes.h"
 
 namespace rh::model {
 

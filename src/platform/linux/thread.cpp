@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "base/compiler.h"
+#include "base/pause.h"
 #include "base/sanitizers.h"
 #include "platform/linux/syscall.h"
 #include "platform/linux/thread_pointer.h"
@@ -52,11 +52,7 @@ void back_off(unsigned attempt) {
   constexpr unsigned kSpins = 64;
   constexpr unsigned kYields = 32;
   if (attempt < kSpins) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#else
-    asm volatile("yield");
-#endif
+    pause_briefly();
     return;
   }
   if (attempt < kSpins + kYields) {

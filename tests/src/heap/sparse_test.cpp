@@ -8,7 +8,6 @@
 
 #include "heap/idle.h"
 #include "heap/shared.h"
-#include "slabs/holes.h"
 #include "support/heaps.h"
 
 namespace rh {

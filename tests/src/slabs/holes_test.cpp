@@ -1,4 +1,4 @@
-#include "slabs/holes.h"
+#include "slabs/slab.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "slabs/holes.h"
+#include "slabs/slab.h"
 
 namespace rh::slab {
 
