@@ -1,6 +1,7 @@
 #include "heap/stats.h"
 
 #include "heap/registry.h"
+#include "heap/sparse.h"
 
 namespace rh::stats {
 
@@ -64,6 +65,7 @@ void gather(Figures* figures) {
     figures->arena = g_arena.figures();
     figures->metadata = registry::metadata_bytes() + g_realm.side_tables();
   }
+  figures->arena.returned += sparse::returned();
   add_spans(figures);
   for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) add_heap(figures, heap);
 }

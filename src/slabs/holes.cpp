@@ -133,19 +133,19 @@ Block* newest_of(const Span* slab) {
   return kPlainWords ? *const_cast<Block* const volatile*>(&slab->free) : list_end();
 }
 
-// Takes the hollow blocks out of a list. Of each the first word is zero from then on.
+// Takes the hollow blocks out of a list. Of each the first word is zero from then on. Whoever writes to free blocks may
+// have broken it since it was looked at: it is followed as far as it is one.
 unsigned unlink(const Span* slab, const Layout& layout, Block** link, Pages holes) {
   unsigned count = 0, index = 0;
-  while (*link != &g_end) {
-    Block* block = *link;
-    if (layout.find(block, &index) && (layout.pages_of(index) & holes) != 0) {
-      *link = block->next;
-      block->next = nullptr;
-      note_free(slab, block);
-      ++count;
-    } else {
+  for (Block* block = *link; block != &g_end && layout.find(block, &index); block = *link) {
+    if ((layout.pages_of(index) & holes) == 0) {
       link = &block->next;
+      continue;
     }
+    *link = block->next;
+    block->next = nullptr;
+    note_free(slab, block);
+    ++count;
   }
   return count;
 }
