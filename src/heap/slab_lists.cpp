@@ -106,7 +106,7 @@ static unsigned few_left(const Span* slab) {
   const size_class::Properties& own = slab::properties(slab);
   if constexpr (!platform::kReplacesByZeros) return 0;
   if (own.size >= platform::kPageSize) return own.capacity / 2;
-  return own.capacity >= kMany ? 4 : 2;
+  return own.capacity >= kMany ? 4 : 1;
 }
 
 // How many are in use when the owner looks again: what it has freed by then can go with its pages.
