@@ -9,6 +9,7 @@ import idle
 import link
 import peers.linux
 import startup
+import survivors
 import synthetic
 import threads
 import windows
@@ -22,6 +23,7 @@ MEASURING = {
     "startup": (startup.main, "memory and time added to a program that hardly allocates"),
     "threads": (threads.main, "a thread's birth and death"),
     "idle": (idle.main, "memory kept by a process that freed everything and sleeps"),
+    "survivors": (survivors.main, "memory kept by a process in which a few blocks of many survive"),
     "synthetic": (synthetic.main, "well-known patterns at 1, 2 and 4 threads"),
     "link": (link.main, "a ThinLTO link of a real C++ library (what ./dev run shows)"),
 }

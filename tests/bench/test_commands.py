@@ -8,6 +8,7 @@ import fast_path
 import idle
 import pytest
 import startup
+import survivors
 import synthetic
 from common import subjects
 from common.question import Question
@@ -25,6 +26,22 @@ def test_idle_the_share_is_of_what_the_blocks_added():
     assert idle.figures_of(printed)["after_2000_ms"] == 10.0
     with pytest.raises(KeyError, match="after_0_ms"):
         idle.figures_of("before 1000\nfull 11000\n")
+
+
+def test_survivors_what_a_program_did_not_print_is_no_figure():
+    printed = "before 1000\n" + "".join(f"{name} 2048\n" for name in survivors.FIGURES)
+    assert survivors.figures_of(printed) == dict.fromkeys(survivors.FIGURES, 2048.0)
+    with pytest.raises(KeyError, match="after_10000_ms"):
+        survivors.figures_of(printed.replace("after_10000_ms", "after_9000_ms"))
+
+
+def test_survivors_an_allocator_without_figures_is_shown_with_dashes(capsys):
+    made = comparison(system=[1.0] * 3, other=[1.0] * 3)
+    for run in made.runs:
+        run.figures = dict.fromkeys(survivors.FIGURES, 17 * 1024.0) if run.subject == "system" else {}
+    verdicts.judge(made)
+    survivors.show(made)
+    assert [line.split()[1:] for line in capsys.readouterr().out.splitlines()[1:]] == [["17.0"] * 5, ["-"] * 5]
 
 
 def test_fast_path_start_up_cancels_out():
