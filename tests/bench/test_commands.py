@@ -73,18 +73,6 @@ def test_startup_measures_without_the_witness(monkeypatch):
             other.launch(["x"], None).argv) == ({"LD_PRELOAD": "/a.so"}, ["run", "--", "x"])
 
 
-def test_synthetic_the_mean_is_over_the_workloads():
-    results = {"a 1": comparison(system=[1.0] * 3, other=[0.5] * 3),
-               "b 2": comparison(system=[1.0] * 3, other=[2.0] * 3)}
-    rows = synthetic.ratio_rows(results, "wall_s", 1, 2)
-    assert rows == [["a 1", "1.00", "0.50"], ["b 2", "1.00", "2.00"], ["geometric mean", "", "1.00"]]
-
-
-def test_synthetic_one_that_failed_everywhere_has_no_mean():
-    rows = synthetic.ratio_rows({"a 1": comparison(system=[1.0] * 3, other=[None] * 3)}, "wall_s", 1, 2)
-    assert rows[-1] == ["geometric mean", "", "-"]
-
-
 def test_an_unknown_workload_is_refused():
     with pytest.raises(LabError, match="unknown workload larsen; known: larson"):
         synthetic.select("larsen", synthetic.WORKLOADS, "workload")
