@@ -6,9 +6,11 @@ import sys
 import corpus
 import fast_path
 import idle
+import latency
 import link
 import peers.linux
 import startup
+import survivors
 import synthetic
 import threads
 import windows
@@ -22,6 +24,8 @@ MEASURING = {
     "startup": (startup.main, "memory and time added to a program that hardly allocates"),
     "threads": (threads.main, "a thread's birth and death"),
     "idle": (idle.main, "memory kept by a process that freed everything and sleeps"),
+    "survivors": (survivors.main, "memory kept by a process in which a few blocks of many survive"),
+    "latency": (latency.main, "how long each single malloc and free takes under load"),
     "synthetic": (synthetic.main, "well-known patterns at 1, 2 and 4 threads"),
     "link": (link.main, "a ThinLTO link of a real C++ library (what ./dev run shows)"),
 }

@@ -1,49 +1,92 @@
 """Runs small workloads of well-known patterns at 1, 2 and 4 threads, and compares time and peak memory.
 
 Each does the same work whatever the number of threads. What each one does stands at the top of its file in
-bench/workloads.
+bench/workloads. At the end, the geometric means over all of them, against the system heap and against the best of the
+peers, and the workloads in which an allocator takes more than 1.10 of what the best peer takes.
 """
 
-import statistics
 from pathlib import Path
 
-from common import question, tables
+from common import means, question, tables
 from common.names import select
+from common.numbers import positive
 from common.programs import build_program
-from reheap_lab import verdicts
 from reheap_lab.results import Comparison
 
 SOURCES = ["larson.c", "producer_consumer.c", "cache_scratch.c", "random_sizes.c", "containers.cpp", "growing.c",
-           "large_blocks.c", "torture.c"]
+           "large_blocks.c", "torture.c", "threadtest.c", "rptest.c", "mstress.c", "glibc_simple.c", "glibc_thread.c",
+           "cache_thrash.c", "mleak.c", "sh6.c", "sh8.c", "maltest.cpp"]
 WORKLOADS = {Path(source).stem: source for source in SOURCES}
-THREADS = [1, 2, 4]
+THREADS, QUICK_THREADS = [1, 2, 4], [2]
+ROUNDS, QUICK_ROUNDS = 3, 1
+FAR = 1.10  # of the best peer's figure
+FIGURES = (("wall_s", "wall time, s", 1, 2), ("peak_rss_kib", "peak resident memory, MiB", 1 / 1024, 1))
 
 
 def ratio_rows(results: dict[str, Comparison], figure: str, scale: float, digits: int) -> list[list[str]]:
     """The first allocator's figure, and each other one's ratio to it."""
-    base, *others = [one.name for one in next(iter(results.values())).subjects]
-    rows, ratios = [], {name: [] for name in others}
+    base, *others = means.names_of(results)
+    rows = []
     for title, made in results.items():
-        row = [title, tables.cells(tables.of(made, figure, base), digits, scale)[0]]
-        for name in others:
-            found = verdicts.ratio(made, figure, name, base)
-            ratios[name] += [found.middle] if found else []
-            row.append(tables.cells(found, 2)[0])
-        rows.append(row)
-    means = [tables.number(statistics.geometric_mean(ratios[name]) if ratios[name] else None) for name in others]
-    return [*rows, ["geometric mean", "", *means]]
+        ratios = [tables.number(means.ratio(made, figure, name, base)) for name in others]
+        rows.append([title, tables.cells(tables.of(made, figure, base), digits, scale)[0], *ratios])
+    return rows
+
+
+def mean_rows(found: list[means.Means]) -> list[list[str]]:
+    """Each allocator's mean against the system heap, against the peer whose mean is least, and against the best peer of
+    each workload."""
+    best = means.best_mean(found)
+    return [[one.name, tables.number(one.to_base, 3), tables.number(means.against(one, best), 3),
+             tables.number(one.to_best, 3), str(len(one.far))] for one in found]
+
+
+def far_lines(found: list[means.Means]) -> list[str]:
+    """One for each allocator that is far from the best peer somewhere; the farthest workload first."""
+    lines = []
+    for one in found:
+        ranked = sorted(one.far.items(), key=lambda item: -item[1])
+        if ranked:
+            lines.append(f"{one.name}: " + ", ".join(f"{title} {value:.2f}" for title, value in ranked))
+    return lines
+
+
+def show_means(results: dict[str, Comparison], figure: str, title: str) -> None:
+    found = means.means(results, figure, FAR)
+    base, best = found[0].name, means.best_mean(found)
+    named = f"x {best.name}, the best peer" if best else "x best peer"
+    tables.show([f"geometric mean, {title}", f"x {base}", named, "x best peer of each", f"above {FAR:.2f} of it"],
+                mean_rows(found))
+    lines = far_lines(found)
+    if lines:
+        print(f"\n{title}, above {FAR:.2f} of the workload's best peer:")
+        print("\n".join(f"  {line}" for line in lines))
+
+
+def parse(arguments: list[str]) -> tuple[question.Question, list[int]]:
+    """What is asked, and at which numbers of threads."""
+    parser = question.parser("synthetic", __doc__, rounds=ROUNDS)
+    parser.set_defaults(rounds=None)
+    parser.add_argument("--only", default="", metavar="WORKLOAD,...", help="only these: " + ", ".join(WORKLOADS))
+    parser.add_argument("--threads", type=positive, metavar="N", help="at this number of threads alone")
+    parser.add_argument("--quick", action="store_true",
+                        help=f"{QUICK_ROUNDS} round at {QUICK_THREADS[0]} threads, to see that all run")
+    asked = question.ask(parser, arguments)
+    quick = asked.given.quick
+    asked.rounds = asked.rounds or (QUICK_ROUNDS if quick else ROUNDS)
+    return asked, [asked.given.threads] if asked.given.threads else QUICK_THREADS if quick else THREADS
 
 
 def main(arguments: list[str]) -> int:
-    parser = question.parser("synthetic", __doc__, rounds=3)
-    parser.add_argument("--only", default="", metavar="WORKLOAD,...", help="only these: " + ", ".join(WORKLOADS))
-    asked = question.ask(parser, arguments)
+    asked, counts = parse(arguments)
     results = {f"{name} {threads}": asked.compare(f"{name} {threads}", [build_program(WORKLOADS[name]), threads])
-               for name in select(asked.given.only, WORKLOADS, "workload") for threads in THREADS}
-    base, *others = [allocator.name for allocator in asked.allocators]
-    for figure, title, scale, digits in (("wall_s", "wall time, s", 1, 2),
-                                         ("peak_rss_kib", "peak resident memory, MiB", 1 / 1024, 1)):
+               for name in select(asked.given.only, WORKLOADS, "workload") for threads in counts}
+    base, *others = means.names_of(results)
+    for figure, title, scale, digits in FIGURES:
         tables.show([title, base, *(f"x {name}" for name in others)], ratio_rows(results, figure, scale, digits))
+        print()
+    for figure, title, *_ in FIGURES:
+        show_means(results, figure, title.split(",")[0])
         print()
     print(f"Ratios to the system heap, taken round by round; rounds: {asked.rounds}, interleaved.")
     return asked.end()

@@ -16,6 +16,7 @@ from .programs import build
 from .work import run_once
 
 REHEAP = "reheap"
+NO_PEERS = (SYSTEM, REHEAP)  # all others are peers
 PEERS_FILE = PEERS / "peers.json"
 
 

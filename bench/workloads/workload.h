@@ -1,4 +1,4 @@
-/* What the workloads share: arguments, random numbers, threads, touching memory. */
+/* What the workloads share: arguments, random numbers, threads, touching memory, blocks that are checked. */
 #ifndef REHEAP_BENCH_WORKLOAD_H
 #define REHEAP_BENCH_WORKLOAD_H
 
@@ -49,6 +49,40 @@ static inline void touch_pages(void* block, size_t size) {
   volatile char* bytes = (volatile char*)block;
   for (size_t at = 0; at < size; at += PAGE) bytes[at] = 1;
   bytes[size - 1] = 1;
+}
+
+/* A block that knows its size and has its mark at both ends until it is freed: one that was handed out twice, was
+ * written by somebody else or was lost ends the program. */
+typedef struct {
+  uint32_t size;
+  unsigned char mark;
+} Marked;
+
+enum { LEAST_MARKED = sizeof(Marked) };
+
+static inline unsigned char mark_of(const void* block) { return (unsigned char)(((uintptr_t)block >> 3) % 255 + 1); }
+
+static inline Marked* mark(void* bytes, size_t size) {
+  Marked* block = (Marked*)bytes;
+  block->size = (uint32_t)size;
+  block->mark = ((unsigned char*)bytes)[size - 1] = mark_of(block);
+  return block;
+}
+
+static inline void unmark(Marked* block) {
+  unsigned char* last = (unsigned char*)block + block->size - 1;
+  if (block->mark != mark_of(block) || *last != block->mark) {
+    fprintf(stderr, "a block lost its contents\n");
+    exit(4);
+  }
+  block->mark = *last = 0;
+}
+
+static inline Marked* take_marked(size_t size) { return mark(must(malloc(size)), size); }
+
+static inline void free_marked(Marked* block) {
+  if (block) unmark(block);
+  free(block);
 }
 
 typedef void* (*ThreadFunction)(void*);

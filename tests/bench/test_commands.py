@@ -8,6 +8,7 @@ import fast_path
 import idle
 import pytest
 import startup
+import survivors
 import synthetic
 from common import subjects
 from common.question import Question
@@ -25,6 +26,22 @@ def test_idle_the_share_is_of_what_the_blocks_added():
     assert idle.figures_of(printed)["after_2000_ms"] == 10.0
     with pytest.raises(KeyError, match="after_0_ms"):
         idle.figures_of("before 1000\nfull 11000\n")
+
+
+def test_survivors_what_a_program_did_not_print_is_no_figure():
+    printed = "before 1000\n" + "".join(f"{name} 2048\n" for name in survivors.FIGURES)
+    assert survivors.figures_of(printed) == dict.fromkeys(survivors.FIGURES, 2048.0)
+    with pytest.raises(KeyError, match="after_10000_ms"):
+        survivors.figures_of(printed.replace("after_10000_ms", "after_9000_ms"))
+
+
+def test_survivors_an_allocator_without_figures_is_shown_with_dashes(capsys):
+    made = comparison(system=[1.0] * 3, other=[1.0] * 3)
+    for run in made.runs:
+        run.figures = dict.fromkeys(survivors.FIGURES, 17 * 1024.0) if run.subject == "system" else {}
+    verdicts.judge(made)
+    survivors.show(made)
+    assert [line.split()[1:] for line in capsys.readouterr().out.splitlines()[1:]] == [["17.0"] * 5, ["-"] * 5]
 
 
 def test_fast_path_start_up_cancels_out():
@@ -54,18 +71,6 @@ def test_startup_measures_without_the_witness(monkeypatch):
     assert (plain.launch(["x"], None).env, plain.launch(["x"], None).unset) == ({}, ["LD_PRELOAD"])
     assert (other.launch(["x"], None).env,
             other.launch(["x"], None).argv) == ({"LD_PRELOAD": "/a.so"}, ["run", "--", "x"])
-
-
-def test_synthetic_the_mean_is_over_the_workloads():
-    results = {"a 1": comparison(system=[1.0] * 3, other=[0.5] * 3),
-               "b 2": comparison(system=[1.0] * 3, other=[2.0] * 3)}
-    rows = synthetic.ratio_rows(results, "wall_s", 1, 2)
-    assert rows == [["a 1", "1.00", "0.50"], ["b 2", "1.00", "2.00"], ["geometric mean", "", "1.00"]]
-
-
-def test_synthetic_one_that_failed_everywhere_has_no_mean():
-    rows = synthetic.ratio_rows({"a 1": comparison(system=[1.0] * 3, other=[None] * 3)}, "wall_s", 1, 2)
-    assert rows[-1] == ["geometric mean", "", "-"]
 
 
 def test_an_unknown_workload_is_refused():

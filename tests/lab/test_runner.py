@@ -482,6 +482,29 @@ def test_many_processes_are_all_accounted_for(measure):
     assert sum(os.path.basename(one["path"]) == "true" for one in found) == 200
 
 
+def test_threads_that_end_before_their_birth_is_told_are_no_processes(measure, tmp_path):
+    """Two threads make short ones, so that the runner is told of an end while a birth waits."""
+    short_threads = compiled(tmp_path, r"""
+        #include <pthread.h>
+        static void* nothing(void* unused) { return unused; }
+        static void* make(void* unused) {
+          for (int i = 0; i < 3000; i++) {
+            pthread_t thread;
+            if (pthread_create(&thread, 0, nothing, 0) != 0) return unused;
+            pthread_join(thread, 0);
+          }
+          return unused;
+        }
+        int main(void) {
+          pthread_t makers[2];
+          for (int i = 0; i < 2; i++) pthread_create(&makers[i], 0, make, 0);
+          for (int i = 0; i < 2; i++) pthread_join(makers[i], 0);
+          return 0;
+        }
+        """)
+    assert [os.path.basename(one["path"]) for one in programs(measure, short_threads)] == ["program"]
+
+
 # ---- the witness ------------------------------------------------------------------------------
 
 

@@ -30,8 +30,10 @@ std::string file_of(pid_t process) {
 Accountant::Accountant(pid_t command, const char* purpose, int more)
     : Tracer(command, purpose, PTRACE_O_TRACEEXIT | more) {}
 
+// What has ended before its birth is told was a thread, or a process that was accounted for when it stopped.
 void Accountant::born(pid_t thread, pid_t parent) {
   if (process_of(thread) != thread) return;
+  if (!running_.contains(thread) && file_of(thread).empty()) return;
   const std::size_t from = running(process_of(parent)).program;
   Program& forked = programs_[running(thread).first];
   if (!forked.by_exec) forked.parent = static_cast<std::int64_t>(from);
