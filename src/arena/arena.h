@@ -21,6 +21,9 @@ enum class Prefer : uint8_t {
 
 class Purge;
 
+// Takes over the return of surplus memory from those who allocate, if it can; null until somebody could.
+RH_HIDDEN extern constinit std::atomic<bool (*)(Units surplus)> g_leave_surplus;
+
 class Arena {
  public:
   constexpr Arena() = default;

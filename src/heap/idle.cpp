@@ -37,6 +37,9 @@ constexpr size_t kWorthReleasing = size_t{64} << 20;
 
 constinit std::atomic<size_t> g_purged_here{0};
 
+// What those who allocate leave to the helper, in bytes.
+constinit std::atomic<size_t> g_surplus{0};
+
 // What is taken from which heaps: of those at rest what is due, of so many sparse slabs each, or of all of them all.
 struct Due {
   bool now;
@@ -133,13 +136,34 @@ RH_INLINE bool much_is_free() {
          retained::sparse() >= kWorthReturning;
 }
 
+// Called by threads that allocate: the helper returns it in their place. False when there is none.
+bool leave_to_helper(Units surplus) {
+  if (g_helper_runs.load(std::memory_order_relaxed) == 0 || g_stop.load(std::memory_order_relaxed) != 0) return false;
+  g_surplus.store(surplus.bytes(), std::memory_order_relaxed);
+  platform::wake(g_stop);
+  return true;
+}
+
+// False when the helper is to end.
+bool wait_for_next_look() {
+  uint64_t look_at = platform::now_ms() + interval_ms();
+  for (uint64_t now = 0; (now = platform::now_ms()) < look_at;) {
+    size_t surplus = g_surplus.exchange(0, std::memory_order_relaxed);
+    if (surplus != 0)
+      g_arena.purge(0, Units::holding(surplus), kHelperToken);
+    else
+      platform::wait(g_stop, 0, look_at - now);
+    if (g_stop.load(std::memory_order_acquire) != 0) return false;
+  }
+  return true;
+}
+
 // The helper thread. It ends when little is left to return; whoever frees next starts another.
 void help_until_idle() {
   uint32_t no = 0;
   do {
     do {
-      platform::wait(g_stop, 0, interval_ms());
-      if (g_stop.load(std::memory_order_acquire) != 0) break;
+      if (!wait_for_next_look()) break;
       collect_all(kHelperToken, kOfHelper);
       g_arena.purge(decay_ms(), Arena::kAll, kHelperToken);
       g_arena.return_address_space(kHelperToken);
@@ -190,6 +214,7 @@ bool helper_may_start() {
 }
 
 bool make_helper() {
+  g_leave_surplus.store(leave_to_helper, std::memory_order_relaxed);
   LockGuard guard(g_starting);
   // The one before may be on its last instructions.
   for (unsigned attempt = 0; attempt < 110 && helper_is_wanted(); ++attempt) {

@@ -48,6 +48,24 @@ TEST(Idle, AWorkingThreadKeepsNoStoreItDoesNotUse) {
   EXPECT_EQ(heap->store.total(), Units{});
 }
 
+// Free in the wrong places, so that more is held than was ever in use.
+TEST(Idle, WhatIsBeyondThePeakIsLeftToTheHelper) {
+  std::vector<void*> pieces;
+  for (int count = 0; count < 16; ++count) pieces.push_back(allocate(2 * kMiB));
+  free_all(pieces);
+  ASSERT_TRUE(fake::helper_is_there());
+  size_t purges = fake::calls(fake::Call::purge);
+  void* long_one = allocate(33 * kMiB);
+  fake::advance(100);
+  void* another = allocate(34 * kMiB);
+  EXPECT_EQ(fake::calls(fake::Call::purge), purges) << "who allocates purges nothing";
+  EXPECT_GE(dirty(), 16 * kMiB);
+  step_for(1);
+  EXPECT_EQ(dirty(), 0u);
+  deallocate(long_one);
+  deallocate(another);
+}
+
 class Returned : public testing::TestWithParam<size_t> {};
 
 // At rest, within one and a quarter decay times, from blocks of any size.
