@@ -5,6 +5,7 @@ import sys
 
 import corpus
 import fast_path
+import heaps
 import idle
 import link
 import peers.linux
@@ -22,6 +23,7 @@ MEASURING = {
     "startup": (startup.main, "memory and time added to a program that hardly allocates"),
     "threads": (threads.main, "a thread's birth and death"),
     "idle": (idle.main, "memory kept by a process that freed everything and sleeps"),
+    "heaps": (heaps.main, "first-class heaps: made, filled, churned and destroyed"),
     "synthetic": (synthetic.main, "well-known patterns at 1, 2 and 4 threads"),
     "link": (link.main, "a ThinLTO link of a real C++ library (what ./dev run shows)"),
 }
