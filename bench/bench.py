@@ -5,6 +5,7 @@ import sys
 
 import corpus
 import fast_path
+import heaps
 import idle
 import latency
 import link
@@ -26,6 +27,7 @@ MEASURING = {
     "idle": (idle.main, "memory kept by a process that freed everything and sleeps"),
     "survivors": (survivors.main, "memory kept by a process in which a few blocks of many survive"),
     "latency": (latency.main, "how long each single malloc and free takes under load"),
+    "heaps": (heaps.main, "first-class heaps: made, filled, churned and destroyed"),
     "synthetic": (synthetic.main, "well-known patterns at 1, 2 and 4 threads"),
     "link": (link.main, "a ThinLTO link of a real C++ library (what ./dev run shows)"),
 }

@@ -63,16 +63,28 @@ RH_API bool rh_owns(const void* pointer) RH_NOTHROW;
 
 /* ---- heaps --------------------------------------------------------------------------------- */
 
-/* A separate heap. Its blocks are freed by rh_free, or all at once with the heap. Any thread may use
- * it; a lock serialises its operations. */
+/* A separate heap. Its blocks are freed by rh_free, or all at once with the heap. */
 typedef struct rh_heap rh_heap;
 
-/* A new, empty heap; NULL and ENOMEM on failure. */
+/* A new, empty heap. Any thread may use it; a lock serialises its operations. NULL and ENOMEM on
+ * failure. */
 RH_API rh_heap* rh_heap_create(void) RH_NOTHROW;
 
-/* Frees every block still in the heap, and the heap. No other thread may be using either. Any later
- * use of the heap ends the process with a message; so does a NULL heap, except in rh_heap_destroy,
- * which does nothing. */
+/* A heap bound to the calling thread, as fast as rh_malloc: it takes no lock. Only this thread may
+ * allocate from it; any thread may free its blocks. An allocation by another thread ends the process
+ * with a message, unless the thread it is bound to has ended: then it is bound to the caller from
+ * there on. rh_realloc by another thread moves a block that must grow to that thread's own memory,
+ * where it outlives the heap. In a forked child the heap stays bound if its thread forked, else the
+ * first to allocate from it gets it. NULL and ENOMEM on failure. */
+RH_API rh_heap* rh_heap_create_bound(void) RH_NOTHROW;
+
+/* Frees every block still in the heap, which may be used on. By any thread, but no other may be using
+ * the heap or a block of it meanwhile. */
+RH_API void rh_heap_reset(rh_heap* heap) RH_NOTHROW;
+
+/* Frees every block still in the heap, and the heap. By any thread, but no other may be using either
+ * meanwhile. Any later use of the heap ends the process with a message; so does a NULL heap, except
+ * in rh_heap_destroy, which does nothing. */
 RH_API void rh_heap_destroy(rh_heap* heap) RH_NOTHROW;
 
 RH_API void* rh_heap_malloc(rh_heap* heap, size_t size) RH_NOTHROW;

@@ -11,6 +11,9 @@ constexpr Units kMostBudget = Units::holding(8 << 20);
 // Of what the heap has taken.
 constexpr size_t kBudgetShare = 2;
 
+// More pieces at a time would have others wait.
+constexpr int kPiecesAtATime = 64;
+
 // A visit for so many uses is seldom enough.
 constexpr size_t kSeldomAsked = 128;
 
@@ -29,6 +32,16 @@ Span* kept_before(Span* span, const Heap* keeper) {
 Span* kept_behind(Span* span, const Heap* keeper) {
   Span* behind = span + span->units;
   return g_realm.contains(behind) && is_kept_by(behind, SpanKind::kept, keeper) ? behind : nullptr;
+}
+
+// One span of all that lie side by side at the front of the list.
+Span* pop_joined(SpanList* spans) {
+  Span* span = spans->pop_front();
+  for (Span* next = spans->first(); next == span + span->units; next = spans->first()) {
+    spans->remove(next);
+    span->units += next->units;
+  }
+  return span;
 }
 
 void set(Span* unit, SpanKind kind, Heap* owner) {
@@ -54,6 +67,25 @@ void SpanStore::give(Span* span, Heap* owner, ThreadToken token) {
     return visit(&alone, nullptr, {}, {}, token);
   }
   insert(span, owner);
+  if (total() > budget_) give_back_beyond({budget_.count / 2}, token);
+}
+
+void SpanStore::give_some(SpanList* spans, Heap* owner, ThreadToken token) {
+  SpanList back;
+  for (int pieces = 0; pieces < kPiecesAtATime && !spans->empty(); ++pieces) {
+    Span* span = pop_joined(spans);
+    uses_.add(1);
+    span->zero = false;
+    if (total() + Units{span->units} > budget_)
+      back.push_back(span);
+    else
+      insert(span, owner);
+  }
+  if (!back.empty()) visit(&back, nullptr, {}, {}, token);
+}
+
+void SpanStore::give_all(SpanList* spans, Heap* owner, ThreadToken token) {
+  while (!spans->empty()) give_some(spans, owner, token);
   if (total() > budget_) give_back_beyond({budget_.count / 2}, token);
 }
 

@@ -24,6 +24,9 @@ class SpanStore {
   // Takes back what take() gave, of any length by now; its descriptors are of kind none.
   void give(Span* span, Heap* owner, ThreadToken token);
 
+  // The same of many, all of `spans`; most go to the arena, in batches.
+  void give_all(SpanList* spans, Heap* owner, ThreadToken token);
+
   // As Arena::lengthen, into what lies in this store.
   bool lengthen(Span* span, Units to, Heap* owner);
 
@@ -48,6 +51,7 @@ class SpanStore {
   void insert(Span* span, Heap* owner);
   void remove(Span* span);
   Span* carve(Span* span, Units units, Heap* owner);
+  void give_some(SpanList* spans, Heap* owner, ThreadToken token);
   bool fetch(Units units, Heap* owner, ThreadToken token);
   void give_back_beyond(Units most, ThreadToken token);
   void visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token);

@@ -17,14 +17,23 @@ using namespace rh;
 
 namespace {
 
-// The public name of a heap is opaque; inside it is what it is.
-Heap* inside(rh_heap* handle, const char* function) {
-  Heap* heap = shared::find(address_of(handle));
-  if (RH_LIKELY(heap != nullptr)) return heap;
+[[noreturn]] RH_COLD void fail_no_heap(rh_heap* handle, const char* function) {
   Text message;
   message << function << " of invalid heap ";
   message.hex(address_of(handle)) << ": it was destroyed, or never made";
   fatal(message);
+}
+
+// The public name of a heap is opaque; inside it is what it is.
+RH_INLINE Heap* inside(rh_heap* handle, const char* function) {
+  Heap* heap = shared::find(address_of(handle));
+  if (RH_UNLIKELY(heap == nullptr)) fail_no_heap(handle, function);
+  return heap;
+}
+
+rh_heap* outside(Heap* heap) {
+  if (heap == nullptr) return static_cast<rh_heap*>(rules::out_of_memory());
+  return reinterpret_cast<rh_heap*>(shared::handle_of(heap));
 }
 
 bool valid_alignment(size_t alignment) {
@@ -66,17 +75,24 @@ RH_AT_START bool rh_owns(const void* pointer) noexcept { return owns(pointer); }
 
 rh_heap* rh_heap_create(void) noexcept {
   start();
-  Heap* heap = shared::create();
-  if (heap == nullptr) return static_cast<rh_heap*>(rules::out_of_memory());
-  return reinterpret_cast<rh_heap*>(shared::handle_of(heap));
+  return outside(shared::create());
 }
+
+rh_heap* rh_heap_create_bound(void) noexcept {
+  start();
+  return outside(create_bound_heap());
+}
+
+void rh_heap_reset(rh_heap* heap) noexcept { reset_heap(inside(heap, "rh_heap_reset")); }
 
 void rh_heap_destroy(rh_heap* heap) noexcept {
   if (heap != nullptr) destroy_heap(inside(heap, "rh_heap_destroy"));
 }
 
 void* rh_heap_malloc(rh_heap* heap, size_t size) noexcept {
-  return rules::heap_allocate(inside(heap, "rh_heap_malloc"), kBlockAlign, size, false);
+  Heap* from = inside(heap, "rh_heap_malloc");
+  if (void* block = allocate_in_fast(from, size)) return block;
+  return rules::heap_allocate(from, kBlockAlign, size, false);
 }
 
 void* rh_heap_calloc(rh_heap* heap, size_t count, size_t size) noexcept {

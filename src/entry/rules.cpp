@@ -9,8 +9,12 @@ void* allocate_cold(size_t size) {
   return checked(rh::allocate_slow(size));
 }
 
-void free_cold(void* block) {
+RH_NOINLINE static void free_otherwise(void* block) {
   if (rh::deallocate_slow(block) == Freed::foreign) g_foreign.free(block);
+}
+
+void free_cold(void* block) {
+  if (!deallocate_bound(block)) free_otherwise(block);
 }
 
 void* allocate_zeroed(size_t count, size_t size) {
@@ -35,7 +39,7 @@ size_t usable_size(const void* block) {
 
 // A block of a first-class heap stays in it.
 static void* allocate_beside(const BlockAt& at, size_t size) {
-  Heap* heap = shared::heap_of(at.span);
+  Heap* heap = shared::heap_beside(at.span);
   return heap == nullptr ? allocate(size) : heap_allocate(heap, kBlockAlign, size, false);
 }
 

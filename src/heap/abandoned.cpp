@@ -6,6 +6,8 @@ constinit Heap g_leaked;
 
 namespace {
 
+constinit std::atomic<Tenant> g_next_tenant{kFirstTenant};
+
 void restore_free_list(Span* slab) {
   uintptr_t note = slab->stamp;
   slab->free = note == 0 ? slab::list_end() : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
@@ -38,7 +40,10 @@ void recount_outgoing(Heap* heap) {
 
 }  // namespace
 
+void note_tenant(Heap* heap) { heap->tenant.store_release(g_next_tenant.fetch_add(1, std::memory_order_relaxed)); }
+
 void take_over(Heap* heap) {
+  note_tenant(heap);
   heap->token.store(platform::thread_token());
   heap->stripped.store(false, std::memory_order_relaxed);
   restore_free_lists(heap);

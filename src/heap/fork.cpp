@@ -62,8 +62,8 @@ void note_breaks() {
 }
 
 void note_heap(Heap* heap, bool held) {
-  heap->is_forking = heap == own_heap_if_any() || (!heap->shared && heap->ownership.is_mine());
-  heap->is_at_rest = heap->ownership.is_free();
+  heap->is_forking = is_mine(heap) || (!heap->shared && heap->ownership.is_mine());
+  heap->is_at_rest = !is_bound(heap) && heap->ownership.is_free();
   heap->next_at_fork = heap->next;
   // What an earlier fork noted of a heap is still right where nobody has owned it since.
   bool stands = held && heap->fork_state == ForkState::to_restore;
@@ -81,8 +81,11 @@ void note_free_list(Span* slab) {
   if (slab->stamp != note) slab->stamp = note;
 }
 
+// Whether one thread changes what others do not, without the lock.
+bool has_owner(const Heap* heap) { return !heap->shared || is_bound(heap); }
+
 bool wants_notes(const Heap* heap) {
-  return !heap->shared && !heap->is_forking && !heap->is_at_rest && heap->fork_state == ForkState::whole;
+  return has_owner(heap) && !heap->is_forking && !heap->is_at_rest && heap->fork_state == ForkState::whole;
 }
 
 void note_free_lists() {
@@ -109,11 +112,15 @@ bool is_missed(const Heap* heap) { return heap->fork_state == ForkState::missed;
 void renew(Heap* heap) {
   bool shared = heap->shared, is_forking = heap->is_forking;
   uint16_t life = heap->life;
+  Tenant tenant = heap->tenant.load();
+  Heap* home = heap->home.load();
   Heap *next = heap->next, *previous = heap->previous;
   forget_sparse(heap);
   heap = new (heap) Heap;
   heap->shared = shared;
   heap->life = life;
+  heap->tenant.store(tenant);
+  heap->home.store(home);
   heap->is_forking = is_forking;
   heap->next = next;
   heap->previous = previous;
@@ -159,11 +166,10 @@ void leave_behind(Heap* heap) {
 }
 
 void take_along(Heap* heap) {
+  if (!heap->is_forking && !heap->is_at_rest) leave_behind(heap);
+  if (heap->shared) return;
   heap->ownership.reset();
-  if (heap->is_forking)
-    heap->ownership.try_acquire();
-  else if (!heap->is_at_rest)
-    leave_behind(heap);
+  if (heap->is_forking) heap->ownership.try_acquire();
 }
 
 void release_lock(Lock& lock, ThreadToken token) {
@@ -227,7 +233,7 @@ void after_in_child() {
   else
     g_inconsistent.store(true, std::memory_order_relaxed);
   for_each_heap([token](Heap* heap) {
-    if (!heap->shared) take_along(heap);
+    if (has_owner(heap)) take_along(heap);
     release_lock(heap->lock, token);
   });
   release_lock(g_arena.lock(), token);

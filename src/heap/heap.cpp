@@ -130,6 +130,13 @@ void* allocate_zeroed(size_t size) {
   return allocate_small(nullptr, class_of(size), size, true);
 }
 
+// Whether the calling thread may allocate there. False when it has no heap of its own, for want of memory.
+RH_COLD static bool take_up(Heap* bound) {
+  Heap* own = own_heap();
+  if (own != nullptr) shared::take_up(bound, own);
+  return own != nullptr;
+}
+
 RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   bool small = alignment <= kUnitSize && size <= kMaxSmall;
   size_t size_class = small ? size_class::aligned(size, alignment) : size_class::kCount;
@@ -142,6 +149,7 @@ void* allocate_aligned(size_t alignment, size_t size) {
 }
 
 void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
+  if (heap != nullptr && is_bound(heap) && !is_mine(heap) && !take_up(heap)) return nullptr;
   return allocate_any(heap, alignment, size, zeroed);
 }
 
@@ -150,9 +158,8 @@ void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
 // Each function that frees says whether memory may have become free that is to be returned: idle hears of it when no
 // lock is held any longer.
 
-// By the owner: the slab's countdown is over.
-static bool review_own(Span* slab) {
-  Heap* heap = own_heap_if_any();
+// By the owner of `heap`: the slab's countdown is over.
+static bool review_own(Heap* heap, Span* slab) {
   LockGuard guard(heap->lock, heap->token.load());
   if (inconsistent()) return false;
   heap->marks.add(1);
@@ -162,11 +169,11 @@ static bool review_own(Span* slab) {
 }
 
 void free_reached_mark(Span* slab) {
-  if (review_own(slab)) idle::note_free();
+  if (review_own(own_heap_if_any(), slab)) idle::note_free();
 }
 
 // Arms again what a helper has left, by the owner, who still holds a block of it.
-static void take_up(Heap* heap, Span* slab) {
+static void arm_again(Heap* heap, Span* slab) {
   LockGuard guard(heap->lock, heap->token.load());
   if (!inconsistent()) review(heap, slab, {heap->token.load(), true});
 }
@@ -174,10 +181,11 @@ static void take_up(Heap* heap, Span* slab) {
 static bool free_small(Span* slab, Block* block) {
   Heap* owner = owner_of(slab);
   Heap* heap = own_heap();
-  if (owner == heap) {
-    if (slab::is_left(slab)) take_up(heap, slab);
-    return slab::free_local(slab, block) && review_own(slab);
+  if (owner == heap || is_mine(owner)) {
+    if (slab::is_left(slab)) arm_again(owner, slab);
+    return slab::free_local(slab, block) && review_own(owner, slab);
   }
+  if (is_bound(owner)) return free_alone(heap, slab, block);
   if (owner->shared) {
     shared::free(owner, slab, block);
     return true;
@@ -196,6 +204,10 @@ static bool free_large(Span* span) {
 RH_INLINE static void free_block(const BlockAt& at, void* pointer) {
   Block* block = static_cast<Block*>(pointer);
   if (at.is_large ? free_large(at.span) : free_small(at.span, block)) idle::note_free();
+}
+
+void bound_reached_mark(Heap* heap, Span* slab) {
+  if (review_own(heap, slab)) idle::note_free();
 }
 
 Freed deallocate_slow(void* pointer) {
@@ -220,6 +232,16 @@ bool deallocate_live(void* pointer) {
 void destroy_heap(Heap* heap) {
   shared::destroy(heap);
   idle::note_free();
+}
+
+void reset_heap(Heap* heap) {
+  shared::reset(heap);
+  idle::note_free();
+}
+
+Heap* create_bound_heap() {
+  Heap* own = own_heap();
+  return own != nullptr ? shared::create_bound(own) : nullptr;
 }
 
 // ---- sizes --------------------------------------------------------------------------------------

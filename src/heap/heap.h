@@ -55,11 +55,25 @@ void* allocate_zeroed(size_t size);
 // `alignment` is a power of two up to kMaxAlignment.
 void* allocate_aligned(size_t alignment, size_t size);
 
-// From a first-class heap; from the calling thread's when that is null.
+// From a heap that is bound to the calling thread.
+RH_INLINE void* allocate_in_fast(Heap* heap, size_t size) {
+  if (RH_UNLIKELY(size > kTableMax || !is_mine(heap))) return nullptr;
+  SizeClass size_class = platform::g_unset.classes[size];
+  return noted(pop(heap, size_class), size_class, size);
+}
+
+// From a first-class heap; from the calling thread's when that is null. A heap that is bound to another thread, if that
+// still lives, ends the process.
 void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed);
 
 // Gives back all that a first-class heap has, and the heap.
 void destroy_heap(Heap* heap);
+
+// All but the heap.
+void reset_heap(Heap* heap);
+
+// A first-class heap bound to the calling thread. Null when out of memory.
+Heap* create_bound_heap();
 
 RH_COLD void free_reached_mark(Span* slab);
 
@@ -79,6 +93,19 @@ RH_INLINE bool deallocate_fast(void* pointer) {
   Span* span = own_span(pointer);
   if (RH_UNLIKELY(span == nullptr)) return false;
   if (slab::free_local(span, static_cast<Block*>(pointer))) free_reached_mark(span);
+  return true;
+}
+
+// Frees a block in the first unit of a slab that a heap bound to the calling thread has, at the price of little more
+// than one of its own. False, and nothing done, for anything else.
+RH_COLD void bound_reached_mark(Heap* heap, Span* slab);
+RH_INLINE bool deallocate_bound(void* pointer) {
+  if (RH_UNLIKELY(!g_realm.holds(pointer))) return false;
+  Span* span = g_realm.span_of(pointer);
+  if (span->kind.load() != SpanKind::slab) return false;
+  Heap* owner = span->owner.load();
+  if (owner == nullptr || without_notes(owner) != owner || !is_mine(owner)) return false;
+  if (slab::free_local(span, static_cast<Block*>(pointer))) bound_reached_mark(owner, span);
   return true;
 }
 

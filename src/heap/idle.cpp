@@ -69,12 +69,16 @@ void collect_store(Heap* heap, ThreadToken token) {
   heap->lock.release();
 }
 
+// Whether what only its owner touches may be touched here, under the lock: of a heap bound to another thread not.
+bool is_open(const Heap* heap) { return heap->shared && (!is_bound(heap) || is_mine(heap)); }
+
 bool collect(Heap* heap, ThreadToken token) {
   if (!heap->lock.try_acquire(token)) return false;
-  if (heap->shared) {
+  bool open = is_open(heap);
+  drain(heap, {token, open});
+  if (open) {
     shared::give_back_empty(heap, token);
   } else {
-    drain(heap, {token, false});
     release_empty(heap, token);
     for (Span* slab : heap->current)
       if (slab != nullptr) slab::clear_uncarved(slab);

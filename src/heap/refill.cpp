@@ -59,7 +59,10 @@ static bool change_current(Heap* heap, SizeClass size_class) {
   slab->state = SlabState::current;
   slab::rejoin(slab);
   heap->current[size_class] = slab;
-  if (used_up == nullptr) retained::add(bytes_of(slab));
+  if (used_up == nullptr) {
+    retained::add(bytes_of(slab));
+    heap->had_slabs.add(size_class);
+  }
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include "heap/books.h"
 #include "heap/remote.h"
 #include "heap/slab_lists.h"
+#include "heap/spans.h"
 #include "platform/platform.h"
 
 namespace rh::registry {
@@ -41,6 +42,11 @@ alignas(64) constinit std::atomic<Heap*> g_cursor{nullptr};  // of those who loo
 alignas(64) constinit std::atomic<bool> g_loading{true};
 constinit Heap* g_shared = nullptr;
 constinit SharedChunk* g_shared_chunks = nullptr;
+
+// Who makes and destroys heaps all the time gets them with pages that are there, and a few spans.
+constexpr unsigned kMostSpares = 64;
+constinit Heap* g_spares = nullptr;
+constinit unsigned g_spare_count = 0;
 constinit uint16_t g_life = 0;
 constinit uintptr_t g_chunk = 0;
 constinit uintptr_t g_chunks = 0;  // the latest; the first word of each is the one before
@@ -100,6 +106,32 @@ void* shared_memory() {
   return reinterpret_cast<void*>(chunk->place(index));
 }
 
+// The caller holds g_lock, as for the next three.
+void add_spare(Heap* heap) {
+  heap->life = 0;
+  heap->next_spare = g_spares;
+  g_spares = heap;
+  ++g_spare_count;
+}
+
+Heap* take_spare() {
+  Heap* heap = g_spares;
+  if (heap == nullptr) return nullptr;
+  g_spares = heap->next_spare;
+  --g_spare_count;
+  return heap;
+}
+
+// After a change that may have been cut short.
+void find_spares() {
+  g_spares = nullptr;
+  g_spare_count = 0;
+  for (Heap* heap = g_shared; heap != nullptr; heap = heap->next)
+    if (is_spare(heap)) add_spare(heap);
+}
+
+uint16_t next_life() { return g_life = static_cast<uint16_t>(g_life % kMostLife + 1); }
+
 // The caller holds g_lock.
 void free_shared_memory(Heap* heap) {
   uintptr_t place = address_of(heap);
@@ -141,6 +173,7 @@ Heap* make() {
   heap->token.store(platform::thread_token());
   heap->ownership.reset();
   heap->ownership.try_acquire();
+  abandoned::note_tenant(heap);
   heap->next = g_threads.load(std::memory_order_relaxed);
   g_threads.store(heap, std::memory_order_release);
   g_thread_heaps.add(1);
@@ -235,6 +268,7 @@ static void empty(Heap* heap) {
 void release_unused() {
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) post_all(heap);
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) empty(heap);
+  for (Heap* heap = shared_heaps(); heap != nullptr; heap = heap->next) empty(heap);
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) heap->ownership.drop();
   if (inconsistent()) return;
   if (g_arena.figures().in_use != 0) {
@@ -255,23 +289,46 @@ void release_unused() {
 
 // ---- first-class heaps --------------------------------------------------------------------------
 
-Heap* make_shared() {
-  LockGuard guard(g_lock);
+// The caller holds g_lock.
+static Heap* make_new_shared() {
   void* memory = shared_memory();
   if (memory == nullptr) return nullptr;
   Heap* heap = new (memory) Heap;
   heap->shared = true;
-  heap->life = g_life = static_cast<uint16_t>(g_life % kMostLife + 1);
   heap->next = g_shared;
   if (g_shared != nullptr) g_shared->previous = heap;
   return g_shared = heap;
 }
 
-void forget_shared(Heap* heap) {
+Heap* make_shared() {
+  LockGuard guard(g_lock);
+  Heap* heap = take_spare();
+  if (heap == nullptr) heap = make_new_shared();
+  if (heap != nullptr) heap->life = next_life();
+  return heap;
+}
+
+static bool keep_as_spare(Heap* heap) {
+  LockGuard guard(g_lock);
+  bool keep = g_spare_count < kMostSpares;
+  if (keep) add_spare(heap);
+  return keep;
+}
+
+static void forget_shared(Heap* heap) {
+  ThreadToken token = platform::thread_token();
+  {
+    LockGuard guard(heap->lock, token);
+    spans::give_back_all(heap, token);
+  }
   LockGuard guard(g_lock);
   (heap->previous != nullptr ? heap->previous->next : g_shared) = heap->next;
   if (heap->next != nullptr) heap->next->previous = heap->previous;
   free_shared_memory(heap);
+}
+
+void retire_shared(Heap* heap) {
+  if (!keep_as_spare(heap)) forget_shared(heap);
 }
 
 // Lists are right from their heads on, forwards; a piece of memory may have been taken from the chunk and not counted.
@@ -282,6 +339,7 @@ void put_in_order() {
     heap->previous = previous;
     previous = heap;
   }
+  find_spares();
 }
 
 void go_back_to(Heap* threads, Heap* shared_heaps) {
@@ -297,6 +355,7 @@ void go_back_to(Heap* threads, Heap* shared_heaps) {
     heap->previous = previous;
     previous = heap;
   }
+  find_spares();
 }
 
 }  // namespace rh::registry

@@ -31,8 +31,11 @@ inline constexpr uint16_t kMostLife = platform::kPageSize - 1;
 // The lock was taken from a thread that was terminated. The caller holds it.
 void put_in_order();
 
+// A first-class heap, empty; null when out of memory. retire takes one back, empty but for what its store keeps: some
+// are spare, and stay in the list, others forgotten, which gives back all that they have.
 Heap* make_shared();
-void forget_shared(Heap* heap);
+void retire_shared(Heap* heap);
+inline bool is_spare(const Heap* heap) { return heap->life == 0; }
 
 // For a library about to be unloaded, with nobody inside it: when no block is live, everything goes back to the OS,
 // else what is free does. Nothing of the library may be used again.

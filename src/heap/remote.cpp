@@ -131,25 +131,44 @@ bool free_remote(Heap* heap, Span* slab, Block* block) {
   return notable;
 }
 
+// What a batch holds back could outlive such a heap, and the memory be another's by then.
+bool free_alone(Heap* heap, Span* slab, Block* block) {
+  Heap* owner = owner_of(slab);
+  if (RH_UNLIKELY(owner->inbox.load(std::memory_order_relaxed) == block)) fail_invalid("free", block);
+  size_t waiting = send({slab, owner, block, block, 1});
+  if (heap == nullptr) return false;
+  heap->remote_frees.add(1);
+  heap->remote_batches.add(1);
+  return (waiting >= kHelpFromBytes && help(owner, heap)) || retained::is_much();
+}
+
 void post_all(Heap* heap) {
   for (Outgoing& out : heap->outgoing)
     if (out.first != nullptr) post(heap, out);
 }
 
-void drain(Heap* heap, Caller caller) {
+Block* take_inbox(Heap* heap) {
   schedule_point();
   Block* inbox = heap->inbox.exchange(nullptr, std::memory_order_acquire);
-  Message* message = reinterpret_cast<Message*>(inbox);
+  if (inbox == nullptr) return nullptr;
+  size_t waited = heap->waiting.exchange(0, std::memory_order_relaxed);
+  if (waited >= kCountedBytes) retained::subtract(align_down(waited, kCountedBytes));
+  return inbox;
+}
+
+void drain(Heap* heap, Caller caller) {
+  Message* message = reinterpret_cast<Message*>(take_inbox(heap));
   if (message == nullptr) return;
   prefetch_to_write(message);
   if (heap->stripped.load(std::memory_order_relaxed)) heap->stripped.store(false, std::memory_order_relaxed);
-  size_t waited = heap->waiting.exchange(0, std::memory_order_relaxed);
-  if (waited >= kCountedBytes) retained::subtract(align_down(waited, kCountedBytes));
   while (message != nullptr) {
+    // A block freed twice leads to where it was booked the first time; one of a heap that was reset is nobody's.
+    if (RH_UNLIKELY(!g_realm.holds(message))) fail_invalid("free", message);
     Message* next = message->next;
     if (next != nullptr) prefetch_to_write(next);
     Span* slab = slab::head(g_realm.span_of(message));
     Heap* owner = owner_of(slab);
+    if (RH_UNLIKELY(owner == nullptr)) fail_invalid("free", message);
     Batch batch = decode(message, slab);
     if (owner == heap) {
       if (!is_possible(batch, slab)) fail_invalid("free", message);

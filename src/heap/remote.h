@@ -11,8 +11,14 @@ namespace rh {
 // back.
 bool free_remote(Heap* heap, Span* slab, Block* block);
 
+// The same for a block of a heap that may be destroyed before this thread frees again.
+bool free_alone(Heap* heap, Span* slab, Block* block);
+
 // By the owner: sends what it holds back for others.
 void post_all(Heap* heap);
+
+// What others have freed, no longer counted as waiting.
+Block* take_inbox(Heap* heap);
 
 // Collects what others have freed. The caller holds heap.lock.
 void drain(Heap* heap, Caller caller);

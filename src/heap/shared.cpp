@@ -1,11 +1,14 @@
 #include "heap/shared.h"
 
+#include "heap/abandoned.h"
 #include "heap/large.h"
 #include "heap/refill.h"
 #include "heap/registry.h"
+#include "heap/remote.h"
 #include "heap/retained.h"
 #include "heap/slab_lists.h"
 #include "heap/spans.h"
+#include "platform/report.h"
 
 namespace rh::shared {
 
@@ -29,9 +32,58 @@ bool is_of(const Heap* heap, const Span* span) {
   return (kind == SpanKind::slab || kind == SpanKind::large) && span->owner.load() == heap;
 }
 
-void destroy_slab(Span* slab) {
-  slab::finish(slab);
-  g_arena.free(slab);
+// Whatever is still handed out.
+void end_slabs(SpanList& slabs, SpanList* spans) {
+  while (Span* slab = slabs.pop_front()) {
+    slab::finish(slab);
+    spans->push_back(slab);
+  }
+}
+
+// All blocks are gone, and what was known of them. The caller holds the lock, by `token`.
+void empty(Heap* heap, ThreadToken token) {
+  SpanList slabs, spans;
+  take_inbox(heap);
+  heap->had_slabs.take_each([&](SizeClass size_class) {
+    heap->bins[size_class] = nullptr;
+    if (Span* current = take_current(heap, size_class)) slabs.push_back(current);
+    end_slabs(heap->available[size_class], &spans);
+  });
+  end_slabs(heap->full, &spans);
+  end_slabs(slabs, &spans);
+  forget_sparse(heap);
+  spans::give_all(heap, &spans, token);
+  while (Span* span = heap->large.first()) large::free_listed(heap, span, token);
+  heap->fork_state = ForkState::whole;
+}
+
+// Until another thread has taken it over its owner's tenant stands in it.
+bool has_ended(Heap* owner, Tenant tenant) {
+  if (owner->tenant.load_acquire() != tenant) return true;
+  if (!owner->ownership.try_acquire()) return false;
+  abandoned::note_tenant(owner);
+  owner->ownership.release();
+  return true;
+}
+
+[[noreturn]] RH_COLD void fail_bound(const Heap* heap) {
+  Text message;
+  message << "allocation from heap ";
+  message.hex(handle_of(heap)) << ", which is bound to another thread";
+  fatal(message);
+}
+
+// Blocks are made a page at a time from the first on, and an empty slab stays with its class: who makes such a heap
+// will use it.
+void expect_use(Heap* heap) {
+  for (uint8_t& uses : heap->uses) uses = kSeldom;
+}
+
+// The caller holds heap.lock.
+void bind(Heap* heap, Heap* own) {
+  heap->token.store(own->token.load());
+  heap->home.store(own);
+  heap->tenant.store_release(own->tenant.load());
 }
 
 // Not one by one: all processors write to that count.
@@ -46,31 +98,43 @@ void count_freed(Heap* heap, size_t bytes) {
 
 Heap* create() { return registry::make_shared(); }
 
+Heap* create_bound(Heap* own) {
+  Heap* heap = registry::make_shared();
+  if (heap == nullptr) return nullptr;
+  LockGuard guard(heap->lock);
+  expect_use(heap);
+  bind(heap, own);
+  return heap;
+}
+
+void take_up(Heap* heap, Heap* own) {
+  LockGuard guard(heap->lock);
+  if (inconsistent() || is_mine(heap)) return;
+  if (!has_ended(heap->home.load(), heap->tenant.load())) fail_bound(heap);
+  abandoned::take_over(heap);
+  bind(heap, own);
+}
+
 uintptr_t handle_of(const Heap* heap) { return address_of(heap) + heap->life; }
 
-Heap* find(uintptr_t handle) {
-  size_t life = handle % platform::kPageSize;
-  Heap* heap = reinterpret_cast<Heap*>(handle - life);
-  return life != 0 && heap != nullptr && heap->life == life ? heap : nullptr;
+void reset(Heap* heap) {
+  ThreadToken token = platform::thread_token();
+  LockGuard guard(heap->lock, token);
+  if (!inconsistent()) empty(heap, token);
 }
 
 void destroy(Heap* heap) {
   {
-    LockGuard guard(heap->lock);
-    if (inconsistent()) return;
-    for (size_t index = 0; index < size_class::kCount; ++index) {
-      // Until it leaves the list of heaps others may look into it.
-      heap->bins[index] = nullptr;
-      Span* current = take_current(heap, static_cast<SizeClass>(index));
-      if (current != nullptr) destroy_slab(current);
-      while (Span* slab = pop_available(heap, static_cast<SizeClass>(index))) destroy_slab(slab);
-    }
-    while (Span* slab = heap->full.pop_front()) destroy_slab(slab);
     ThreadToken token = platform::thread_token();
-    while (Span* span = heap->large.first()) large::free_listed(heap, span, token);
-    spans::give_back_all(heap, token);
+    LockGuard guard(heap->lock, token);
+    if (inconsistent()) return;
+    // Until it leaves the list of heaps others may look into it.
+    heap->tenant.store(kNoTenant);
+    heap->home.store(nullptr);
+    empty(heap, token);
+    for (uint8_t& uses : heap->uses) uses = 0;
   }
-  registry::forget_shared(heap);
+  registry::retire_shared(heap);
 }
 
 void give_back_empty(Heap* heap, ThreadToken token) {
@@ -98,15 +162,24 @@ void* next_block(Heap* heap, const void* block) {
   return nullptr;
 }
 
+// The caller holds the lock, by `token`.
+static Block* take_locked(Heap* heap, SizeClass size_class, ThreadToken token) {
+  if (inconsistent()) return nullptr;
+  if (Block* block = pop(heap, size_class)) return block;
+  heap->token.store(token);
+  return refill(heap, size_class);
+}
+
 Block* take(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
+  if (is_mine(heap)) {
+    if (Block* block = pop(heap, size_class)) {
+      if (zeroed) clear(block, heap, size_class, size);
+      return block;
+    }
+  }
   ThreadToken token = platform::thread_token();
   LockGuard guard(heap->lock, token);
-  if (inconsistent()) return nullptr;
-  Block* block = pop(heap, size_class);
-  if (block == nullptr) {
-    heap->token.store(token);
-    block = refill(heap, size_class);
-  }
+  Block* block = take_locked(heap, size_class, token);
   if (zeroed && block != nullptr) clear(block, heap, size_class, size);
   return block;
 }
@@ -138,6 +211,11 @@ void free(Heap* heap, Span* slab, Block* block) {
 Heap* heap_of(const Span* span) {
   Heap* owner = owner_of(span);
   return without_notes(owner) == owner && owner->shared ? owner : nullptr;
+}
+
+Heap* heap_beside(const Span* span) {
+  Heap* heap = heap_of(span);
+  return heap != nullptr && is_bound(heap) && !is_mine(heap) ? nullptr : heap;
 }
 
 }  // namespace rh::shared

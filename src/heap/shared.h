@@ -1,6 +1,10 @@
 // First-class heaps: the same heap, its owner's part under the lock as well. That is all that is different: no thread
 // owns one, so bins are popped and blocks linked into their slabs under the lock, and nothing waits in an inbox; and a
 // heap that can be destroyed keeps a list of all that it has.
+//
+// A bound one has an owner too: the thread that owns the heap `home`, as long as `tenant` is the same in both. It takes
+// and frees as from its own; others send what they free to the inbox. When the thread has ended, the next that wants to
+// allocate becomes the owner.
 #pragma once
 
 #include "heap/types.h"
@@ -9,12 +13,25 @@ namespace rh::shared {
 
 Heap* create();
 
+// Bound to the thread whose own heap is given, the calling one.
+Heap* create_bound(Heap* own);
+
+// Binds a bound heap to the calling thread, whose own is given; ends the process while the thread it is bound to lives.
+void take_up(Heap* heap, Heap* own);
+
 // What a program knows of a heap: its address, and its life beside it. find gives null for what is no heap's, or was.
 uintptr_t handle_of(const Heap* heap);
-Heap* find(uintptr_t handle);
+inline Heap* find(uintptr_t handle) {
+  size_t life = handle % platform::kPageSize;
+  Heap* heap = reinterpret_cast<Heap*>(handle - life);
+  return life != 0 && heap != nullptr && heap->life == life ? heap : nullptr;
+}
 
 // Gives back all slabs and large blocks of the heap, and the heap. Callers above this layer: destroy_heap.
 void destroy(Heap* heap);
+
+// The same, but for the heap. Callers above this layer: reset_heap.
+void reset(Heap* heap);
 
 // Gives back what is empty.
 void trim(Heap* heap);
@@ -40,5 +57,8 @@ void free_large(Span* span);
 
 // The heap that a slab or large block belongs to, or null when it is a thread's.
 Heap* heap_of(const Span* span);
+
+// The same for a copy of a block in there: null also when the heap is bound to another thread.
+Heap* heap_beside(const Span* span);
 
 }  // namespace rh::shared

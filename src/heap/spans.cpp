@@ -48,6 +48,11 @@ void give(Heap* heap, Span* span, ThreadToken token) {
   count(heap, heap->store.budget());
 }
 
+void give_all(Heap* heap, SpanList* spans, ThreadToken token) {
+  heap->store.give_all(spans, heap, token);
+  count(heap, heap->store.budget());
+}
+
 void give_back_all(Heap* heap, ThreadToken token) {
   drain(heap, token);
   heap->store.empty(token);

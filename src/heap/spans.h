@@ -13,6 +13,9 @@ Span* take(Heap* heap, Units units, ThreadToken token);
 // The same. Takes back a span of that heap, an allocated one that is neither slab nor block.
 void give(Heap* heap, Span* span, ThreadToken token);
 
+// The same of many.
+void give_all(Heap* heap, SpanList* spans, ThreadToken token);
+
 // The same. Gives the arena all that is free.
 void give_back_all(Heap* heap, ThreadToken token);
 

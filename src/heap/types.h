@@ -15,7 +15,7 @@
 //   registry    all heaps there are
 //   refill      where a bin's next blocks come from
 //   lending     which class serves the requests of one that is hardly used
-//   shared      what is different about first-class heaps
+//   shared      what is different about first-class heaps: those that all threads share, and those bound to one
 //   idle        memory that goes back to the OS
 //   fork, mend  what is left of heaps in a fork's child, and after a thread was terminated
 //   stats       what heaps hold
@@ -46,11 +46,35 @@ enum class ForkState : uint8_t {
   to_restore,  // its thread is not there: abandoned::take_over before it is used
 };
 
+// Which thread owns a heap, by a number that no thread has twice: what is told from it holds whoever ends meanwhile.
+using Tenant = size_t;
+inline constexpr Tenant kNoTenant = 0;  // of a heap that no one thread owns
+inline constexpr Tenant kNewcomer = 1;  // a thread that has no heap yet; owns none
+inline constexpr Tenant kFirstTenant = 2;
+
+// A set of classes.
+class ClassSet {
+ public:
+  void add(SizeClass size_class) { words_[size_class / 64] |= uint64_t{1} << size_class % 64; }
+
+  // Takes all out, each of which is visited.
+  template <typename Visit> void take_each(Visit visit) {
+    for (size_t at = 0; at < kWords; ++at)
+      for (; words_[at] != 0; words_[at] &= words_[at] - 1)
+        visit(static_cast<SizeClass>(at * 64 + static_cast<unsigned>(__builtin_ctzll(words_[at]))));
+  }
+
+ private:
+  static constexpr size_t kWords = (size_class::kCount + 63) / 64;
+  uint64_t words_[kWords] = {};
+};
+
 struct Heap {
   static constexpr size_t kOutgoing = 16;  // a power of two
 
   // ---- the owning thread's alone ----
   Block* bins[size_class::kCount] = {};  // blocks taken from the current slabs
+  Word<Tenant> tenant;                   // read by anyone; written by who has just become the owner
   bool bin_zero[size_class::kCount] = {};
   Outgoing outgoing[kOutgoing] = {};
 
@@ -62,6 +86,7 @@ struct Heap {
   uint8_t uses[size_class::kCount] = {};  // how often a class was refilled, while that is seldom
   uint8_t lent[size_class::kCount] = {};  // how many blocks of its lender's it was given (heap/lending.h)
   SpanList available[size_class::kCount] = {};
+  ClassSet had_slabs;  // the classes that a shared heap has or had slabs of
   SpanStore store;
   Units store_counted;                 // as held back (heap/spans.cpp)
   std::atomic<Heap*> cursor{nullptr};  // in the registry: which heap to look at next for slabs left behind
@@ -78,10 +103,12 @@ struct Heap {
 
   // ---- read by others, seldom written ----
   alignas(64) platform::Ownership ownership;
-  bool shared = false;                // a first-class heap: the lock covers the owner's fields above too
+  bool shared = false;                // a first-class heap: the lock covers the owner's fields too, unless it is bound
   uint16_t life = 0;                  // of a shared heap: its handle tells it from others that lay there
+  Word<Heap*> home;                   // of a bound heap: that of the thread it is bound to; written under the lock
   Heap* next = nullptr;               // in the registry; set before it is published
   Heap* previous = nullptr;           // of a shared heap
+  Heap* next_spare = nullptr;         // of a shared heap that was destroyed, and is kept for the next
   std::atomic<bool> stripped{false};  // left behind, its slabs adopted; more come by the inbox
 
   // By the fork under way.
@@ -102,9 +129,11 @@ struct Heap {
 // class of each size up to kTableMax.
 struct alignas(64) rh::platform::Unset {  // as a heap is
   Block* bins[size_class::kCount] = {};
+  Word<Tenant> tenant{kNewcomer};
   decltype(size_class::kTable) classes = size_class::kTable;
 };
 static_assert(offsetof(rh::Heap, bins) == offsetof(rh::platform::Unset, bins));
+static_assert(offsetof(rh::Heap, tenant) == offsetof(rh::platform::Unset, tenant));
 
 namespace rh {
 
@@ -119,6 +148,17 @@ RH_INLINE Heap* thread_heap() { return static_cast<Heap*>(platform::thread_word(
 
 // The same for the slow paths: null when there is none yet.
 inline Heap* own_heap_if_any() { return static_cast<Heap*>(platform::thread_word_slow()); }
+
+// Whether the calling thread owns the heap: its own, or one bound to it.
+RH_INLINE bool is_mine(const Heap* heap) {
+  uintptr_t own = platform::unset_address();
+  platform::go_to_thread_word(own);
+  if (platform::kUnsetIsNull && own == 0) return false;
+  return heap->tenant.load() == reinterpret_cast<const platform::Unset*>(own)->tenant.load();
+}
+
+// Whether it is a first-class heap that one thread owns.
+inline bool is_bound(const Heap* heap) { return heap->home.load() != nullptr; }
 
 // Who works on a heap, holding its lock.
 struct Caller {

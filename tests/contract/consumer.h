@@ -37,6 +37,11 @@ static int consume_heap(void) {
   block = (char*)rh_heap_realloc(heap, block, 100000);
   sound = sound && strcmp(block, "kept") == 0;
   rh_heap_destroy(heap);
+  heap = rh_heap_create_bound();
+  sound = sound && rh_heap_malloc(heap, 100);
+  rh_heap_reset(heap);
+  sound = sound && rh_heap_malloc(heap, 100);
+  rh_heap_destroy(heap);
   return sound;
 }
 

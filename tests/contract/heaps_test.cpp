@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "reheap/reheap.h"
@@ -304,6 +305,104 @@ TEST(Heaps, OutliveTheirMaker) {
   std::thread([&] { RH(rh_free)(block); }).join();
   std::thread([&] { RH(rh_heap_destroy)(heap); }).join();
 }
+
+// ---- heaps bound to a thread -------------------------------------------------------------------
+
+TEST(BoundHeaps, ServeAndAreReset) {
+  rh_heap* heap = RH(rh_heap_create_bound)();
+  ASSERT_NE(heap, nullptr);
+  for (int round = 0; round < 4; ++round) {
+    std::vector<char*> blocks;
+    for (const std::size_t size : interesting_sizes(2 * MiB, 200)) {
+      blocks.push_back(static_cast<char*>(RH(rh_heap_malloc)(heap, size)));
+      fill(blocks.back(), size, size);
+      auto* zero = static_cast<char*>(RH(rh_heap_calloc)(heap, 1, size));
+      EXPECT_TRUE(all_zero(zero, size)) << size;
+      std::memset(zero, 0xee, size);
+      if (size % 2) RH(rh_free)(zero);
+    }
+    std::size_t at = 0;
+    for (const std::size_t size : interesting_sizes(2 * MiB, 200)) EXPECT_TRUE(intact(blocks[at++], size, size));
+    RH(rh_heap_reset)(heap);
+  }
+  RH(rh_heap_destroy)(heap);
+}
+
+// Another thread frees, and resizes, where the copy is its own.
+TEST(BoundHeaps, OthersFreeAndResizeItsBlocks) {
+  rh_heap* heap = RH(rh_heap_create_bound)();
+  std::vector<void*> blocks(20000);
+  for (void*& block : blocks) fill(block = RH(rh_heap_malloc)(heap, 100), 100, 1);
+  std::vector<void*> moved;
+  std::thread([&] {
+    for (std::size_t at = 0; at < blocks.size(); ++at)
+      if (at % 50)
+        RH(rh_free)(blocks[at]);
+      else
+        moved.push_back(RH(rh_realloc)(blocks[at], 3000));
+  }).join();
+  RH(rh_heap_destroy)(heap);
+  for (void* block : moved) {
+    EXPECT_TRUE(intact(block, 100, 1));
+    RH(rh_free)(block);
+  }
+}
+
+SCENARIO(bound_heap_outlives_its_thread) {
+  rh_heap* heap = nullptr;
+  void* block = nullptr;
+  std::thread([&] {
+    heap = RH(rh_heap_create_bound)();
+    for (int at = 0; at < 1000; ++at) NEED((block = RH(rh_heap_malloc)(heap, 500)));
+    fill(block, 500, 1);
+  }).join();
+  std::thread([&] { RH(rh_free)(RH(rh_malloc)(500)); }).join();  // has the heap of the one that ended
+  std::thread([&] {
+    NEED(intact(block, 500, 1));
+    for (int at = 0; at < 1000; ++at) fill(RH(rh_heap_malloc)(heap, 500), 500, 2);
+    NEED(intact(block, 500, 1));
+    RH(rh_free)(block);
+  }).join();
+  RH(rh_heap_destroy)(heap);
+  return 0;
+}
+
+TEST(BoundHeaps, OutliveTheirThread) { EXPECT_SCENARIO("bound_heap_outlives_its_thread"); }
+
+// Threads make heaps, pass on what they take there, and destroy them while others free.
+SCENARIO(bound_heaps_of_many_threads) {
+  std::vector<std::atomic<char*>> slots(100);
+  std::vector<std::thread> threads;
+  for (std::uint64_t at = 0; at < 4; ++at) {
+    threads.emplace_back([&, at] {
+      Random random(at);
+      rh_heap* passing = RH(rh_heap_create_bound)();
+      for (int round = 0; round < 300; ++round) {
+        rh_heap* heap = RH(rh_heap_create_bound)();
+        std::vector<std::pair<char*, std::size_t>> kept;
+        for (int step = 0; step < 100; ++step) {
+          const std::size_t size = 64 + random.size(8 * KiB);
+          kept.emplace_back(static_cast<char*>(RH(rh_heap_malloc)(heap, size)), size);
+          NEED(kept.back().first);
+          fill(kept.back().first, size, at);
+          auto* passed = static_cast<char*>(RH(rh_heap_malloc)(passing, 64));
+          fill(passed, 64, 9);
+          char* const old = slots[random.below(100)].exchange(passed);
+          if (!old) continue;
+          NEED(intact(old, 64, 9));
+          RH(rh_free)(old);
+        }
+        for (const auto& [block, size] : kept) NEED(intact(block, size, at), "%zu", size);
+        if (round % 3 == 0) RH(rh_heap_reset)(heap);
+        RH(rh_heap_destroy)(heap);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}
+
+TEST(BoundHeaps, OfManyThreads) { EXPECT_SCENARIO("bound_heaps_of_many_threads"); }
 
 // ---- what is held ------------------------------------------------------------------------------
 

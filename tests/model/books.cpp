@@ -95,6 +95,7 @@ void check_books() {
   std::map<SpanKind, size_t> units = count_units();
   size_t kept = 0;
   for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) kept += heap->store.total().count;
+  for (Heap* heap = registry::shared_heaps(); heap != nullptr; heap = heap->next) kept += heap->store.total().count;
   MODEL_NEED(units[SpanKind::kept] == kept);
   MODEL_NEED(units[SpanKind::busy] == 0);
   size_t in_use = units[SpanKind::slab] + units[SpanKind::large] + kept;

@@ -157,5 +157,73 @@ TEST(Fork, DoesNotWaitForWhoWaitsForItsOwnThread) {
   while (!other.ended()) std::this_thread::yield();
 }
 
+// A thread that takes from a heap bound to it, and frees, all the time; some of its blocks stay.
+class BoundAndBusy {
+ public:
+  BoundAndBusy() : thread_([this] { run(); }) {
+    while (heap_ == nullptr) std::this_thread::yield();
+  }
+  ~BoundAndBusy() {
+    stop_ = true;
+    thread_.join();
+  }
+  Heap* heap() const { return heap_; }
+  const std::vector<void*>& kept() const { return kept_; }
+
+ private:
+  void run() {
+    Heap* heap = create_bound_heap();
+    for (unsigned index = 0; index < 1000; ++index) {
+      kept_.push_back(allocate_in(heap, kBlockAlign, 64, false));
+      fill(kept_.back(), 64, index);
+    }
+    heap_ = heap;
+    std::vector<void*> blocks(500);
+    for (size_t at = 0; !stop_; at = (at + 1) % blocks.size()) {
+      deallocate(blocks[at]);
+      blocks[at] = allocate_in(heap, kBlockAlign, at % 5 == 0 ? 3000 : 64, false);
+    }
+  }
+
+  std::vector<void*> kept_;
+  std::atomic<Heap*> heap_{nullptr};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+void use_bound_heap(Heap* heap) {
+  std::vector<void*> blocks;
+  for (unsigned index = 0; index < 3000; ++index) {
+    blocks.push_back(allocate_in(heap, kBlockAlign, 64, false));
+    ASSERT_NE(blocks.back(), nullptr);
+    fill(blocks.back(), 64, index);
+  }
+  check_and_free(blocks, 64);
+}
+
+TEST(Fork, BoundHeapsWorkOnInTheChild) {
+  if (!kThreadsInChildren) GTEST_SKIP() << "there is no fork here, or none with threads";
+  Heap* own = create_bound_heap();
+  use_bound_heap(own);
+  BoundAndBusy other;
+  for (int round = 0; round < 30; ++round) {
+    Ending ending = in_child([&] {
+      EXPECT_TRUE(is_mine(own));
+      use_bound_heap(own);
+      if (round % 3 == 0) check_and_free(other.kept(), 64);
+      if (round % 3 != 1) use_bound_heap(other.heap());
+      for (unsigned index = 0; round % 3 != 0 && index < 1000; ++index)
+        EXPECT_TRUE(intact(other.kept()[index], 64, index));
+      destroy_heap(other.heap());
+      use_bound_heap(own);
+      destroy_heap(own);
+      use_heap();
+      return 0;
+    });
+    ASSERT_TRUE(ending.well(0)) << ending.status << " in round " << round;
+    use_bound_heap(own);
+  }
+}
+
 }  // namespace
 }  // namespace rh

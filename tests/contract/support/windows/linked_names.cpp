@@ -16,6 +16,7 @@ std::span<const LinkedName> linked_names() {
       LINKED(rh_heap_create),  LINKED(rh_heap_destroy),
       LINKED(rh_heap_malloc),  LINKED(rh_heap_calloc),
       LINKED(rh_heap_realloc), LINKED(rh_heap_aligned_alloc),
+      LINKED(rh_heap_reset),   LINKED(rh_heap_create_bound),
       LINKED(rh_trim),         LINKED(rh_stats_get),
       LINKED(rh_stats_json),   LINKED(rh_report_json),
       LINKED(rh_option_set),   LINKED(rh_version),
