@@ -1,4 +1,4 @@
-"""First-class heaps: what it costs to make one, fill it, churn in it and destroy it, with 1, 1,000 and 1,000,000 blocks.
+"""First-class heaps: what it costs to make, fill, churn and destroy one, with 1, 1,000 and a million blocks.
 
 Compared are reheap's bound and shared heaps and the thread's own, mimalloc's heaps and the thread's own, and an arena
 that cannot free (std::pmr::monotonic_buffer_resource). Times are medians over interleaved rounds; instructions are

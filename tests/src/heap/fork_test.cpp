@@ -209,6 +209,9 @@ TEST(Fork, BoundHeapsWorkOnInTheChild) {
   for (int round = 0; round < 30; ++round) {
     Ending ending = in_child([&] {
       EXPECT_TRUE(is_mine(own));
+      // Its bins may be of another moment than its slabs, and its lists are those that were noted.
+      EXPECT_EQ(other.heap()->fork_state, ForkState::to_restore);
+      for (const Block* bin : other.heap()->bins) EXPECT_EQ(bin, nullptr);
       use_bound_heap(own);
       if (round % 3 == 0) check_and_free(other.kept(), 64);
       if (round % 3 != 1) use_bound_heap(other.heap());
