@@ -18,27 +18,11 @@ void set_kind(Span* span, SpanKind kind) { span->kind.store(kind); }
 // Where all is refused (pages locked in memory, sandboxes) little is tried for so long.
 constexpr uint64_t kRestMs = 5000;
 
-// Fresh memory is committed in steps that grow with the heap, so that small programs stay small and large ones
-// ask seldom.
-Units commit_step(size_t committed) {
-  constexpr size_t kLeast = 256 * 1024;
-  constexpr size_t kMost = platform::kMostCommittedAhead;
-  size_t step = committed / 8;
-  return Units::holding(step < kLeast ? kLeast : step > kMost ? kMost : step);
-}
-
 constexpr size_t kNotableDirty = 128 * 1024;
 
 // What those who allocate return interrupts every processor that runs this program, and is often faulted in again at
 // once: so seldom, though memory may grow a little further meanwhile.
 constexpr uint64_t kBetweenSurplusMs = 20;
-
-// Whether there are `units` from a multiple of `alignment` on.
-bool holds(const Span* span, Units units, Units alignment) {
-  uintptr_t start = g_realm.address(span);
-  Units before{(align_up(start, alignment.bytes()) - start) >> kUnitShift};
-  return !(before + units > Units{span->units});
-}
 
 // Stamps are the low bits of the clock: differences are right across its wrap.
 bool older_than(const Span* span, uint64_t now, uint64_t age_ms) {
@@ -52,6 +36,7 @@ void Arena::check() const {
   const Span* busy = busy_.load();
   Units all = in_use_ + dirty_.total() + clean_.total() + decommitted_.total();
   if (busy != nullptr) all += Units{busy->units};
+  if (in_growth_ != nullptr) all += Units{in_growth_->units};
   RH_CHECK(all.bytes() == g_realm.committed());
   RH_CHECK(in_use_bytes_.value() == in_use_.bytes());
   RH_CHECK(g_realm.is_valid());
@@ -62,20 +47,22 @@ void Arena::check() const {
 }
 
 Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
+  ThreadToken token = platform::thread_token();
   Span* span = nullptr;
-  Units surplus;
+  Units surplus, unneeded;
   {
-    Guard guard(*this);
-    if (inconsistent()) return take_fresh(units, alignment);
-    span = take(units, alignment, prefer);
+    Guard guard(*this, token);
+    span = take(units, alignment, prefer, token);
     // What is on its way to the OS is free in a moment.
-    while (span == nullptr && wait_for_purge(platform::thread_token())) span = take(units, alignment, prefer);
-    if (span == nullptr) return nullptr;
-    note_in_use(in_use_ + units);
+    while (span == nullptr && wait_for_purge(token)) span = take(units, alignment, prefer, token);
+    if (span == nullptr || inconsistent()) return span;
     note_dirty();
     surplus = beyond_peak();
+    unneeded = unneeded_;
+    unneeded_ = {};
   }
-  if (surplus > Units{}) return_surplus(surplus, platform::thread_token());
+  if (unneeded > Units{}) purge(0, unneeded, token);
+  if (surplus > Units{}) return_surplus(surplus, token);
   return span;
 }
 
@@ -106,112 +93,21 @@ void Arena::return_surplus(Units surplus, ThreadToken token) {
   purge(0, surplus < kMost ? surplus : kMost, token, kMostSpans);
 }
 
-// The caller holds the lock. A span out of the sets, trimmed to size.
-Span* Arena::take(Units units, Units alignment, Prefer prefer) {
-  Units room = units + alignment - Units{1};
-  if (room < units) return nullptr;
-  // What had the same size and alignment before leaves a hole that just fits.
-  Span* span = find_fit(units, prefer);
-  if (span != nullptr && !holds(span, units, alignment)) span = find_fit(room, prefer);
-  if (span == nullptr && rejoin()) span = find_fit(room, prefer);
-  if (span != nullptr && room.count > span->units) room = Units{span->units};
-  if (span == nullptr) span = grow(room);
-  if (span != nullptr && kind_of(span) == SpanKind::free_decommitted) span = commit(span, room);
-  if (span == nullptr) return nullptr;
-  remove(span);
-  spans_taken_.add(1);
-  return carve(span, units, alignment);
-}
-
-// Memory that nobody used before: all that is sure when what the lock guards is not.
-Span* Arena::take_fresh(Units units, Units alignment) {
-  Units room = units + alignment - Units{1}, got;
-  if (room < units) return nullptr;
-  Span* span = g_realm.extend(room, room, &got);
-  if (span == nullptr) return nullptr;
-  uintptr_t start = g_realm.address(span);
-  span += (align_up(start, alignment.bytes()) - start) >> kUnitShift;
-  span->units = static_cast<uint32_t>(units.count);
-  span->zero = true;
-  return span;
-}
-
-Span* Arena::find_fit(Units units, Prefer prefer) {
-  SpanSet* sets[] = {&dirty_, &clean_, &decommitted_};
-  if (prefer == Prefer::zero) {
-    sets[0] = &clean_;
-    sets[1] = &decommitted_;
-    sets[2] = &dirty_;
-  }
-  for (const SpanSet* set : sets)
-    if (Span* span = set->best_fit(units)) return span;
-  return nullptr;
-}
-
-// Commits the beginning of a decommitted span, at least `least` of it, and gives a clean one of at least that; null,
-// and nothing changed, when the OS refuses.
-Span* Arena::commit(Span* span, Units least) {
-  Units length{span->units};
-  Units part = commit_step(committed_.value());
-  if (part < least) part = least;
-  if (part > length) part = length;
-  uintptr_t start = g_realm.address(span);
-  if (!platform::commit(start, part.bytes())) {
-    if (part == least || !platform::commit(start, least.bytes())) return nullptr;
-    part = least;
-  }
-  remove(span);
-  if (length > part) {
-    Span* rest = span + part.count;
-    rest->units = static_cast<uint32_t>((length - part).count);
-    insert(rest, SpanKind::free_decommitted, 0);
-  }
-  span->units = static_cast<uint32_t>(part.count);
-  insert(span, SpanKind::free_clean, 0);
-  note_committed();
-  return clean_.best_fit(least);
-}
-
-// Fresh memory, merged with what is free before it. Gives a span of at least `least`.
-Span* Arena::grow(Units least) {
-  Units got;
-  if (Units room = g_realm.room(); !k64Bit && room > Units{} && room < least) {
-    // The next piece will not follow this one: keep what is left of it.
-    if (Span* rest = g_realm.extend(room, room, &got)) {
-      rest->units = static_cast<uint32_t>(got.count);
-      insert(rest, SpanKind::free_clean, 0);
-      note_committed();
-    }
-  }
-  Units step = commit_step(committed_.value());
-  Span* span = g_realm.extend(least, step, &got);
-  // Pieces that are free but too short take the room that a longer one would have. But what they leave does not grow by
-  // being given back: only where it is enough.
-  if (!k64Bit && span == nullptr && releasable() >= least.bytes()) {
-    release_pieces();
-    span = g_realm.extend(least, step, &got);
-  }
-  if (span == nullptr) return nullptr;
-  span->units = static_cast<uint32_t>(got.count);
-  insert(span, SpanKind::free_clean, 0);
-  note_committed();
-  return clean_.best_fit(least);
-}
-
 // Trims a span that is in no set: what lies before the aligned start and what is too much go back. Far alignments leave
-// more than anyone would have committed ahead: that is not charged for any longer.
+// more than anyone would have committed ahead: that is the first to be returned to the OS, when the lock is released.
 Span* Arena::carve(Span* span, Units units, Units alignment) {
   constexpr Units kAhead = Units::holding(platform::kMostCommittedAhead);
   SpanKind kind = span->zero ? SpanKind::free_clean : SpanKind::free_dirty;
   uint32_t stamp = span->stamp;
   bool zero = span->zero;
   auto give_back = [&](Span* surplus, Units length) {
-    SpanKind as = kind;
-    if (kind == SpanKind::free_clean && alignment > kAhead && length > kAhead)
-      as = kind_after(platform::purge(g_realm.address(surplus), length.bytes()));
     surplus->units = static_cast<uint32_t>(length.count);
-    insert(surplus, as, stamp);
-    if (as != kind) note_committed();
+    if (kind == SpanKind::free_clean && alignment > kAhead && length > kAhead) {
+      unneeded_ += length;
+      insert_oldest(surplus, stamp);
+    } else {
+      insert(surplus, kind, stamp);
+    }
   };
   uintptr_t start = g_realm.address(span);
   Units before{(align_up(start, alignment.bytes()) - start) >> kUnitShift};
@@ -246,27 +142,6 @@ void Arena::free(Span* span, ThreadToken token) {
   note_dirty();
 }
 
-bool Arena::lengthen(Span* span, Units to) {
-  Guard guard(*this);
-  Units more = to - Units{span->units};
-  if (inconsistent()) return false;
-  Span* next = span + span->units;
-  if (!g_realm.contains(next)) {
-    // The span ends where the realm does: fresh memory would follow it.
-    if (grow(more) == nullptr || !g_realm.contains(next)) return false;
-  }
-  SpanKind kind = kind_of(next);
-  if (!is_free(kind) || next->units < more.count) return false;
-  if (kind == SpanKind::free_decommitted && commit(next, more) == nullptr) return false;
-  remove(next);
-  carve(next, more, {1});
-  span->zero = next->zero;
-  span->units = static_cast<uint32_t>(to.count);
-  note_in_use(in_use_ + more);
-  note_dirty();
-  return true;
-}
-
 // Puts a span into its set, merged with free neighbours of its kind.
 void Arena::insert(Span* span, SpanKind kind, uint32_t stamp) {
   span = merge(span, kind, &stamp);
@@ -286,6 +161,14 @@ void Arena::insert(Span* span, SpanKind kind, uint32_t stamp) {
 static Span* head_before(Span* span) {
   Span* before = span - 1;
   return kind_of(before) == SpanKind::free_tail ? before - before->units : before;
+}
+
+// The next that goes back to the OS.
+void Arena::insert_oldest(Span* span, uint32_t stamp) {
+  insert(span, SpanKind::free_dirty, stamp);
+  span = by_age_.last();
+  by_age_.remove(span);
+  by_age_.push_front(span);
 }
 
 // Absorbs the free neighbours of `kind`; they leave their set. The age of the larger part prevails.
@@ -340,10 +223,10 @@ bool Arena::rejoin() {
   return true;
 }
 
-// Whether the thread that is returning memory was stopped or terminated in the middle.
-bool Arena::lost_purger(ThreadToken token) const {
-  if (busy_.load() == nullptr || purger_ == token) return false;
-  return platform::others_are_gone() || platform::thread_is_gone(purger_);
+// Whether the thread that works on something was stopped or terminated in the middle, or left behind by a fork.
+bool Arena::is_lost(ThreadToken worker, ThreadToken token) {
+  if (worker == token) return false;
+  return worker == kForkToken || platform::others_are_gone() || platform::thread_is_gone(worker);
 }
 
 void Arena::take_from_purger() {
@@ -452,6 +335,7 @@ void Arena::release_pieces() {
 void Arena::return_address_space(ThreadToken token) {
   if constexpr (k64Bit) return;
   Guard guard(*this, token);
+  while (wait_for_growth(token)) {}
   if (!inconsistent()) release_pieces();
 }
 
@@ -467,10 +351,8 @@ Span* Arena::take_out(Span* span, Units most) {
     span += kept.count;
     span->units = static_cast<uint32_t>(most.count);
     rest->units = static_cast<uint32_t>(kept.count);
-    insert(rest, SpanKind::free_dirty, stamp);
     // It is no younger than it was.
-    by_age_.remove(rest);
-    by_age_.push_front(rest);
+    insert_oldest(rest, stamp);
   }
   span->kind.store(SpanKind::busy);
   return span;
@@ -496,6 +378,16 @@ void Arena::put_back(const Purge& purge) {
 void Arena::put_back_whole() { put_back(Purge(busy_)); }
 
 void Arena::after_fork_in_child() {
+  ThreadToken token = platform::thread_token();
+  ThreadToken grower = grower_.load();
+  bool lost_growth = grower != 0 && grower != token;
+  if (lost_growth) g_realm.forget_growth();
+  if (lock_.held_by(token)) {
+    if (lost_growth) grower_.store(kForkToken);
+    if (busy_.load() != nullptr && purger_ != token) purger_ = kForkToken;
+    return;
+  }
+  if (lost_growth) take_from_grower();
   if (busy_.load() != nullptr) put_back_whole();
 }
 
@@ -513,6 +405,7 @@ void Arena::give_up_free() {
   dirty_ = clean_ = decommitted_ = {};
   by_age_ = {};
   busy_.store(nullptr);
+  in_growth_ = nullptr;
   note_in_use(Units::holding(g_realm.committed()));
   note_committed();
   note_dirty();
@@ -544,6 +437,7 @@ SpanSet& Arena::set_of(SpanKind kind) {
 
 void Arena::note_committed() {
   size_t committed = g_realm.committed() - decommitted_.total().bytes();
+  if (in_growth_ != nullptr) committed -= Units{in_growth_->units}.bytes();
   committed_.set(committed);
   if (committed > committed_peak_.value()) committed_peak_.set(committed);
 }

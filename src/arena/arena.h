@@ -1,9 +1,10 @@
 // The arena hands out spans of whole units and takes them back: best fit, warm memory first, neighbours merged,
-// what stays unused returned to the OS. One lock, held across a call to the OS that gives memory back only
-// for what a far alignment skips.
+// what stays unused returned to the OS. One lock; while memory is made usable or given back it is released, one
+// thread does either at a time, and who needs what is under way waits for that. It is held across calls to the OS only
+// when the realm is opened and, on 32-bit, when pieces go back.
 //
 // Conservation law: units of the realm below its frontier = in use + dirty + clean + decommitted + busy; all but the
-// decommitted are committed.
+// decommitted, and what is busy being committed again, are committed.
 #pragma once
 
 #include "arena/realm.h"
@@ -82,7 +83,8 @@ class Arena {
   // The caller holds the lock.
   void give_up_free();
 
-  // Whoever was returning memory is not here: takes back what it had in hand. The caller holds the lock.
+  // Whoever was returning memory or making it usable is not here: takes back what it had in hand. The lock is held by
+  // the fork, or by the calling thread, which was interrupted under it: then whoever needs it takes it back.
   void after_fork_in_child();
 
  private:
@@ -102,20 +104,27 @@ class Arena {
     LockGuard guard_;
   };
 
-  Span* take(Units units, Units alignment, Prefer prefer);
+  Span* take(Units units, Units alignment, Prefer prefer, ThreadToken token);
   Span* take_fresh(Units units, Units alignment);
+  Span* find(Units units, Units alignment, Units room, Prefer prefer);
   Span* find_fit(Units units, Prefer prefer);
-  Span* grow(Units least);
-  Span* commit(Span* span, Units least);
+  Span* obtain(Span* decommitted, Units least, ThreadToken token);
+  Span* grow(Units least, ThreadToken token);
+  bool extend(Units least, Units wanted, ThreadToken token);
+  Span* commit(Span* span, Units least, ThreadToken token);
+  void put_committed(Span* span, Units committed);
+  bool wait_for_growth(ThreadToken token);
+  void take_from_grower();
   Span* carve(Span* span, Units units, Units alignment);
   void insert(Span* span, SpanKind kind, uint32_t stamp);
+  void insert_oldest(Span* span, uint32_t stamp);
   Span* merge(Span* span, SpanKind kind, uint32_t* stamp);
   void remove(Span* span);
   SpanSet& set_of(SpanKind kind);
   void take_back(SpanList* spans, Visit* visit);
   void take_some(SpanList* list, Units least, Units most, Visit* visit, ThreadToken token);
   Units ahead(Units least, Units most) const;
-  Span* take_ahead(Units least, Units most);
+  Span* take_ahead(Units least, Units most, ThreadToken token);
   void note_in_use(Units units);
   void note_committed();
   void note_dirty();
@@ -127,7 +136,8 @@ class Arena {
   bool absorb(Span* neighbour, uint32_t stamp);
   bool rejoin();
   bool wait_for_purge(ThreadToken token);
-  bool lost_purger(ThreadToken token) const;
+  bool lost_purger(ThreadToken token) const { return busy_.load() != nullptr && is_lost(purger_, token); }
+  static bool is_lost(ThreadToken worker, ThreadToken token);
   void take_from_purger();
   size_t releasable() const;
   void release_pieces();
@@ -140,12 +150,15 @@ class Arena {
   alignas(64) SpanSet dirty_;
   SpanSet clean_;
   SpanSet decommitted_;
-  SpanList by_age_;          // dirty spans, oldest first
-  Word<Span*> busy_;         // in no set: being returned to the OS
-  ThreadToken purger_ = 0;   // by this thread
-  uint64_t patient_at_ = 0;  // until then one refusal ends a purge
-  uint64_t surplus_at_ = 0;  // until then what is beyond the peak stays
-  bool in_pieces_ = false;   // there may be dirty spans between clean ones that a purge made of one
+  SpanList by_age_;            // dirty spans, oldest first
+  Word<Span*> busy_;           // in no set: being returned to the OS
+  ThreadToken purger_ = 0;     // by this thread
+  Word<ThreadToken> grower_;   // is making memory usable; 0: nobody
+  Span* in_growth_ = nullptr;  // in no set: decommitted memory that it commits
+  Units unneeded_;             // dirty, and older than anything: what far alignments left
+  uint64_t patient_at_ = 0;    // until then one refusal ends a purge
+  uint64_t surplus_at_ = 0;    // until then what is beyond the peak stays
+  bool in_pieces_ = false;     // there may be dirty spans between clean ones that a purge made of one
   Units in_use_;
   const void* visitor_ = nullptr;  // the latest
   Units held_peak_;                // of in use and dirty together

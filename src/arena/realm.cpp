@@ -59,14 +59,28 @@ void Realm::release_piece(size_t index) {
 }
 
 Span* Realm::extend(Units least, Units wanted, Units* got) {
-  if (!opened_ && !open()) return nullptr;
-  if (reserved_end_ - frontier_ < least.bytes() && !reserve_more(least.bytes())) return nullptr;
-  uintptr_t start = frontier_;
-  size_t room = reserved_end_ - start;
-  size_t size = commit_some(least.bytes(), wanted.bytes() < room ? wanted.bytes() : room);
-  if (size == 0) return nullptr;
-  *got = Units{size >> kUnitShift};
-  return at(start);
+  return open() ? enter(prepare(least, wanted), got) : nullptr;
+}
+
+Realm::Growth Realm::prepare(Units least, Units wanted) {
+  Growth growth = begin();
+  size_t bytes = least.bytes();
+  if (growth.end - growth.start < bytes && !reserve_more(bytes, &growth)) return growth;
+  size_t room = growth.end - growth.start;
+  growth.committed = commit_some(growth.start, bytes, wanted.bytes() < room ? wanted.bytes() : room);
+  return growth;
+}
+
+Span* Realm::enter(const Growth& growth, Units* got) {
+  if (frontier_ != growth.frontier || reserved_end_ != growth.reserved_end) return nullptr;
+  if (!growth.piece.empty()) note_taken(growth.piece.start, growth.piece.end - growth.piece.start);
+  frontier_ = growth.start + growth.committed;
+  reserved_end_ = growth.end;
+  if (growth.committed == 0) return nullptr;
+  committed_ += growth.committed;
+  if constexpr (k64Bit) span_.store(frontier_ - base());
+  *got = Units{growth.committed >> kUnitShift};
+  return at(growth.start);
 }
 
 void Realm::go_back_to(const RealmCopy& copy) {
@@ -76,21 +90,35 @@ void Realm::go_back_to(const RealmCopy& copy) {
   renew_tables();
 }
 
-// Commits from the frontier: as much as wanted, or as little as will do where the OS is short.
-size_t Realm::commit_some(size_t least, size_t wanted) {
+// What it had committed behind the frontier is committed again before use; nobody has written to it. But how far it had
+// come with the tables is not known.
+void Realm::forget_growth() {
+  if (opened_) renew_tables();
+}
+
+// As much as wanted, or as little as will do where the OS is short; 0 when it has not even that.
+size_t Realm::commit_some(uintptr_t start, size_t least, size_t wanted) {
   size_t size = wanted > least ? wanted : least;
   for (;;) {
-    if (commit_tables_to(frontier_ + size) && platform::commit(frontier_, size)) break;
+    if (commit_tables_to(start + size) && platform::commit(start, size)) break;
     if (size == least) return 0;
     size = align_up(size / 2 > least ? size / 2 : least, kUnitSize);
   }
-  frontier_ += size;
-  committed_ += size;
-  if constexpr (k64Bit) span_.store(frontier_ - base());
+  // The descriptors that are written when the memory is entered, and as what is beyond the least is handed out.
+  touch_descriptors(start, start + kUnitSize);
+  touch_descriptors(start + (least < size ? least : size - kUnitSize), start + size);
   return size;
 }
 
-bool Realm::reserve_more(size_t least) {
+// So that the first write to each page of them, under the arena's lock, is no page fault. They read as zero.
+void Realm::touch_descriptors(uintptr_t start, uintptr_t end) {
+  uintptr_t behind = address_of(at(end));
+  for (uintptr_t here = address_of(at(start)); here < behind;
+       here = align_down(here, platform::kPageSize) + platform::kPageSize)
+    *reinterpret_cast<volatile unsigned char*>(here) = 0;
+}
+
+bool Realm::reserve_more(size_t least, Growth* growth) {
   size_t exact = align_up(least, kPieceGrain);
   if (exact < least) return false;
   size_t size = reserved_ < kStride ? reserved_ : reserved_ / 2;
@@ -99,7 +127,7 @@ bool Realm::reserve_more(size_t least) {
   if (size < exact) size = exact;
   for (size = align_up(size, kPieceGrain);; size = align_up(size / 2, kPieceGrain)) {
     if (size < exact) size = exact;
-    if (reserve_piece(size)) return true;
+    if (reserve_piece(size, growth)) return true;
     if (size == exact) return false;
   }
 }

@@ -52,6 +52,18 @@ class Realm {
   // all zero. Gives the first descriptor and sets `*got`, or null when the OS or the window has no more.
   Span* extend(Units least, Units wanted, Units* got);
 
+  // The same in two steps, for a realm that is open, by one thread at a time. The first calls the OS, and changes
+  // nothing that others read; the second enters the result in the books, which the arena's lock guards. It gives null
+  // when there is no memory, or when the realm is not as it was: in the child of a handler that forked meanwhile.
+  struct Growth {
+    uintptr_t frontier, reserved_end;  // as they were
+    uintptr_t start, end;              // room to commit memory in
+    size_t committed = 0;              // from the start on
+    Stretches::Range piece = {};       // what was reserved for it
+  };
+  Growth prepare(Units least, Units wanted);
+  Span* enter(const Growth& growth, Units* got);
+
   // Where pieces lie anywhere they go back one by one. How many there may be; one of them, if all of it is the arena's
   // (else null); and its end: nothing of it is in use, and its descriptors are of kind none.
   size_t pieces() const { return k64Bit ? 0 : stretches_.count(); }
@@ -63,6 +75,9 @@ class Realm {
 
   // In a fork's child: the realm is as it was when the copy was taken. What was used behind its frontier since is lost.
   void go_back_to(const RealmCopy& copy);
+
+  // In a fork's child: the thread that was between the two steps of growing is not here.
+  void forget_growth();
 
   // False once memory has been taken: too late.
   bool set_window(const Window& window);
@@ -109,15 +124,17 @@ class Realm {
   }
 
  private:
-  bool reserve_more(size_t least);
+  Growth begin() const { return {frontier_, reserved_end_, frontier_, reserved_end_}; }
+  bool reserve_more(size_t least, Growth* growth);
   bool may_take(uintptr_t start, size_t size) { return stretches_.have_room_for({start, start + size}); }
   void note_taken(uintptr_t start, size_t size);
-  size_t commit_some(size_t least, size_t wanted);
+  size_t commit_some(uintptr_t start, size_t least, size_t wanted);
+  void touch_descriptors(uintptr_t start, uintptr_t end);
   Span* at(uintptr_t address) const { return spans() + ((address - base()) >> kUnitShift); }
   Span* spans() const { return spans_.load(); }
 
   // One window, and pieces that lie anywhere, each have their own.
-  bool reserve_piece(size_t size);
+  bool reserve_piece(size_t size, Growth* growth);
   bool commit_tables_to(uintptr_t end);
   void renew_tables();
 

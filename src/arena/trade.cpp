@@ -21,7 +21,6 @@ Arena::Visit Arena::trade(SpanList* back, SpanList* list, Units least, Units mos
     visitor_ = visitor;
     if (!inconsistent()) take_back(back, &visit);
     if (least > Units{}) take_some(list, least, ahead(least, most), &visit, token);
-    note_in_use(in_use_ + visit.taken - visit.given);
     note_dirty();
     if (visit.taken > Units{}) surplus = beyond_peak();
   }
@@ -37,16 +36,17 @@ void Arena::take_back(SpanList* spans, Visit* visit) {
     visit->given += Units{span->units};
     insert(span, span->zero ? SpanKind::free_clean : SpanKind::free_dirty, now);
   }
+  note_in_use(in_use_ - visit->given);
 }
 
 void Arena::take_some(SpanList* list, Units least, Units most, Visit* visit, ThreadToken token) {
-  Span* span = inconsistent() ? take_fresh(least, {1}) : take_ahead(least, most);
-  while (span == nullptr && wait_for_purge(token)) span = take_ahead(least, most);
+  Span* span = inconsistent() ? take_fresh(least, {1}) : take_ahead(least, most, token);
+  while (span == nullptr && wait_for_purge(token)) span = take_ahead(least, most, token);
   for (int pieces = 1; span != nullptr; ++pieces) {
     list->push_back(span);
     visit->taken += Units{span->units};
     bool enough = pieces == kMostPieces || most < visit->taken + least || inconsistent();
-    span = enough ? nullptr : take_ahead(least, most - visit->taken);
+    span = enough ? nullptr : take_ahead(least, most - visit->taken, token);
   }
 }
 
@@ -59,9 +59,9 @@ Units Arena::ahead(Units least, Units most) const {
 
 // The caller holds the lock. Little is taken where it fits best, to leave no holes; much in one piece, of which the
 // rest will follow what is used of it.
-Span* Arena::take_ahead(Units least, Units most) {
+Span* Arena::take_ahead(Units least, Units most, ThreadToken token) {
   bool in_one = !(most < kLongAhead) && dirty_.best_fit(most) != nullptr;
-  return take(in_one ? most : least, {1}, Prefer::warm);
+  return take(in_one ? most : least, {1}, Prefer::warm, token);
 }
 
 }  // namespace rh

@@ -222,7 +222,7 @@ static void start_child(ThreadToken token) {
     heap->inbox.store(heap->inbox_at_fork, std::memory_order_relaxed);
     heap->span_inbox.store(heap->span_inbox_at_fork, std::memory_order_relaxed);
   });
-  if (!g_fork.in_arena) g_arena.after_fork_in_child();
+  g_arena.after_fork_in_child();
 }
 
 void after_in_child() {

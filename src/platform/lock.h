@@ -1,4 +1,4 @@
-// The only kind of lock. It is held for tens of nanoseconds, at most across a call that commits memory or returns it,
+// The only kind of lock. It is held for tens of nanoseconds, seldom across a call of the OS (docs/design/scale.md),
 // and never across a wait; so waiting for it means spinning with growing patience. It knows its holder: a fork from a
 // signal handler may interrupt a thread that holds a lock, and must see that the lock is its own.
 //

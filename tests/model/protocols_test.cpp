@@ -23,7 +23,7 @@ struct Slot {
   void* block = nullptr;
   size_t size = 0;
 };
-constexpr size_t kSlots = 32;
+constexpr size_t kSlots = 64;
 Slot slots[kSlots];
 
 unsigned seed_of(const Slot& slot) { return static_cast<unsigned>(&slot - slots) + 1; }
@@ -231,6 +231,58 @@ const Program kPurges = {free_all_there_is,
                           purge, collect_everything},
                          check_all};
 
+// ---- growing ------------------------------------------------------------------------------------
+
+// Of what is committed next to nothing is free.
+void use_all_there_is() {
+  registry::loaded();
+  fake::limit_committed(kMiB);
+  play(0, [] {
+    for (size_t number = 8; number < kSlots; ++number) {
+      void* block = allocate(kMedium);
+      if (block == nullptr) return;
+      fill(block, kMedium, seed_of(slots[number]));
+      slots[number] = {block, kMedium};
+    }
+    fail("too much is committed for the slots");
+  });
+  fake::limit_committed(SIZE_MAX);
+}
+
+// Both need what one of them makes usable. What is longer than any store takes is had without the heap's lock, for
+// which a fork would wait.
+void take_and_drop(size_t number, size_t size) {
+  take(number, size);
+  drop(number);
+}
+
+const Program kGrowth = {
+    use_all_there_is, {[] { take_and_drop(1, 5 * kLarge); }, [] { take_and_drop(2, kLarge); }, fork_once}, check_all};
+
+// The next step is the last there is, and has room for both.
+Span* last_spans[2];
+
+void use_all_but_the_last_step() {
+  use_all_there_is();
+  constexpr size_t kDescriptors = platform::kPageSize;
+  fake::limit_committed(fake::committed_bytes() + kLarge + kDescriptors);
+}
+
+template <size_t number> void take_half_of_the_last() {
+  last_spans[number] = g_arena.allocate({kLarge / kUnitSize / 2});
+}
+
+void check_both_have_theirs() {
+  for (Span* span : last_spans) {
+    MODEL_NEED(span != nullptr);
+    g_arena.free(span);
+  }
+  check_all();
+}
+
+const Program kLastGrowth = {
+    use_all_but_the_last_step, {take_half_of_the_last<0>, take_half_of_the_last<1>}, check_both_have_theirs};
+
 void expect_good(const Program& program, unsigned preemptions) {
   Explored explored = explore(program, preemptions);
   EXPECT_EQ(explored.failure, "") << "in schedule " << explored.schedules;
@@ -312,6 +364,10 @@ TEST(Model, SpansComeBackFromAfar) { expect_good(kRemoteSpans, 2); }
 TEST(Model, WhatIsBeingPurgedCanBeHad) { expect_good(kPurge, 3); }
 
 TEST(Model, WhatIsRefusedWhileBeingPurgedCanBeHad) { expect_good(kRefusedPurge, 2); }
+
+TEST(Model, ForkBesideTwoThatNeedMoreMemory) { expect_good(kGrowth, 1); }
+
+TEST(Model, TheLastMemoryIsHadByBoth) { expect_good(kLastGrowth, 2); }
 
 TEST(Model, TwoPurgeWhileOneAllocates) { expect_good(kPurges, 2); }
 

@@ -29,16 +29,16 @@ bool Realm::commit_tables_to(uintptr_t) { return true; }
 
 void Realm::renew_tables() {}
 
-bool Realm::reserve_piece(size_t size) {
+bool Realm::reserve_piece(size_t size, Growth* growth) {
   uintptr_t start = platform::reserve(size, kExactSizes ? PieceNotes::kPieceAlign : kUnitSize);
   if (start == 0) return false;
   if (!may_take(start, size) || !sizes_.make(start, start + size)) {
     platform::release(start, size);
     return false;
   }
-  if (start != reserved_end_) frontier_ = start;
-  reserved_end_ = start + size;
-  note_taken(start, size);
+  if (start != growth->end) growth->start = start;
+  growth->end = start + size;
+  growth->piece = {start, start + size};
   return true;
 }
 

@@ -40,7 +40,11 @@ bool Realm::open_sparse() {
     window_end_ = base() + size;
     set_tables(table, table, notes, notes);
     frontier_ = reserved_end_ = base();
-    if (reserve_more(kUnitSize)) return true;
+    Growth growth = begin();
+    if (!reserve_more(kUnitSize, &growth)) continue;
+    Units none;
+    enter(growth, &none);
+    return true;
   }
   return false;
 }
@@ -109,11 +113,11 @@ void Realm::renew_tables() {
 
 // Appends to the window. What someone else has settled on is stepped over, in steps that grow with it: its descriptors
 // can be read, and say nothing.
-bool Realm::reserve_piece(size_t size) {
+bool Realm::reserve_piece(size_t size, Growth* growth) {
   if (whole_) return false;
   uintptr_t step = kStride;
-  for (uintptr_t at = reserved_end_; at + size <= window_end_; at += step) {
-    step = align_up((at - reserved_end_) / 8, kStride);
+  for (uintptr_t at = growth->end; at + size <= window_end_; at += step) {
+    step = align_up((at - growth->end) / 8, kStride);
     if (step == 0) step = kStride;
     if (!may_take(at, size)) return false;
     Reserve result = platform::reserve_at(at, size);
@@ -123,9 +127,9 @@ bool Realm::reserve_piece(size_t size) {
       platform::release(at, size);
       return false;
     }
-    if (at != reserved_end_) frontier_ = at;
-    reserved_end_ = at + size;
-    note_taken(at, size);
+    if (at != growth->end) growth->start = at;
+    growth->end = at + size;
+    growth->piece = {at, at + size};
     return true;
   }
   return false;

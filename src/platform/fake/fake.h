@@ -56,6 +56,9 @@ void unlock_pages(uintptr_t address, size_t size);
 // Sets a hook called in the middle of each purge, by the thread that purges.
 void on_purge(void (*hook)());
 
+// Sets a hook called before each call that reserves, releases, commits or purges, by the thread that makes it.
+void on_memory_call(void (*hook)());
+
 // From now on a purge also releases the charge of the range, as on Windows.
 void set_purge_uncommits(bool uncommits);
 

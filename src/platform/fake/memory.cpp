@@ -28,9 +28,14 @@ constinit Range g_default;
 constinit size_t g_committed_most = SIZE_MAX, g_reserved_most = SIZE_MAX;
 constinit bool g_freely = kChosenPlace;
 using Hook = void (*)();
-constinit Hook g_purge_hook = nullptr;
+constinit Hook g_purge_hook = nullptr, g_memory_hook = nullptr;
 constinit bool g_purge_uncommits = false;
 constinit bool g_loses_targets = false;
+
+void memory_call(platform::OsCall kind) {
+  platform::count_os_call(kind);
+  if (g_memory_hook != nullptr) g_memory_hook();
+}
 
 void open_space(const char* without, uintptr_t start, size_t size) {
   Range range = {start, start + size};
@@ -127,6 +132,7 @@ void unlock_pages(uintptr_t address, size_t size) {
 }
 
 void on_purge(void (*hook)()) { g_purge_hook = hook; }
+void on_memory_call(void (*hook)()) { g_memory_hook = hook; }
 void set_purge_uncommits(bool uncommits) { g_purge_uncommits = uncommits; }
 void set_failed_moves_lose(bool lose) { g_loses_targets = lose; }
 void set_places_freely(bool freely) { g_freely = freely; }
@@ -138,7 +144,7 @@ namespace rh::platform {
 using namespace fake;
 
 Reserve reserve_at(uintptr_t address, size_t size) {
-  count_os_call(OsCall::reserve);
+  memory_call(OsCall::reserve);
   Range range = checked_range("reserve_at of what is not whole pages", address, size);
   Guard guard(g_memory_mutex);
   open_default_space();
@@ -149,7 +155,7 @@ Reserve reserve_at(uintptr_t address, size_t size) {
 }
 
 uintptr_t reserve(size_t size, size_t alignment) {
-  count_os_call(OsCall::reserve);
+  memory_call(OsCall::reserve);
   checked_range("reserve of what is not whole pages", alignment, size);
   if (!is_power_of_two(alignment)) broken("reserve with an alignment that is no power of two", alignment, size);
   Guard guard(g_memory_mutex);
@@ -161,7 +167,7 @@ uintptr_t reserve(size_t size, size_t alignment) {
 }
 
 void release(uintptr_t address, size_t size) {
-  count_os_call(OsCall::release);
+  memory_call(OsCall::release);
   Range range = checked_range("release of what is not whole pages", address, size);
   Guard guard(g_memory_mutex);
   if (!g_reserved.remove_exact(range)) broken("release of what is no whole reservation", address, size);
@@ -169,7 +175,7 @@ void release(uintptr_t address, size_t size) {
 }
 
 bool commit(uintptr_t address, size_t size) {
-  count_os_call(OsCall::commit);
+  memory_call(OsCall::commit);
   Range range = checked_range("commit of what is not whole pages", address, size);
   Guard guard(g_memory_mutex);
   if (!g_reserved.covers(range)) broken("commit of what is not reserved", address, size);
@@ -208,7 +214,7 @@ bool clear_to_locked(Range range) {
 }  // namespace
 
 Purged purge(uintptr_t address, size_t size) {
-  count_os_call(OsCall::purge);
+  memory_call(OsCall::purge);
   check_committed("purge of what is not committed", address, size);
   if (g_purge_hook != nullptr) g_purge_hook();
   if (fails(Call::purge)) {
@@ -223,7 +229,7 @@ Purged purge(uintptr_t address, size_t size) {
 }
 
 bool replace_by_zeros(uintptr_t address, size_t size) {
-  count_os_call(OsCall::purge);
+  memory_call(OsCall::purge);
   check_committed("zeroing of what is not committed", address, size);
   if (!g_purge_uncommits && !fails(Call::purge)) return clear_to_locked({address, address + size});
   spoil(address, size);

@@ -437,7 +437,7 @@ TEST(Arena, AChildsArenaTakesBackWhatWasOnItsWay) {
   fake::on_purge([] {
     fake::on_purge(nullptr);
     {
-      LockGuard guard(g_hooked->lock());
+      LockGuard guard(g_hooked->lock(), kForkToken);
       g_hooked->after_fork_in_child();
     }
     Arena& child = *g_hooked;
@@ -458,7 +458,7 @@ TEST(Arena, AChildsThreadThatWasReturningMemoryGoesOn) {
   arena.free(spans[0]);
   g_hooked = &arena;
   fake::on_purge([] {
-    LockGuard guard(g_hooked->lock());
+    LockGuard guard(g_hooked->lock(), kForkToken);
     g_hooked->after_fork_in_child();
   });
   arena.purge(0);
@@ -618,7 +618,7 @@ TEST(Arena, APurgeThatIsRefusedEndsWhereItWasTakenBack) {
     g_fork_at = purges() + at;
     fake::on_purge([] {
       if (purges() + 1 != g_fork_at) return;
-      LockGuard guard(g_hooked->lock());
+      LockGuard guard(g_hooked->lock(), kForkToken);
       g_hooked->after_fork_in_child();
     });
     arena.purge(0);
@@ -706,6 +706,171 @@ TEST(Arena, LengthensOverWhatIsUncommitted) {
   EXPECT_EQ(span->units, 30u);
   pages::mark(address(span), bytes(span), 2);
   expect_conserved(arena);
+}
+
+// ---- nobody waits for the OS ---------------------------------------------------------------------
+
+size_t calls_made, calls_under_lock;
+
+void count_calls() {
+  ++calls_made;
+  if (g_hooked->lock().held_by(platform::thread_token())) ++calls_under_lock;
+}
+
+void grow_and_shrink(Arena& arena) {
+  std::vector<Span*> spans;
+  for (size_t units : {1u, 100u, 3000u, 7u, 10000u}) spans.push_back(arena.allocate({units}));
+  // Further than memory is committed ahead anywhere.
+  spans.push_back(arena.allocate({1}, Units::holding(64 * kMiB)));
+  ASSERT_TRUE(arena.lengthen(spans.back(), {500}));
+  for (Span* span : spans) arena.free(span);
+  arena.purge(0);
+  for (size_t units : {3u, 100u, 3000u}) EXPECT_NE(arena.allocate({units}), nullptr);
+}
+
+// Whoever wants what others have just freed does not wait for the OS to find more for somebody else.
+void expect_calls_without_lock() {
+  Arena arena;
+  arena.allocate({1});  // opens the realm
+  g_hooked = &arena;
+  fake::on_memory_call(count_calls);
+  grow_and_shrink(arena);
+  fake::on_memory_call(nullptr);
+  EXPECT_GT(calls_made, 10u);
+  EXPECT_EQ(calls_under_lock, 0u) << "of " << calls_made;
+  expect_conserved(arena);
+}
+
+TEST(Arena, CallsTheOSWithItsLockReleased) { expect_calls_without_lock(); }
+
+TEST(Arena, CallsTheOSWithItsLockReleasedWherePurgesUncommit) {
+  fake::set_purge_uncommits(true);
+  expect_calls_without_lock();
+}
+
+// ---- while one thread makes memory usable --------------------------------------------------------
+
+// Calls `meanwhile` within the first call to the OS that `wanted` units lead to.
+void while_growing(Arena& arena, size_t wanted, void (*meanwhile)()) {
+  static void (*the_hook)();
+  the_hook = meanwhile;
+  g_hooked = &arena;
+  fake::on_memory_call([] {
+    fake::on_memory_call(nullptr);
+    the_hook();
+  });
+  arena.allocate({wanted});
+}
+
+// That thread does not come back.
+void while_growing_for_ever(Arena& arena, size_t wanted, void (*meanwhile)()) {
+  static void (*the_rest)();
+  the_rest = meanwhile;
+  EXPECT_EXIT(while_growing(arena, wanted,
+                            [] {
+                              the_rest();
+                              exit(testing::Test::HasFailure() ? 1 : 0);
+                            }),
+              testing::ExitedWithCode(0), "");
+}
+
+constexpr size_t kMuch = 1000;
+
+void uncommit_much(Arena& arena) {
+  fake::set_purge_uncommits(true);
+  Span* much = arena.allocate({kMuch});
+  arena.free(much);
+  arena.purge(0);
+}
+
+void expect_much() {
+  ASSERT_NE(g_hooked->allocate({kMuch}), nullptr);
+  ASSERT_NE(g_hooked->allocate({kMuch}), nullptr);
+  expect_conserved(*g_hooked);
+}
+
+void fork_in_another_thread() {
+  fake::become(fake::make_thread());
+  LockGuard guard(g_hooked->lock(), kForkToken);
+  g_hooked->after_fork_in_child();
+}
+
+void fork_in_another_thread_under_its_lock() {
+  fake::become(fake::make_thread());
+  LockGuard guard(g_hooked->lock());
+  g_hooked->after_fork_in_child();
+}
+
+void terminate() {
+  fake::set_terminated(platform::thread_token());
+  fake::become(fake::make_thread());
+}
+
+TEST(Arena, WhatIsFreeIsHadWhileOneGrows) {
+  Arena arena;
+  auto spans = apart(arena, 2, 4);
+  arena.free(spans[0]);
+  while_growing(arena, kMuch, [] {
+    Span* span = g_hooked->allocate({4});
+    EXPECT_NE(span, nullptr);
+    g_hooked->free(span);
+    // As in a signal handler, which cannot wait for its own thread.
+    EXPECT_EQ(g_hooked->allocate({kMuch}), nullptr);
+  });
+  expect_conserved(arena);
+}
+
+TEST(Arena, AChildHasWhatAnotherThreadWasGrowingBy) {
+  Arena arena;
+  arena.allocate({1});
+  while_growing_for_ever(arena, kMuch, [] {
+    fork_in_another_thread();
+    expect_much();
+  });
+  while_growing_for_ever(arena, kMuch, [] {
+    fork_in_another_thread_under_its_lock();
+    expect_much();
+  });
+}
+
+TEST(Arena, AChildHasWhatAnotherThreadWasCommittingAgain) {
+  Arena arena;
+  uncommit_much(arena);
+  while_growing_for_ever(arena, kMuch, [] {
+    fork_in_another_thread();
+    expect_conserved(*g_hooked);
+    expect_much();
+  });
+  while_growing_for_ever(arena, kMuch, [] {
+    fork_in_another_thread_under_its_lock();
+    expect_much();
+  });
+}
+
+// A signal handler that forks may have interrupted the very thread that grows: that thread goes on in the child.
+TEST(Arena, AChildsThreadThatWasGrowingGoesOn) {
+  Arena arena;
+  arena.allocate({1});
+  while_growing(arena, kMuch, [] {
+    LockGuard guard(g_hooked->lock(), kForkToken);
+    g_hooked->after_fork_in_child();
+  });
+  expect_conserved(arena);
+  expect_much();
+}
+
+TEST(Arena, WhatATerminatedThreadWasMakingUsableIsHad) {
+  Arena arena;
+  arena.allocate({1});
+  while_growing_for_ever(arena, kMuch, [] {
+    terminate();
+    expect_much();
+  });
+  uncommit_much(arena);
+  while_growing_for_ever(arena, kMuch, [] {
+    terminate();
+    expect_much();
+  });
 }
 
 // ---- at the end of the process ------------------------------------------------------------------

@@ -1,0 +1,206 @@
+// How the arena finds what is wanted, and where there is none makes more memory usable: fresh from the realm, or
+// decommitted before. The OS is asked with the lock released, by one thread at a time; who needs memory meanwhile and
+// finds none free waits for it, so nobody is refused what is on its way.
+#include "arena/arena.h"
+
+namespace rh {
+
+namespace {
+
+// Fresh memory is committed in steps that grow with the heap, so that small programs stay small and large ones
+// ask seldom.
+Units commit_step(size_t committed) {
+  constexpr size_t kLeast = 256 * 1024;
+  constexpr size_t kMost = platform::kMostCommittedAhead;
+  size_t step = committed / 8;
+  return Units::holding(step < kLeast ? kLeast : step > kMost ? kMost : step);
+}
+
+bool is_decommitted(const Span* span) { return span->kind.load() == SpanKind::free_decommitted; }
+
+// Whether there are `units` from a multiple of `alignment` on.
+bool holds(const Span* span, Units units, Units alignment) {
+  uintptr_t start = g_realm.address(span);
+  Units before{(align_up(start, alignment.bytes()) - start) >> kUnitShift};
+  return !(before + units > Units{span->units});
+}
+
+}  // namespace
+
+// The caller holds the lock, which may be released meanwhile. A span out of the sets, trimmed to size and in use.
+Span* Arena::take(Units units, Units alignment, Prefer prefer, ThreadToken token) {
+  Units room = units + alignment - Units{1};
+  if (room < units) return nullptr;
+  Span *span = nullptr, *refused = nullptr;
+  for (bool tried = false;;) {
+    if (inconsistent()) return take_fresh(units, alignment);
+    span = find(units, alignment, room, prefer);
+    if (span != nullptr && !is_decommitted(span)) break;
+    if (wait_for_growth(token)) continue;
+    // Others may have freed or purged some while the OS refused.
+    if (tried && span == refused) return nullptr;
+    refused = span;
+    tried = true;
+    span = obtain(span, room, token);
+    if (span != nullptr && !inconsistent()) break;
+  }
+  remove(span);
+  spans_taken_.add(1);
+  note_in_use(in_use_ + units);
+  return carve(span, units, alignment);
+}
+
+// Memory that nobody used before: all that is sure when what the lock guards is not.
+Span* Arena::take_fresh(Units units, Units alignment) {
+  Units room = units + alignment - Units{1}, got;
+  if (room < units) return nullptr;
+  Span* span = g_realm.extend(room, room, &got);
+  if (span == nullptr) return nullptr;
+  uintptr_t start = g_realm.address(span);
+  span += (align_up(start, alignment.bytes()) - start) >> kUnitShift;
+  span->units = static_cast<uint32_t>(units.count);
+  span->zero = true;
+  return span;
+}
+
+// What had the same size and alignment before leaves a hole that just fits; `room` fits wherever it lies.
+Span* Arena::find(Units units, Units alignment, Units room, Prefer prefer) {
+  Span* span = find_fit(units, prefer);
+  if (span != nullptr && !holds(span, units, alignment)) span = find_fit(room, prefer);
+  if (span == nullptr && rejoin()) span = find_fit(room, prefer);
+  return span;
+}
+
+Span* Arena::find_fit(Units units, Prefer prefer) {
+  SpanSet* sets[] = {&dirty_, &clean_, &decommitted_};
+  if (prefer == Prefer::zero) {
+    sets[0] = &clean_;
+    sets[1] = &decommitted_;
+    sets[2] = &dirty_;
+  }
+  for (const SpanSet* set : sets)
+    if (Span* span = set->best_fit(units)) return span;
+  return nullptr;
+}
+
+// A clean span of at least `least`, made of a decommitted one, as much of it as there is, or else of fresh memory. Null
+// when the OS refuses, or when a signal handler interrupted its own thread in here.
+Span* Arena::obtain(Span* decommitted, Units least, ThreadToken token) {
+  if (grower_.load() != 0) return nullptr;
+  if (decommitted != nullptr && least.count > decommitted->units) least = Units{decommitted->units};
+  grower_.store(token);
+  Span* span = decommitted != nullptr ? commit(decommitted, least, token) : grow(least, token);
+  if (grower_.load() == token) grower_.store(0);
+  return span;
+}
+
+// Fresh memory, merged with what is free before it.
+Span* Arena::grow(Units least, ThreadToken token) {
+  if (!g_realm.open()) return nullptr;
+  // The next piece will not follow this one: keep what is left of it.
+  if (Units room = g_realm.room(); !k64Bit && room > Units{} && room < least) extend(room, room, token);
+  Units step = commit_step(committed_.value());
+  bool grown = extend(least, step, token);
+  // Pieces that are free but too short take the room that a longer one would have. But what they leave does not grow by
+  // being given back: only where it is enough.
+  if (!k64Bit && !grown && !inconsistent() && releasable() >= least.bytes()) {
+    release_pieces();
+    grown = extend(least, step, token);
+  }
+  return grown ? clean_.best_fit(least) : nullptr;
+}
+
+bool Arena::extend(Units least, Units wanted, ThreadToken token) {
+  lock_.release();
+  Realm::Growth growth = g_realm.prepare(least, wanted);
+  lock_.acquire(token);
+  Units got;
+  Span* span = inconsistent() ? nullptr : g_realm.enter(growth, &got);
+  if (span == nullptr) return false;
+  span->units = static_cast<uint32_t>(got.count);
+  insert(span, SpanKind::free_clean, 0);
+  note_committed();
+  return true;
+}
+
+// As much as wanted, or as little as will do; 0 when the OS refuses.
+static Units commit_memory(uintptr_t start, Units wanted, Units least) {
+  if (platform::commit(start, wanted.bytes())) return wanted;
+  return wanted > least && platform::commit(start, least.bytes()) ? least : Units{};
+}
+
+// Commits the beginning of a decommitted span.
+Span* Arena::commit(Span* span, Units least, ThreadToken token) {
+  Units length{span->units};
+  Units part = commit_step(committed_.value());
+  if (part < least) part = least;
+  if (part > length) part = length;
+  remove(span);
+  insert_part(span + part.count, span + length.count, SpanKind::free_decommitted);
+  span->units = static_cast<uint32_t>(part.count);
+  span->kind.store(SpanKind::busy);
+  in_growth_ = span;
+  lock_.release();
+  Units committed = commit_memory(g_realm.address(span), part, least);
+  lock_.acquire(token);
+  if (inconsistent() || in_growth_ != span) return nullptr;
+  put_committed(span, committed);
+  return committed > Units{} ? clean_.best_fit(least) : nullptr;
+}
+
+// What was to be committed is free again, the beginning of it clean.
+void Arena::put_committed(Span* span, Units committed) {
+  Span *behind = span + committed.count, *end = span + span->units;
+  span->kind.store(SpanKind::none);
+  insert_part(span, behind, SpanKind::free_clean);
+  insert_part(behind, end, SpanKind::free_decommitted);
+  in_growth_ = nullptr;
+  note_committed();
+}
+
+// The caller holds the lock. False when no other thread is making memory usable; else it may have come to its end.
+bool Arena::wait_for_growth(ThreadToken token) {
+  ThreadToken grower = grower_.load();
+  if (grower == 0 || grower == token || inconsistent()) return false;
+  constexpr unsigned kAskAfter = 128;
+  lock_.release();
+  for (unsigned attempt = 0; grower_.load() == grower && attempt < kAskAfter; ++attempt) {
+    if (grower == kForkToken || platform::others_are_gone()) break;
+    platform::back_off(attempt);
+  }
+  bool lost = grower_.load() == grower && is_lost(grower, token);
+  lock_.acquire(token);
+  if (lost && grower_.load() == grower) take_from_grower();
+  return true;
+}
+
+// What it had in hand is committed again before use, whether it was or not.
+void Arena::take_from_grower() {
+  if (in_growth_ != nullptr && !inconsistent()) put_committed(in_growth_, {});
+  grower_.store(0);
+}
+
+bool Arena::lengthen(Span* span, Units to) {
+  ThreadToken token = platform::thread_token();
+  Guard guard(*this, token);
+  Units more = to - Units{span->units};
+  Span* next = span + span->units;
+  for (;;) {
+    if (inconsistent()) return false;
+    // The span may end where the realm does: fresh memory would follow it.
+    bool at_end = !g_realm.contains(next);
+    if (!at_end && (!is_free(next->kind.load()) || next->units < more.count)) return false;
+    if (!at_end && !is_decommitted(next)) break;
+    if (wait_for_growth(token)) continue;
+    if (obtain(at_end ? nullptr : next, more, token) == nullptr) return false;
+  }
+  remove(next);
+  carve(next, more, {1});
+  span->zero = next->zero;
+  span->units = static_cast<uint32_t>(to.count);
+  note_in_use(in_use_ + more);
+  note_dirty();
+  return true;
+}
+
+}  // namespace rh
