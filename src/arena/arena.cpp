@@ -411,9 +411,11 @@ void Arena::give_up_free() {
   note_dirty();
 }
 
-void Arena::start_over() {
+void Arena::start_over(ThreadToken token) {
+  bool growing = is_growing(token);
   forget_free_spans();
   new (this) Arena;
+  if (growing) grower_.store(token);
   note_in_use(Units::holding(g_realm.committed()));
   note_committed();
 }

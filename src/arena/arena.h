@@ -77,7 +77,10 @@ class Arena {
 
   // In a fork's child, where nothing is sure of what is free: only memory fresh from the realm is handed out from now
   // on.
-  void start_over();
+  void start_over(ThreadToken token);
+
+  // Whether the thread with that token is making memory usable: then nobody else changes the realm.
+  bool is_growing(ThreadToken token) const { return grower_.load() == token; }
 
   // The lock was taken from a thread that was terminated: what is free may be half-changed, and is never used again.
   // The caller holds the lock.

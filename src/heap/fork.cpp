@@ -142,8 +142,9 @@ void give_up_missed(bool broken, ThreadToken token) {
     });
   }
   if (!g_fork.in_arena && (broken || !g_fork.holds_arena)) {
-    g_realm.go_back_to(g_fork.realm);
-    g_arena.start_over();
+    // A thread that was making memory usable goes on with it in the child.
+    if (!g_arena.is_growing(token)) g_realm.go_back_to(g_fork.realm);
+    g_arena.start_over(token);
   }
   abandoned::leak_slabs(is_missed);
   if (Heap* own = own_heap_if_any()) forget_outgoing_to_leaked(own);

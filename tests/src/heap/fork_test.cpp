@@ -132,6 +132,61 @@ TEST(Fork, WhatWasTakenFromItIsGivenUpInTheChild) {
   use_heap();
 }
 
+#ifndef _WIN32
+Other* freeing = nullptr;
+int calls_left = 0;
+pid_t forked = -1;
+
+// As when a signal handler forks in there, and another thread takes the locks from the fork.
+void fork_at_call() {
+  if (--calls_left != 0) return;
+  fork::before();
+  freeing->begin();
+  {
+    Ticking ticking;
+    while (!freeing->ended()) std::this_thread::yield();
+  }
+  forked = ::fork();
+  if (forked != 0) fork::after_in_parent();
+}
+
+constexpr int kFewerCalls = 3;
+
+int grow_and_fork_at(int call) {
+  std::vector<void*> own = filled_blocks(64, 2000);
+  Other other([] {
+    for (void* block : freeing->large) deallocate(block);
+    freeing->large.clear();
+  });
+  freeing = &other;
+  calls_left = call;
+  fake::on_memory_call(fork_at_call);
+  void* much = allocate(64 * kMiB);
+  fake::on_memory_call(nullptr);
+  if (forked == -1) return kFewerCalls;
+  EXPECT_NE(much, nullptr);
+  fill(much, 64 * kMiB, 1);
+  EXPECT_TRUE(intact(much, 64 * kMiB, 1));
+  check_and_free(own, 64);
+  use_heap();
+  if (forked == 0) _exit(testing::Test::HasFailure() ? 1 : 0);
+  int status = 0;
+  EXPECT_EQ(waitpid(forked, &status, 0), forked);
+  EXPECT_EQ(status, 0);
+  return 0;
+}
+
+// Whichever call to the OS it is in.
+TEST(Fork, WhoMakesMemoryUsableGoesOnWithItInTheChild) {
+  if (!kThreadsInChildren) GTEST_SKIP() << "there is no fork here, or none with threads";
+  int call = 1;
+  Ending ending = {0};
+  for (; ending.well(0); ++call) ending = in_child([call] { return grow_and_fork_at(call); });
+  EXPECT_TRUE(ending.well(kFewerCalls)) << "call " << call - 1 << ": " << ending.status;
+  EXPECT_GT(call, 3);
+}
+#endif
+
 // As when a signal handler interrupts a thread inside the arena, while another thread waits for it and holds its own
 // heap's lock.
 TEST(Fork, DoesNotWaitForWhoWaitsForItsOwnThread) {
