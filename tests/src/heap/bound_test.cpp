@@ -123,7 +123,7 @@ TEST(Bound, ResetKeepsTheHeapAndNothingElse) {
   EXPECT_EQ(figures().in_use, 0u);
 }
 
-TEST(Bound, ResetMakesManySlabsFewSpans) {
+TEST(Bound, WhatAResetGivesBackIsUsedForOthers) {
   Heap* heap = create_bound_heap();
   for (int count = 0; count < 100000; ++count) take_from(heap, 64);
   take_from(heap, 64);
