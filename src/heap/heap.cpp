@@ -181,7 +181,7 @@ static void arm_again(Heap* heap, Span* slab) {
 static bool free_small(Span* slab, Block* block) {
   Heap* owner = owner_of(slab);
   Heap* heap = own_heap();
-  if (owner == heap || is_mine(owner)) {
+  if (owner == heap || is_bound_to_me(owner)) {
     if (slab::is_left(slab)) arm_again(owner, slab);
     return slab::free_local(slab, block) && review_own(owner, slab);
   }

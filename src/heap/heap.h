@@ -104,7 +104,7 @@ RH_INLINE bool deallocate_bound(void* pointer) {
   Span* span = g_realm.span_of(pointer);
   if (span->kind.load() != SpanKind::slab) return false;
   Heap* owner = span->owner.load();
-  if (owner == nullptr || without_notes(owner) != owner || !is_mine(owner)) return false;
+  if (owner == nullptr || without_notes(owner) != owner || !is_bound_to_me(owner)) return false;
   if (slab::free_local(span, static_cast<Block*>(pointer))) bound_reached_mark(owner, span);
   return true;
 }

@@ -157,6 +157,10 @@ RH_INLINE bool is_mine(const Heap* heap) {
   return heap->tenant.load() == reinterpret_cast<const platform::Unset*>(own)->tenant.load();
 }
 
+// The same of a heap that is not the thread's own. Of another thread's the number lies beside what that thread writes
+// all the time; that it is no first-class heap does not.
+RH_INLINE bool is_bound_to_me(const Heap* heap) { return heap->shared && is_mine(heap); }
+
 // Whether it is a first-class heap that one thread owns.
 inline bool is_bound(const Heap* heap) { return heap->home.load() != nullptr; }
 
