@@ -16,6 +16,14 @@ namespace {
 
 constexpr size_t kPage = platform::kPageSize;
 
+class Holes : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!platform::kReplacesByZeros) GTEST_SKIP() << "there are no holes here";
+  }
+};
+using HolesDeathTest = Holes;
+
 void hand_back(Span* slab, Block* block) { give_back(slab, block, block, 1); }
 
 // Pages of the slab on which `pinned` have no part, but others have.
@@ -54,11 +62,11 @@ void expect_pages_of_one_kept(size_t index) {
   }
 }
 
-TEST(Holes, KeepThePagesOfWhatIsInUse) {
+TEST_F(Holes, KeepThePagesOfWhatIsInUse) {
   for (size_t index = 0; index < size_class::kCount; ++index) expect_pages_of_one_kept(index);
 }
 
-TEST(Holes, WhatIsNotCarvedIsNoHole) {
+TEST_F(Holes, WhatIsNotCarvedIsNoHole) {
   Span* slab = make(index_of(1024));
   Block* first = take(slab).blocks;  // two pages of sixteen blocks
   for (Block *block = first, *next; block != nullptr; block = next) {
@@ -71,7 +79,7 @@ TEST(Holes, WhatIsNotCarvedIsNoHole) {
 }
 
 // The owner may be about to link another block to the one it freed last.
-TEST(Holes, TheNewestOfTheOwnersStays) {
+TEST_F(Holes, TheNewestOfTheOwnersStays) {
   if (!kPlainWords) GTEST_SKIP() << "here what the owner freed stays";
   Span* slab = make(index_of(64));
   std::vector<Block*> blocks = take_all(slab);
@@ -86,7 +94,7 @@ TEST(Holes, TheNewestOfTheOwnersStays) {
   expect_conserved(slab);
 }
 
-TEST(Holes, WhatTheOwnerSharesGoesWhole) {
+TEST_F(Holes, WhatTheOwnerSharesGoesWhole) {
   Span* slab = make(index_of(64));
   std::vector<Block*> blocks = take_all(slab);
   hand_back(slab, blocks[0]);
@@ -100,7 +108,7 @@ TEST(Holes, WhatTheOwnerSharesGoesWhole) {
 }
 
 // A block that is in two lists, or in none: the pages stay, and whoever takes the list finds out.
-TEST(Holes, BrokenListsAreLeftAlone) {
+TEST_F(Holes, BrokenListsAreLeftAlone) {
   Span* slab = make(index_of(256));
   std::vector<Block*> blocks = take_all(slab);
   for (Block* block : blocks) hand_back(slab, block);
@@ -114,7 +122,7 @@ TEST(Holes, BrokenListsAreLeftAlone) {
   (void)free;
 }
 
-TEST(Holes, PagesThatTheSystemRefusesAreUsedAgain) {
+TEST_F(Holes, PagesThatTheSystemRefusesAreUsedAgain) {
   Span* slab = make(index_of(48));
   std::vector<Block*> blocks = take_all(slab);
   fake::lock_pages(g_realm.address(slab) + kPage, kPage);
@@ -124,7 +132,7 @@ TEST(Holes, PagesThatTheSystemRefusesAreUsedAgain) {
   EXPECT_EQ(take_all(slab).size(), blocks.size() - 1);
 }
 
-TEST(HolesDeathTest, AWriteToAHollowBlockIsFound) {
+TEST_F(HolesDeathTest, AWriteToAHollowBlockIsFound) {
   Span* slab = make(index_of(512));
   std::vector<Block*> blocks = take_all(slab);
   for (size_t index = 1; index < blocks.size(); ++index) hand_back(slab, blocks[index]);
