@@ -132,6 +132,7 @@ void destroy(Heap* heap) {
     heap->tenant.store(kNoTenant);
     heap->home.store(nullptr);
     empty(heap, token);
+    spans::give_back_all(heap, token);
     for (uint8_t& uses : heap->uses) uses = 0;
   }
   registry::retire_shared(heap);
