@@ -1,4 +1,5 @@
 // Threads: identity, waiting, and the helper thread.
+#include "base/pause.h"
 #include "platform/lock.h"
 #include "platform/platform.h"
 #include "platform/windows/system.h"
@@ -17,7 +18,7 @@ void back_off(unsigned attempt) {
   constexpr unsigned kSpins = 64;
   constexpr unsigned kYields = 32;
   if (attempt < kSpins)
-    YieldProcessor();
+    pause_briefly();
   else if (attempt < kSpins + kYields)
     SwitchToThread();
   else
