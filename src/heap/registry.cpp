@@ -7,7 +7,6 @@
 #include "heap/books.h"
 #include "heap/remote.h"
 #include "heap/slab_lists.h"
-#include "heap/spans.h"
 #include "platform/platform.h"
 
 namespace rh::registry {
@@ -316,11 +315,6 @@ static bool keep_as_spare(Heap* heap) {
 }
 
 static void forget_shared(Heap* heap) {
-  ThreadToken token = platform::thread_token();
-  {
-    LockGuard guard(heap->lock, token);
-    spans::give_back_all(heap, token);
-  }
   LockGuard guard(g_lock);
   (heap->previous != nullptr ? heap->previous->next : g_shared) = heap->next;
   if (heap->next != nullptr) heap->next->previous = heap->previous;
