@@ -46,9 +46,7 @@ static void unmake_sparse(Heap* heap, Span* slab) {
 void make_available(Heap* heap, Span* slab) {
   slab->state = SlabState::available;
   slab->age = 0;
-  SpanList& list = available_like(heap, slab);
-  bool none_behind = list.empty() || list.last()->age != kLookedAt;
-  none_behind ? list.push_back(slab) : list.push_front(slab);
+  available_like(heap, slab).push_front(slab);
 }
 
 void make_available_last(Heap* heap, Span* slab) {

@@ -166,6 +166,24 @@ static unsigned hand_out_returned(Span* slab) {
   return count;
 }
 
+// To follow a list that was not used for a while takes one miss after the other, in an order no processor foresees. So
+// the lines in which blocks begin are asked for beforehand: then the misses overlap. Not when few of them are needed,
+// and not when all blocks are free: then they went through the program's hands just now, for a slab that is empty and
+// not in use is given up.
+RH_INLINE static void prefetch(const Span* slab, unsigned count) {
+  constexpr size_t kLine = 64, kFew = 6;
+  size_t carved = slab->carved.load(), size = properties(slab).size;
+  if (kFew * count < carved || count == carved) return;
+  uintptr_t at = g_realm.address(slab), end = at + carved * size;
+  size_t step = size < kLine ? kLine : size;
+  for (; at < end; at += 4 * step) {
+    __builtin_prefetch(block_at(at));
+    __builtin_prefetch(block_at(at + step));
+    __builtin_prefetch(block_at(at + 2 * step));
+    __builtin_prefetch(block_at(at + 3 * step));
+  }
+}
+
 Taken take(Span* slab) {
   Block** list = &slab->free;
   unsigned count = hand_out_local(slab);
@@ -175,6 +193,7 @@ Taken take(Span* slab) {
     if (count == 0) return take_new(slab);
   }
   Block* first = *list;
+  prefetch(slab, count);
   last_of(slab, first, count)->next = nullptr;
   *list = list_end();
   return {first, false};
