@@ -71,7 +71,7 @@ Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
 // have to be faulted in again.
 Units Arena::beyond_peak() {
   Units held = in_use_ + dirty_.total();
-  Units slack = Units::holding((1 << 20) + held_peak_.bytes() / 32);
+  Units slack = Units::holding((1 << 20) + held_peak_.bytes() / 64);
   // What no purge could avoid is the new mark.
   if (in_use_ > held_peak_) held_peak_ = in_use_;
   if (held < held_peak_ + slack) return {};

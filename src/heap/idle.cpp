@@ -121,9 +121,9 @@ void collect_all(ThreadToken token, Due due) {
   if (shared && threads) retained::begin_count();
 }
 
-// Four looks in the time that memory may stay, so that it goes at most a quarter late.
+// So that memory goes at most a quarter late.
 uint64_t interval_ms() {
-  uint64_t interval = decay_ms() / 4;
+  uint64_t interval = decay_ms() / sparse::kLooks;
   return interval < 10 ? 10 : interval;
 }
 
@@ -162,14 +162,35 @@ bool wait_for_next_look() {
   return true;
 }
 
+// Whether spans were taken within the decay time.
+class Activity {
+ public:
+  bool goes_on() {
+    size_t before = taken_;
+    taken_ = g_arena.figures().spans_taken;
+    quiet_ = taken_ == before ? quiet_ + 1 : 0;
+    return quiet_ < sparse::kLooks;
+  }
+
+ private:
+  size_t taken_ = g_arena.figures().spans_taken;
+  unsigned quiet_ = 0;
+};
+
+// To return memory that is taken again costs a fault for each page. It stays longer while others work; that the peak
+// does not grow by it is seen to by Arena::beyond_peak.
+constexpr uint64_t kLonger = 4;
+
 // The helper thread. It ends when little is left to return; whoever frees next starts another.
 void help_until_idle() {
   uint32_t no = 0;
+  Activity activity;
   do {
     do {
       if (!wait_for_next_look()) break;
       collect_all(kHelperToken, kOfHelper);
-      g_arena.purge(decay_ms(), Arena::kAll, kHelperToken);
+      uint64_t stay = activity.goes_on() ? kLonger * decay_ms() : decay_ms();
+      g_arena.purge(stay, Arena::kAll, kHelperToken);
       g_arena.return_address_space(kHelperToken);
     } while (much_is_free());
     g_helper_runs.store(0, std::memory_order_seq_cst);

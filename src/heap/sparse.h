@@ -7,7 +7,7 @@
 
 namespace rh::sparse {
 
-// So often they are looked at before anything is returned of them.
+// So often they are looked at before anything is returned of them, which is the decay time.
 inline constexpr unsigned kLooks = 4;
 
 // Looks at the heap's available slabs, and returns pages of those that are due, of about `most` slabs. With `now` all

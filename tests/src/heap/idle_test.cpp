@@ -88,6 +88,33 @@ TEST_P(Returned, NineTenthsWithinTheDecay) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Returned,
                          testing::Values(size_t{64}, size_t{1024}, size_t{20000}, size_t{100000}, 8 * kMiB));
 
+// It may be taken again. When nothing is taken any more it goes as always.
+TEST(Idle, ItStaysLongerWhileSpansAreTaken) {
+  constexpr size_t kMade = 32 * kMiB, kTaken = 3 * kMiB;
+  idle::set_decay_ms(1000);
+  auto work_for = [](int looks) {
+    for (int look = 0; look < looks; ++look) {
+      deallocate(allocate(kTaken));  // between the others nothing is so long
+      step_for(250);
+    }
+  };
+  std::vector<void*> blocks = used_blocks(kMiB, 2 * kMade), kept;
+  for (size_t index = 0; index < blocks.size(); index += 2) {
+    deallocate(blocks[index]);
+    kept.push_back(blocks[index + 1]);
+  }
+  work_for(14);
+  EXPECT_GE(dirty(), kMade - kTaken) << "all but what is beyond the peak";
+  work_for(4);
+  EXPECT_LE(dirty(), kTaken + kMiB) << "after four times the decay";
+  free_all(kept);
+  work_for(2);
+  step_for(700);
+  EXPECT_GE(dirty(), kMade);
+  step_for(500);
+  EXPECT_LE(dirty(), kMiB) << "the last span was taken a decay time ago";
+}
+
 TEST(Idle, WhatASleepingThreadWasSentGoesBackToo) {
   idle::set_decay_ms(400);
   Actor a, b;
