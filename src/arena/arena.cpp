@@ -20,8 +20,11 @@ constexpr uint64_t kRestMs = 5000;
 
 constexpr size_t kNotableDirty = 128 * 1024;
 
-// What those who allocate return interrupts every processor that runs this program, and is often faulted in again at
-// once: so seldom, though memory may grow a little further meanwhile.
+// What goes back beyond the peak interrupts every processor that runs this program, and is often faulted in again at
+// once: an eighth of the peak a second, at once no more than a quarter. The peak may grow a little further meanwhile.
+constexpr uint64_t kPeakInMs = 8000, kMostSavedMs = 2000;
+
+// But no more often than this.
 constexpr uint64_t kBetweenSurplusMs = 20;
 
 // Stamps are the low bits of the clock: differences are right across its wrap.
@@ -75,11 +78,19 @@ Units Arena::beyond_peak() {
   // What no purge could avoid is the new mark.
   if (in_use_ > held_peak_) held_peak_ = in_use_;
   if (held < held_peak_ + slack) return {};
+  Units surplus = held - held_peak_;
+  return allowed_surplus(surplus < dirty_.total() ? surplus : dirty_.total());
+}
+
+Units Arena::allowed_surplus(Units surplus) {
   uint64_t now = platform::now_ms();
-  if (now < patient_at_ || now < surplus_at_) return {};  // nothing goes back just now
-  surplus_at_ = now + kBetweenSurplusMs;
-  Units excess = held - held_peak_;
-  return excess > dirty_.total() ? dirty_.total() : excess;
+  if (now < patient_at_ || now < surplus_since_ + kBetweenSurplusMs) return {};
+  uint64_t saved = now - surplus_since_ < kMostSavedMs ? now - surplus_since_ : kMostSavedMs;
+  Units allowed = {held_peak_.count * saved / kPeakInMs};
+  if (surplus < allowed) allowed = surplus;
+  uint64_t spent = allowed.count * kPeakInMs / held_peak_.count;
+  surplus_since_ = now - saved + (spent > kBetweenSurplusMs ? spent : kBetweenSurplusMs);
+  return allowed;
 }
 
 constinit std::atomic<bool (*)(Units)> g_leave_surplus{nullptr};

@@ -132,6 +132,7 @@ class Arena {
   void note_committed();
   void note_dirty();
   Units beyond_peak();
+  Units allowed_surplus(Units surplus);
   void return_surplus(Units surplus, ThreadToken token);
   Span* take_out(Span* span, Units most);
   void put_back(const Purge& purge);
@@ -153,15 +154,15 @@ class Arena {
   alignas(64) SpanSet dirty_;
   SpanSet clean_;
   SpanSet decommitted_;
-  SpanList by_age_;            // dirty spans, oldest first
-  Word<Span*> busy_;           // in no set: being returned to the OS
-  ThreadToken purger_ = 0;     // by this thread
-  Word<ThreadToken> grower_;   // is making memory usable; 0: nobody
-  Span* in_growth_ = nullptr;  // in no set: decommitted memory that it commits
-  Units unneeded_;             // dirty, and older than anything: what far alignments left
-  uint64_t patient_at_ = 0;    // until then one refusal ends a purge
-  uint64_t surplus_at_ = 0;    // until then what is beyond the peak stays
-  bool in_pieces_ = false;     // there may be dirty spans between clean ones that a purge made of one
+  SpanList by_age_;             // dirty spans, oldest first
+  Word<Span*> busy_;            // in no set: being returned to the OS
+  ThreadToken purger_ = 0;      // by this thread
+  Word<ThreadToken> grower_;    // is making memory usable; 0: nobody
+  Span* in_growth_ = nullptr;   // in no set: decommitted memory that it commits
+  Units unneeded_;              // dirty, and older than anything: what far alignments left
+  uint64_t patient_at_ = 0;     // until then one refusal ends a purge
+  uint64_t surplus_since_ = 0;  // since then what is beyond the peak may go back, an eighth of it a second
+  bool in_pieces_ = false;      // there may be dirty spans between clean ones that a purge made of one
   Units in_use_;
   const void* visitor_ = nullptr;  // the latest
   Units held_peak_;                // of in use and dirty together

@@ -143,7 +143,7 @@ RH_INLINE bool much_is_free() {
 // Called by threads that allocate: the helper returns it in their place. False when there is none.
 bool leave_to_helper(Units surplus) {
   if (g_helper_runs.load(std::memory_order_relaxed) == 0 || g_stop.load(std::memory_order_relaxed) != 0) return false;
-  g_surplus.store(surplus.bytes(), std::memory_order_relaxed);
+  g_surplus.fetch_add(surplus.bytes(), std::memory_order_relaxed);
   platform::wake(g_stop);
   return true;
 }
