@@ -46,7 +46,9 @@ static void unmake_sparse(Heap* heap, Span* slab) {
 void make_available(Heap* heap, Span* slab) {
   slab->state = SlabState::available;
   slab->age = 0;
-  available_like(heap, slab).push_front(slab);
+  SpanList& list = available_like(heap, slab);
+  bool none_behind = list.empty() || list.last()->age != kLookedAt;
+  none_behind ? list.push_back(slab) : list.push_front(slab);
 }
 
 void make_available_last(Heap* heap, Span* slab) {

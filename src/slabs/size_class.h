@@ -56,7 +56,7 @@ constexpr Properties properties_of(size_t index) {
   Units units = slab_units_of(index);
   size_t capacity = units.bytes() / size;
   size_t carve = size < 4096 ? 4096 / size : 1;
-  size_t worth = capacity / 8;
+  size_t worth = capacity / 16;
   return {static_cast<uint16_t>(size), static_cast<uint16_t>(capacity), static_cast<uint8_t>(units.count),
           static_cast<uint8_t>(carve < 255 ? carve : 255), static_cast<uint16_t>(worth == 0 ? 1 : worth)};
 }
