@@ -86,7 +86,7 @@ Units Arena::allowed_surplus(Units surplus) {
   uint64_t now = platform::now_ms();
   if (now < patient_at_ || now < surplus_since_ + kBetweenSurplusMs) return {};
   uint64_t saved = now - surplus_since_ < kMostSavedMs ? now - surplus_since_ : kMostSavedMs;
-  Units allowed = {held_peak_.count * saved / kPeakInMs};
+  Units allowed{static_cast<size_t>(held_peak_.count * saved / kPeakInMs)};
   if (surplus < allowed) allowed = surplus;
   uint64_t spent = allowed.count * kPeakInMs / held_peak_.count;
   surplus_since_ = now - saved + (spent > kBetweenSurplusMs ? spent : kBetweenSurplusMs);
