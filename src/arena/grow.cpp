@@ -187,12 +187,16 @@ bool Arena::lengthen(Span* span, Units to) {
   Span* next = span + span->units;
   for (;;) {
     if (inconsistent()) return false;
-    // The span may end where the realm does: fresh memory would follow it.
+    // The span, or what is free and clean behind it, may end where the realm does: fresh memory would follow.
     bool at_end = !g_realm.contains(next);
-    if (!at_end && (!is_free(next->kind.load()) || next->units < more.count)) return false;
-    if (!at_end && !is_decommitted(next)) break;
+    SpanKind kind = at_end ? SpanKind::free_clean : next->kind.load();
+    Units there{at_end ? 0 : next->units};
+    bool enough = !(there < more);
+    if (!is_free(kind) || (!enough && (kind != SpanKind::free_clean || g_realm.contains(next + there.count))))
+      return false;
+    if (enough && kind != SpanKind::free_decommitted) break;
     if (wait_for_growth(token)) continue;
-    if (obtain(at_end ? nullptr : next, more, token) == nullptr) return false;
+    if (obtain(enough ? next : nullptr, enough ? more : more - there, token) == nullptr) return false;
   }
   remove(next);
   carve(next, more, {1});

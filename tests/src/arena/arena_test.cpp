@@ -275,6 +275,38 @@ TEST(Arena, LengthensBeyondWhatIsCommitted) {
   expect_conserved(arena);
 }
 
+TEST(Arena, LengthensBeyondTheLittleThatIsFreeAtTheEnd) {
+  if (!k64Bit) GTEST_SKIP() << "pieces need not follow each other";
+  Arena arena;
+  Span* span = arena.allocate({1});
+  size_t units = g_realm.committed() / kUnitSize;
+  ASSERT_TRUE(arena.lengthen(span, {units - 3}));
+  fake::fail_all(fake::Call::commit, true);
+  EXPECT_FALSE(arena.lengthen(span, {units + 1000}));
+  EXPECT_EQ(span->units, units - 3);
+  expect_conserved(arena);
+  fake::fail_all(fake::Call::commit, false);
+  ASSERT_TRUE(arena.lengthen(span, {units + 1000}));
+  EXPECT_EQ(span->units, units + 1000);
+  EXPECT_TRUE(pages::are_zero(address(span), bytes(span)));
+  expect_conserved(arena);
+}
+
+// What is free there but not clean would not merge with what followed it.
+TEST(Arena, DoesNotLengthenBeyondWhatIsDirtyAtTheEnd) {
+  Arena arena;
+  Span* span = arena.allocate({1});
+  size_t units = g_realm.committed() / kUnitSize;
+  Span* last = arena.allocate({units - 1});
+  ASSERT_EQ(last, span + 1);
+  arena.free(last);
+  size_t before = g_realm.committed();
+  EXPECT_FALSE(arena.lengthen(span, {units + 1}));
+  EXPECT_EQ(g_realm.committed(), before);
+  ASSERT_TRUE(arena.lengthen(span, {units}));
+  expect_conserved(arena);
+}
+
 TEST(Arena, ALengtheningThatFailsChangesNothing) {
   Arena arena;
   Span* span = arena.allocate({1});
