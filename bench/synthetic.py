@@ -2,14 +2,15 @@
 
 Each does the same work whatever the number of threads. What each one does stands at the top of its file in
 bench/workloads. At the end, the geometric means over all of them, against the system heap and against the best of the
-peers, and the workloads in which an allocator takes more than 1.10 of what the best peer takes.
+peers, and the workloads in which an allocator takes more than 1.10 of what the best peer takes. With more than one
+number of threads, also how many times the work of the fewest each does.
 """
 
 from pathlib import Path
 
 from common import means, question, tables
 from common.names import select
-from common.numbers import positive
+from common.numbers import positives
 from common.programs import build_program
 from reheap_lab.results import Comparison
 
@@ -63,28 +64,49 @@ def show_means(results: dict[str, Comparison], figure: str, title: str) -> None:
         print("\n".join(f"  {line}" for line in lines))
 
 
+def gain_rows(measured: dict[tuple[str, int], Comparison]) -> list[list[str]]:
+    """How many times the work in the same time, by the medians, that an allocator does with more threads."""
+    least, rows = min(threads for _, threads in measured), []
+    for (name, threads), made in measured.items():
+        if threads != least:
+            ratios = (means.ratio_of_medians(measured[name, least], made, "wall_s", one.name) for one in made.subjects)
+            rows.append([f"{name} {threads}", *map(tables.number, ratios)])
+    return rows
+
+
+def show_gains(measured: dict[tuple[str, int], Comparison]) -> None:
+    rows, subjects = gain_rows(measured), next(iter(measured.values())).subjects
+    if rows:
+        least = min(threads for _, threads in measured)
+        tables.show([f"times the work of {least} thread{'s'[:least > 1]}", *(one.name for one in subjects)], rows)
+        print()
+
+
 def parse(arguments: list[str]) -> tuple[question.Question, list[int]]:
     """What is asked, and at which numbers of threads."""
     parser = question.parser("synthetic", __doc__, rounds=ROUNDS)
     parser.set_defaults(rounds=None)
     parser.add_argument("--only", default="", metavar="WORKLOAD,...", help="only these: " + ", ".join(WORKLOADS))
-    parser.add_argument("--threads", type=positive, metavar="N", help="at this number of threads alone")
+    parser.add_argument("--threads", type=positives, metavar="N,...",
+                        help=f"at these numbers of threads (default {','.join(map(str, THREADS))})")
     parser.add_argument("--quick", action="store_true",
                         help=f"{QUICK_ROUNDS} round at {QUICK_THREADS[0]} threads, to see that all run")
     asked = question.ask(parser, arguments)
     quick = asked.given.quick
     asked.rounds = asked.rounds or (QUICK_ROUNDS if quick else ROUNDS)
-    return asked, [asked.given.threads] if asked.given.threads else QUICK_THREADS if quick else THREADS
+    return asked, asked.given.threads or (QUICK_THREADS if quick else THREADS)
 
 
 def main(arguments: list[str]) -> int:
     asked, counts = parse(arguments)
-    results = {f"{name} {threads}": asked.compare(f"{name} {threads}", [build_program(WORKLOADS[name]), threads])
-               for name in select(asked.given.only, WORKLOADS, "workload") for threads in counts}
+    measured = {(name, threads): asked.compare(f"{name} {threads}", [build_program(WORKLOADS[name]), threads])
+                for name in select(asked.given.only, WORKLOADS, "workload") for threads in counts}
+    results = {f"{name} {threads}": made for (name, threads), made in measured.items()}
     base, *others = means.names_of(results)
     for figure, title, scale, digits in FIGURES:
         tables.show([title, base, *(f"x {name}" for name in others)], ratio_rows(results, figure, scale, digits))
         print()
+    show_gains(measured)
     for figure, title, *_ in FIGURES:
         show_means(results, figure, title.split(",")[0])
         print()

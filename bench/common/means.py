@@ -32,7 +32,15 @@ def ratio(made: Comparison, figure: str, name: str, base: str) -> float | None:
     paired = verdicts.ratio(made, figure, name, base)
     if paired:
         return paired.middle
-    top, bottom = _median(made, figure, name), _median(made, figure, base)
+    return _quotient(_median(made, figure, name), _median(made, figure, base))
+
+
+def ratio_of_medians(made: Comparison, other: Comparison, figure: str, name: str) -> float | None:
+    """Of one allocator in two comparisons, which have no rounds in common."""
+    return _quotient(_median(made, figure, name), _median(other, figure, name))
+
+
+def _quotient(top: float | None, bottom: float | None) -> float | None:
     return top / bottom if top and bottom else None
 
 

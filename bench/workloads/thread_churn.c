@@ -4,8 +4,9 @@
  *
  * Prints the nanoseconds a thread took, from its making to the return of join. */
 #define _GNU_SOURCE
-#include <time.h>
+#include <inttypes.h>
 
+#include "ticks.h"
 #include "workload.h"
 
 static long operations;
@@ -16,12 +17,6 @@ static void* live(void* argument) {
   return NULL;
 }
 
-static long long now_ns(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1000000000LL + time.tv_nsec;
-}
-
 int main(int argc, char** argv) {
   long threads = argc == 3 ? atol(argv[1]) : 0;
   operations = argc == 3 ? atol(argv[2]) : 0;
@@ -29,8 +24,8 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: thread_churn THREADS OPERATIONS\n");
     return 2;
   }
-  long long start = now_ns();
+  uint64_t start = now_ns();
   for (long i = 0; i < threads; i++) pthread_join(start_thread(live, NULL), NULL);
-  printf("%lld\n", (now_ns() - start) / threads);
+  printf("%" PRIu64 "\n", (now_ns() - start) / (uint64_t)threads);
   return 0;
 }

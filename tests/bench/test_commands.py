@@ -1,5 +1,6 @@
 """What the questions compute from what the programs print, and what they refuse."""
 
+import argparse
 import sys
 
 import bench
@@ -10,7 +11,8 @@ import pytest
 import startup
 import survivors
 import synthetic
-from common import subjects
+import threads
+from common import numbers, subjects
 from common.question import Question
 from common.work import making
 from peers import linux as peers
@@ -76,6 +78,19 @@ def test_startup_measures_without_the_witness(monkeypatch):
 def test_an_unknown_workload_is_refused():
     with pytest.raises(LabError, match="unknown workload larsen; known: larson"):
         synthetic.select("larsen", synthetic.WORKLOADS, "workload")
+
+
+def test_numbers_of_threads_are_put_in_order():
+    assert numbers.positives("4,1,4,16") == [1, 4, 16]
+    for text in ("", "1,,2", "0", "two"):
+        with pytest.raises((ValueError, argparse.ArgumentTypeError)):
+            numbers.positives(text)
+
+
+def test_threads_that_live_at_once_take_time_to_come_and_to_go():
+    assert threads.living_figures("2000 500\n") == {"come_s": 2e-6, "go_s": 5e-7}
+    with pytest.raises(ValueError):
+        threads.living_figures("2000\n")
 
 
 @pytest.fixture

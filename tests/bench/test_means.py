@@ -86,3 +86,10 @@ def test_of_one_round_the_ratio_is_that_of_the_medians():
 def test_no_ratios_have_no_mean():
     assert means.geometric({}) is None and means.geometric({"a": 2.0, "b": None}) is None
     assert means.geometric({"a": 2.0, "b": 8.0}) == pytest.approx(4.0)
+
+
+def test_the_gain_is_in_work_done_against_the_fewest_threads():
+    measured = {("a", 1): taking(system=3.0, reheap=2.0), ("a", 2): taking(system=1.5, reheap=None),
+                ("a", 4): taking(system=6.0, reheap=1.0)}
+    assert synthetic.gain_rows(measured) == [["a 2", "2.00", "-"], ["a 4", "0.50", "2.00"]]
+    assert synthetic.gain_rows({("a", 2): taking(system=1.0)}) == []
