@@ -27,15 +27,17 @@ void restore_free_lists(Heap* heap) {
 void recount_outgoing(Heap* heap) {
   if constexpr (!platform::kThreadsAreTerminated) return;
   for (Outgoing& out : heap->outgoing) {
-    if (out.first == nullptr) {
+    if (out.empty()) {
       out = {};
       continue;
     }
-    out.slab = slab::head(g_realm.span_of(out.first));
     out.owner = owner_of(out.slab);
-    out.count = 1;
-    for (out.last = out.first; out.last->next != slab::batch_end(); out.last = out.last->next) ++out.count;
+    Block* last = out.at(out.first);
+    for (out.count = 1; last->next != slab::batch_end(); last = last->next) ++out.count;
+    out.last = out.position(last);
   }
+  for (Parcel& parcel : heap->parcels)
+    if (parcel.first == nullptr) parcel = {};
 }
 
 }  // namespace

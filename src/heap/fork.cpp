@@ -5,6 +5,7 @@
 #include "heap/abandoned.h"
 #include "heap/idle.h"
 #include "heap/registry.h"
+#include "heap/remote.h"
 #include "heap/slab_lists.h"
 #include "platform/platform.h"
 
@@ -126,11 +127,6 @@ void renew(Heap* heap) {
   heap->previous = previous;
 }
 
-void forget_outgoing_to_leaked(Heap* own) {
-  for (Outgoing& out : own->outgoing)
-    if (out.slab != nullptr && owner_of(out.slab) == &abandoned::g_leaked) out = {};
-}
-
 // What could not be held, or was taken from the fork, is left as it is.
 void give_up_missed(bool broken, ThreadToken token) {
   if (broken) {
@@ -147,7 +143,7 @@ void give_up_missed(bool broken, ThreadToken token) {
     g_arena.start_over(token);
   }
   abandoned::leak_slabs(is_missed);
-  if (Heap* own = own_heap_if_any()) forget_outgoing_to_leaked(own);
+  if (Heap* own = own_heap_if_any()) forget_leaked(own);
   for_each_heap([](Heap* heap) {
     if (is_missed(heap)) renew(heap);
   });
@@ -163,6 +159,8 @@ bool missed_any(bool broken) {
 void leave_behind(Heap* heap) {
   for (Block*& bin : heap->bins) bin = nullptr;
   for (Outgoing& out : heap->outgoing) out = {};
+  for (Parcel& parcel : heap->parcels) parcel = {};
+  heap->held = 0;
   heap->fork_state = ForkState::to_restore;
 }
 

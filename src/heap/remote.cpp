@@ -11,8 +11,12 @@ namespace rh {
 
 namespace {
 
-// A batch is sent when it holds this much; larger blocks go alone.
-constexpr size_t kBatchBytes = 4096;
+// A batch goes into its owner's parcel when it holds this much; larger blocks go alone. A parcel is sent when it holds
+// that much.
+constexpr size_t kBatchBytes = 4096, kParcelBytes = 8192;
+
+// With this much held back all is sent.
+constexpr size_t kMostHeld = size_t{64} << 10;
 
 // When this much waits for an owner, who sends more looks after the inbox itself: the owner may be asleep, or gone.
 constexpr size_t kHelpFromBytes = size_t{1} << 20;
@@ -28,26 +32,22 @@ struct Message {
 };
 static_assert(sizeof(Message) <= kBlockAlign);
 
-// Positions are in block-alignment steps from the slab's start.
-constexpr size_t kPositionBits = 16;
-static_assert(size_class::kMostUnits.bytes() / kBlockAlign <= size_t{1} << kPositionBits);
-
 struct Batch {
   Block *first, *last;
   unsigned count;
 };
 
+constexpr unsigned kPositionBits = 8 * sizeof(BlockPosition);
+
 Message* encode(const Outgoing& out) {
-  Message* message = reinterpret_cast<Message*>(out.last);
-  uint64_t first = (address_of(out.first) - g_realm.address(out.slab)) / kBlockAlign;
-  message->packed = first | static_cast<uint64_t>(out.count) << kPositionBits;
+  Message* message = reinterpret_cast<Message*>(out.at(out.last));
+  message->packed = out.first | uint64_t{out.count} << kPositionBits;
   return message;
 }
 
-Batch decode(Message* message, const Span* slab) {
-  size_t first = (message->packed & 0xffff) * kBlockAlign;
-  return {reinterpret_cast<Block*>(g_realm.address(slab) + first), reinterpret_cast<Block*>(message),
-          static_cast<unsigned>(message->packed >> kPositionBits)};
+Batch decode(Message* message, Span* slab) {
+  Block* first = Outgoing{slab}.at(static_cast<BlockPosition>(message->packed));
+  return {first, reinterpret_cast<Block*>(message), static_cast<unsigned>(message->packed >> kPositionBits)};
 }
 
 // A block freed again while it waited in an inbox is no message any longer.
@@ -57,24 +57,35 @@ bool is_possible(const Batch& batch, const Span* slab) {
   return batch.count != 0 && batch.count <= slab::outstanding(slab) && is_block(batch.first) && is_block(batch.last);
 }
 
-void push(std::atomic<Block*>& inbox, Message* message) {
-  Block* first = inbox.load(std::memory_order_relaxed);
+// As an owner's inbox takes it.
+Block* as_block(Message* message) { return reinterpret_cast<Block*>(message); }
+
+void push(std::atomic<Block*>& inbox, Block* first, Block* last) {
+  Block* others = inbox.load(std::memory_order_relaxed);
   do {
     schedule_point();
-    message->next = reinterpret_cast<Message*>(first);
-  } while (!inbox.compare_exchange_weak(first, reinterpret_cast<Block*>(message), std::memory_order_release,
-                                        std::memory_order_relaxed));
+    last->next = others;
+  } while (!inbox.compare_exchange_weak(others, first, std::memory_order_release, std::memory_order_relaxed));
 }
 
 // Gives how many bytes wait for the owner now.
-size_t send(const Outgoing& out) {
-  Heap* owner = out.owner;
-  size_t bytes = out.count * size_t{slab::properties(out.slab).size};
-  size_t before = owner->waiting.fetch_add(bytes, std::memory_order_relaxed);
-  size_t steps = (before + bytes) / kCountedBytes - before / kCountedBytes;
+size_t send(const Parcel& parcel) {
+  Heap* owner = parcel.owner;
+  size_t before = owner->waiting.fetch_add(parcel.bytes, std::memory_order_relaxed);
+  size_t steps = (before + parcel.bytes) / kCountedBytes - before / kCountedBytes;
   if (steps != 0) retained::add(steps * kCountedBytes);
-  push(owner->inbox, encode(out));
-  return before + bytes;
+  push(owner->inbox, parcel.first, parcel.last);
+  return before + parcel.bytes;
+}
+
+size_t send_alone(const Outgoing& out) {
+  Block* message = as_block(encode(out));
+  return send({out.owner, message, message, out.bytes()});
+}
+
+Outgoing alone(Span* slab, const Block* block) {
+  BlockPosition position = Outgoing{slab}.position(block);
+  return {slab, owner_of(slab), position, position, 1};
 }
 
 // Drains the owner's inbox in its stead, unless it is busy with its heap: then it will do so itself.
@@ -86,17 +97,41 @@ bool help(Heap* owner, const Heap* helper) {
 }
 
 // True when memory of the owner's may have become free, or much is held.
+bool deliver(Heap* heap, Parcel& parcel) {
+  // A fork may find this thread anywhere here: better that the child loses what is sent than that it has it twice.
+  Parcel sent = parcel;
+  parcel = {};
+  std::atomic_signal_fence(std::memory_order_release);
+  heap->held -= sent.bytes;
+  if (sent.owner == &abandoned::g_leaked) return false;
+  return (send(sent) >= kHelpFromBytes && help(sent.owner, heap)) || retained::is_much();
+}
+
+Parcel& parcel_for(Heap* heap, const Heap* owner) {
+  return heap->parcels[address_of(owner) / platform::kPageSize % Heap::kParcels];
+}
+
+// The same.
 bool post(Heap* heap, Outgoing& out) {
-  // A fork may find this thread anywhere here: better that the child loses the batch than that it has it twice.
   Outgoing sent = out;
   out = {};
   std::atomic_signal_fence(std::memory_order_release);
   if constexpr (kDebugChecks) books::check_outgoing(sent);
   heap->remote_frees.add(sent.count);
   heap->remote_batches.add(1);
-  if (sent.owner == &abandoned::g_leaked) return false;
-  size_t waiting = send(sent);
-  return (waiting >= kHelpFromBytes && help(sent.owner, heap)) || retained::is_much();
+  Block* message = as_block(encode(sent));
+  Parcel& parcel = parcel_for(heap, sent.owner);
+  bool notable = parcel.first != nullptr && parcel.owner != sent.owner && deliver(heap, parcel);
+  if (parcel.first == nullptr) {
+    parcel.owner = sent.owner;
+    parcel.last = message;
+  }
+  message->next = parcel.first;
+  std::atomic_signal_fence(std::memory_order_release);
+  parcel.first = message;
+  parcel.bytes += sent.bytes();
+  if (parcel.bytes >= kParcelBytes) notable |= deliver(heap, parcel);
+  return notable;
 }
 
 Outgoing& slot_of(Heap* heap, const Span* slab) {
@@ -110,41 +145,66 @@ bool free_remote(Heap* heap, Span* slab, Block* block) {
   if (heap == nullptr) {
     // No memory for a heap of this thread's own: the block travels alone.
     block->next = slab::batch_end();
-    send({slab, owner_of(slab), block, block, 1});
+    send_alone(alone(slab, block));
     return false;
   }
   bool notable = false;
   Outgoing& out = slot_of(heap, slab);
   if (out.slab != slab) {
-    if (out.first != nullptr) notable = post(heap, out);
+    if (!out.empty()) notable = post(heap, out);
     out.slab = slab;
     out.owner = owner_of(slab);
-    out.last = block;
+    out.last = out.position(block);
   }
-  if (RH_UNLIKELY(block == out.first)) fail_invalid("free", block);
-  block->next = out.first != nullptr ? out.first : slab::batch_end();
+  BlockPosition position = out.position(block);
+  if (RH_UNLIKELY(position == out.first)) fail_invalid("free", block);
+  block->next = out.empty() ? slab::batch_end() : out.at(out.first);
   // A fork may find this thread here: the chain is whole at every step (abandoned.cpp counts it again).
   std::atomic_signal_fence(std::memory_order_release);
-  out.first = block;
+  out.first = position;
   ++out.count;
-  if (out.count * size_t{slab::properties(slab).size} >= kBatchBytes) notable |= post(heap, out);
-  return notable;
+  size_t size = slab::properties(slab).size;
+  heap->held += size;
+  if (out.count * size >= kBatchBytes) notable |= post(heap, out);
+  return heap->held >= kMostHeld ? post_all(heap) || notable : notable;
 }
 
 // What a batch holds back could outlive such a heap, and the memory be another's by then.
 bool free_alone(Heap* heap, Span* slab, Block* block) {
-  Heap* owner = owner_of(slab);
-  if (RH_UNLIKELY(owner->inbox.load(std::memory_order_relaxed) == block)) fail_invalid("free", block);
-  size_t waiting = send({slab, owner, block, block, 1});
+  Outgoing out = alone(slab, block);
+  if (RH_UNLIKELY(out.owner->inbox.load(std::memory_order_relaxed) == block)) fail_invalid("free", block);
+  size_t waiting = send_alone(out);
   if (heap == nullptr) return false;
   heap->remote_frees.add(1);
   heap->remote_batches.add(1);
-  return (waiting >= kHelpFromBytes && help(owner, heap)) || retained::is_much();
+  return (waiting >= kHelpFromBytes && help(out.owner, heap)) || retained::is_much();
 }
 
-void post_all(Heap* heap) {
+bool post_all(Heap* heap) {
+  bool notable = false;
   for (Outgoing& out : heap->outgoing)
-    if (out.first != nullptr) post(heap, out);
+    if (!out.empty()) notable |= post(heap, out);
+  for (Parcel& parcel : heap->parcels)
+    if (parcel.first != nullptr) notable |= deliver(heap, parcel);
+  heap->held = 0;
+  return notable;
+}
+
+void forget_leaked(Heap* heap) {
+  auto is_leaked = [](const Span* slab) { return owner_of(slab) == &abandoned::g_leaked; };
+  for (Outgoing& out : heap->outgoing)
+    if (!out.empty() && is_leaked(out.slab)) out = {};
+  for (Parcel& parcel : heap->parcels) {
+    Parcel all = parcel;
+    parcel = {};
+    for (Block *message = all.first, *next; message != nullptr; message = next) {
+      next = message->next;
+      if (is_leaked(slab::head(g_realm.span_of(message)))) continue;
+      if (parcel.first == nullptr) parcel = {all.owner, nullptr, message, all.bytes};
+      message->next = parcel.first;
+      parcel.first = message;
+    }
+  }
 }
 
 Block* take_inbox(Heap* heap) {
@@ -175,7 +235,7 @@ void drain(Heap* heap, Caller caller) {
       slab::give_back(slab, batch.first, batch.last, batch.count);
       review(heap, slab, caller);
     } else {
-      send({slab, owner, batch.first, batch.last, batch.count});  // adopted by another heap meanwhile
+      send({owner, batch.last, batch.last, batch.count * size_t{slab::properties(slab).size}});  // adopted meanwhile
     }
     message = next;
   }

@@ -1,5 +1,5 @@
-// Blocks freed by a thread that does not own their slab. They are collected per slab and travel together: one push, one
-// atomic operation, however many they are. (The batching follows the BatchIt idea: J. Li et al., "BatchIt: Optimizing
+// Blocks freed by a thread that does not own their slab. They are collected per slab, in batches, and batches per owner,
+// in parcels, which travel together: one push, one atomic operation, however many blocks they are. (The batching follows the BatchIt idea: J. Li et al., "BatchIt: Optimizing
 // Message-Passing Allocators for Producer-Consumer Workloads", ISMM 2024.)
 #pragma once
 
@@ -14,8 +14,11 @@ bool free_remote(Heap* heap, Span* slab, Block* block);
 // The same for a block of a heap that may be destroyed before this thread frees again.
 bool free_alone(Heap* heap, Span* slab, Block* block);
 
-// By the owner: sends what it holds back for others.
-void post_all(Heap* heap);
+// By the owner: sends what it holds back for others. True as above.
+bool post_all(Heap* heap);
+
+// By the owner, in a fork's child: what it holds back for slabs that are nobody's now is lost with them.
+void forget_leaked(Heap* heap);
 
 // What others have freed, no longer counted as waiting.
 Block* take_inbox(Heap* heap);

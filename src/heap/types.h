@@ -30,13 +30,34 @@
 
 namespace rh {
 
-// Blocks of one slab on their way to its owner.
+// Where blocks of a slab lie, in steps of the block alignment from its start.
+using BlockPosition = uint16_t;
+inline constexpr BlockPosition kNoPosition = UINT16_MAX;
+static_assert(size_class::kMostUnits.bytes() / kBlockAlign <= kNoPosition);
+
+// Blocks of one slab on their way to its owner: a list, which ends with slab::batch_end.
 struct Outgoing {
   Span* slab = nullptr;
   Heap* owner = nullptr;  // when the first came; who has adopted the slab since gets them from there
-  Block* first = nullptr;
-  Block* last = nullptr;
-  uint32_t count = 0;
+  BlockPosition first = kNoPosition;
+  BlockPosition last = kNoPosition;
+  uint16_t count = 0;
+
+  bool empty() const { return first == kNoPosition; }
+  Block* at(BlockPosition position) const {
+    return reinterpret_cast<Block*>(g_realm.address(slab) + position * kBlockAlign);
+  }
+  BlockPosition position(const Block* block) const {
+    return static_cast<BlockPosition>((address_of(block) - g_realm.address(slab)) / kBlockAlign);
+  }
+  size_t bytes() const { return count * size_t{slab::properties(slab).size}; }
+};
+
+// Batches on their way to one owner together: messages, linked as they will be in its inbox (heap/remote.cpp).
+struct Parcel {
+  Heap* owner = nullptr;
+  Block *first = nullptr, *last = nullptr;
+  size_t bytes = 0;
 };
 
 // What a fork made of a heap, in the child; before it, what it found (heap/fork.cpp).
@@ -70,13 +91,15 @@ class ClassSet {
 };
 
 struct Heap {
-  static constexpr size_t kOutgoing = 16;  // a power of two
+  static constexpr size_t kOutgoing = 64, kParcels = 8;  // powers of two
 
   // ---- the owning thread's alone ----
   Block* bins[size_class::kCount] = {};  // blocks taken from the current slabs
   Word<Tenant> tenant;                   // read by anyone; written by who has just become the owner
   bool bin_zero[size_class::kCount] = {};
   Outgoing outgoing[kOutgoing] = {};
+  Parcel parcels[kParcels] = {};
+  size_t held = 0;  // bytes in both
 
   // ---- under the lock ----
   Lock lock{LockRank::heap};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/bits.h"
+#include "heap/abandoned.h"
 #include "heap/idle.h"
 #include "heap/registry.h"
 #include "heap/remote.h"
@@ -105,6 +106,100 @@ TEST(Remote, LargeOnesTravelAlone) {
   EXPECT_EQ(b.heap()->remote_batches.value(), 30u);
 }
 
+size_t messages_in(const Heap* heap) {
+  size_t count = 0;
+  for (const Block* message = heap->inbox.load(); message != nullptr; message = message->next) ++count;
+  return count;
+}
+
+// A block of each of the first `classes` sizes.
+std::vector<void*> one_of_each(size_t classes) {
+  std::vector<void*> blocks;
+  for (size_t index = 0; index < classes; ++index) blocks.push_back(allocate(size_class::size_of(index)));
+  return blocks;
+}
+
+TEST(Remote, BatchesOfOneOwnerTravelInAParcel) {
+  Actor a, b;
+  std::vector<void*> blocks = a([] { return blocks_of(1024, 2 * 16); });
+  Span* first = slab_of(blocks.front());
+  ASSERT_NE(slab_of(blocks.back()), first);
+  b([&] {
+    size_t freed = 0;
+    for (void* block : blocks)
+      if (slab_of(block) == first && ++freed <= 4) deallocate(block);
+  });
+  EXPECT_EQ(messages_in(a.heap()), 0u);  // one full batch
+  b([&] {
+    size_t freed = 0;
+    for (void* block : blocks)
+      if (slab_of(block) != first && ++freed <= 4) deallocate(block);
+  });
+  EXPECT_EQ(messages_in(a.heap()), 2u);
+  EXPECT_EQ(a.heap()->waiting.load(), 8192u);
+  EXPECT_EQ(b.heap()->held, 0u);
+}
+
+TEST(Remote, EachOwnerGetsItsOwn) {
+  constexpr size_t kOwners = 3 * Heap::kParcels;
+  Actor owners[kOwners], other;
+  std::vector<void*> blocks[kOwners];
+  for (size_t index = 0; index < kOwners; ++index) blocks[index] = owners[index]([] { return blocks_of(512, 16); });
+  other([&] {
+    for (size_t round = 0; round < 16; ++round)
+      for (const std::vector<void*>& each : blocks) deallocate(each[round]);
+    post_all(thread_heap());
+    EXPECT_EQ(thread_heap()->held, 0u);
+  });
+  for (Actor& owner : owners) EXPECT_EQ(owner.heap()->waiting.load(), 16u * 512);
+  for (Actor& owner : owners) owner([] { idle::trim(); });
+  EXPECT_EQ(figures().in_use, 0u);
+}
+
+TEST(Remote, WhatIsHeldBackIsBounded) {
+  constexpr size_t kMost = 64 * 1024;
+  Actor a, b;
+  std::vector<std::vector<void*>> blocks;
+  for (size_t round = 0; round < 200; ++round) blocks.push_back(a([] { return one_of_each(40); }));
+  size_t most = 0;
+  b([&] {
+    for (const std::vector<void*>& each : blocks)
+      for (void* block : each) {
+        deallocate(block);
+        if (thread_heap()->held > most) most = thread_heap()->held;
+      }
+  });
+  EXPECT_LT(most, kMost);
+  EXPECT_GT(most, kMost / 4);
+  b([] { post_all(thread_heap()); });
+  EXPECT_EQ(b.heap()->held, 0u);
+  a([] { idle::trim(); });
+  EXPECT_EQ(figures().in_use, 0u);
+}
+
+// In a fork's child, of heaps that were in the middle of a change.
+TEST(Remote, WhatIsHeldBackForSlabsThatAreLostIsLostWithThem) {
+  constexpr size_t kSlabs = Heap::kOutgoing + 10;  // so some batches are in a parcel
+  Actor a, b;
+  std::vector<void*> blocks = a([] { return blocks_of(128, kSlabs * kUnitSize / 128); });
+  std::vector<Span*> lost;
+  b([&] {
+    for (size_t index = 0; index < kSlabs; ++index) {
+      void* block = blocks[index * kUnitSize / 128];
+      deallocate(block);
+      if (index % 2 == 0) lost.push_back(slab_of(block));
+    }
+    for (Span* slab : lost) slab->owner.store(&abandoned::g_leaked);
+    forget_leaked(thread_heap());
+    for (Span* slab : lost) slab->owner.store(a.heap());
+    EXPECT_EQ(messages_in(a.heap()), 0u);
+    post_all(thread_heap());
+  });
+  EXPECT_EQ(messages_in(a.heap()), kSlabs - lost.size());
+  a([] { idle::trim(); });
+  EXPECT_EQ(figures().classes[size_class::computed(128)].in_use, blocks.size() - (kSlabs - lost.size()));
+}
+
 TEST(Remote, TheOwnerUsesThemAgain) {
   for (size_t size : {16u, 48u, 100u, 1000u, 5000u, 20000u}) {
     Actor a, b;
@@ -184,6 +279,7 @@ TEST(Remote, AMessageFollowsItsSlabToTheNewOwner) {
   a([] { allocate(2000); });
   c([&] {
     for (size_t index = 0; index < 64; ++index) deallocate(blocks[index]);
+    post_all(thread_heap());
   });
   Block* late = a.heap()->inbox.exchange(nullptr);
   ASSERT_NE(late, nullptr);
@@ -340,9 +436,9 @@ static void begin_two_frees(void* own, void* remote) {
   block->next = slab->free;
   slab->free = block;
   for (Outgoing& out : thread_heap()->outgoing) {
-    if (out.first == nullptr) continue;
-    static_cast<Block*>(remote)->next = out.first;
-    out.first = static_cast<Block*>(remote);
+    if (out.empty()) continue;
+    static_cast<Block*>(remote)->next = out.at(out.first);
+    out.first = out.position(static_cast<Block*>(remote));
   }
 }
 
