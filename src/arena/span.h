@@ -7,7 +7,7 @@
 //   kept span            everything: the lock of the heap that keeps it (arena/span_store.h), which its owner names.
 //                        Its neighbours' holders read kind and owner.
 //   slab: owner          written under the owning heap's lock, read by anyone.
-//   slab: free,          the owning thread alone, without a lock, while blocks of it are live. When all its blocks
+//   slab: free, sum,     the owning thread alone, without a lock, while blocks of it are live. When all its blocks
 //         countdown      are free, nobody holds a reference, and the owning heap's lock covers these too.
 //   slab: the rest       the owning heap's lock; statistics read the words among them without it.
 //
@@ -28,10 +28,12 @@ namespace rh {
 
 struct Heap;
 
-// A free block: its first word links it to the next.
+// A free block: its first word links it to the next, its second says that it is free (slabs/slab.h).
 struct Block {
   Block* next;
+  alignas(8) uint64_t mark;
 };
+static_assert(sizeof(Block) <= kBlockAlign);
 
 enum class SpanKind : uint8_t {
   none,              // not the start of anything: unused, inside a large span, or not ours
@@ -74,10 +76,21 @@ enum class SlabState : uint8_t {
   full,       // too few free blocks to be worth taking; in no list (of a shared heap: in its full list)
 };
 
+// Where blocks of a slab lie, in steps of the block alignment from its start.
+using BlockPosition = uint16_t;
+inline constexpr BlockPosition kNoPosition = UINT16_MAX;
+
+// Of a slab: what is in its lists of free blocks.
+struct FreeBooks {
+  uint32_t sum;            // of the addresses that its owner has freed since it took its list, modulo 2^32
+  uint16_t removed;        // how many of those are in the list no longer, for they lie in holes
+  BlockPosition returned;  // the first block that others have freed, collected from the inbox
+};
+
 struct Span {
   Word<Heap*> owner;
   union {
-    Block* free;       // slab: blocks freed by the owner, ending with slab::g_end
+    Block* free;       // slab: blocks freed by the owner
     Span* left;        // free span: smaller in the tree, or previous of its size
     size_t requested;  // large: the bytes asked for
   };
@@ -97,7 +110,7 @@ struct Span {
   uint8_t age : 3;    // slab: for how long it has been available (heap/sparse.h)
   uint8_t holes : 4;  // of each unit of a slab: which of its pages are holes
   union {
-    Block* returned;  // slab: blocks freed by others, collected from the inbox; ends likewise
+    FreeBooks freed;  // slab
     Span* right;      // free span: larger in the tree, or next of its size
   };
   Span* next;  // neighbours in a list: a class's slabs, a shared heap's spans, free spans by age

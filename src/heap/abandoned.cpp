@@ -10,7 +10,7 @@ constinit std::atomic<Tenant> g_next_tenant{kFirstTenant};
 
 void restore_free_list(Span* slab) {
   uintptr_t note = slab->stamp;
-  slab->free = note == 0 ? slab::list_end() : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
+  slab->free = note == 0 ? nullptr : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
   slab::recount(slab);
 }
 
@@ -32,9 +32,9 @@ void recount_outgoing(Heap* heap) {
       continue;
     }
     out.owner = owner_of(out.slab);
-    Block* last = out.at(out.first);
-    for (out.count = 1; last->next != slab::batch_end(); last = last->next) ++out.count;
-    out.last = out.position(last);
+    Block* last = slab::block_at(out.slab, out.first);
+    for (out.count = 1; last->next != nullptr; last = last->next) ++out.count;
+    out.last = slab::position_of(out.slab, last);
   }
   for (Parcel& parcel : heap->parcels)
     if (parcel.first == nullptr) parcel = {};

@@ -25,6 +25,9 @@ struct BlockAt {
     return is_large ? offset() == 0 : slab::is_block(span, offset());
   }
 
+  // Whether it is a small block that says itself that it is free.
+  bool is_marked() const { return is_start() && slab::is_marked(span, static_cast<const Block*>(pointer)); }
+
   // Whether it is in somebody's hands too. A block of a thread's heap that was freed without a note looks as if it
   // were.
   bool is_live() const { return is_start() && (is_large || !slab::is_noted_free(span, pointer)); }
@@ -59,7 +62,7 @@ bool in_realm(const void* pointer);
 // For pointers in the realm: ends the process when they are not the start of a live block, as far as can be told.
 inline BlockAt known_block(const void* pointer, const char* function) {
   BlockAt at = find_block(pointer);
-  bool can_be = at.span != nullptr && (!at.is_large || at.offset() == 0);
+  bool can_be = at.span != nullptr && (at.is_large ? at.offset() == 0 : !at.is_marked());
   if (RH_UNLIKELY(!can_be)) fail_invalid(function, pointer);
   return at;
 }

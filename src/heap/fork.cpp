@@ -78,7 +78,7 @@ void note_heap(Heap* heap, bool held) {
 void note_free_list(Span* slab) {
   const Block* first = *const_cast<Block* const volatile*>(&slab->free);
   size_t behind_start = address_of(first) - g_realm.address(slab);
-  uint32_t note = first == &slab::g_end ? 0 : static_cast<uint32_t>(behind_start) + 1;
+  uint32_t note = first == nullptr ? 0 : static_cast<uint32_t>(behind_start) + 1;
   if (slab->stamp != note) slab->stamp = note;
 }
 

@@ -88,6 +88,7 @@ RH_INLINE static Span* slab_at_hand(const Heap* heap, SizeClass size_class) {
 RH_INLINE static Block* fill_bin(Heap* heap, SizeClass size_class, slab::Taken taken) {
   heap->bin_zero[size_class] = taken.zero;
   heap->bins[size_class] = taken.blocks->next;
+  taken.blocks->mark = 0;
   if constexpr (kDebugChecks) books::check_class(heap, size_class);
   return taken.blocks;
 }

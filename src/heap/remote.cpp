@@ -40,13 +40,13 @@ struct Batch {
 constexpr unsigned kPositionBits = 8 * sizeof(BlockPosition);
 
 Message* encode(const Outgoing& out) {
-  Message* message = reinterpret_cast<Message*>(out.at(out.last));
+  Message* message = reinterpret_cast<Message*>(slab::block_at(out.slab, out.last));
   message->packed = out.first | uint64_t{out.count} << kPositionBits;
   return message;
 }
 
 Batch decode(Message* message, Span* slab) {
-  Block* first = Outgoing{slab}.at(static_cast<BlockPosition>(message->packed));
+  Block* first = slab::block_at(slab, static_cast<BlockPosition>(message->packed));
   return {first, reinterpret_cast<Block*>(message), static_cast<unsigned>(message->packed >> kPositionBits)};
 }
 
@@ -84,7 +84,7 @@ size_t send_alone(const Outgoing& out) {
 }
 
 Outgoing alone(Span* slab, const Block* block) {
-  BlockPosition position = Outgoing{slab}.position(block);
+  BlockPosition position = slab::position_of(slab, block);
   return {slab, owner_of(slab), position, position, 1};
 }
 
@@ -144,7 +144,8 @@ Outgoing& slot_of(Heap* heap, const Span* slab) {
 bool free_remote(Heap* heap, Span* slab, Block* block) {
   if (heap == nullptr) {
     // No memory for a heap of this thread's own: the block travels alone.
-    block->next = slab::batch_end();
+    slab::mark_free(slab, block);
+    block->next = nullptr;
     send_alone(alone(slab, block));
     return false;
   }
@@ -154,14 +155,13 @@ bool free_remote(Heap* heap, Span* slab, Block* block) {
     if (!out.empty()) notable = post(heap, out);
     out.slab = slab;
     out.owner = owner_of(slab);
-    out.last = out.position(block);
+    out.last = slab::position_of(slab, block);
   }
-  BlockPosition position = out.position(block);
-  if (RH_UNLIKELY(position == out.first)) fail_invalid("free", block);
-  block->next = out.empty() ? slab::batch_end() : out.at(out.first);
+  slab::mark_free(slab, block);
+  block->next = out.empty() ? nullptr : slab::block_at(slab, out.first);
   // A fork may find this thread here: the chain is whole at every step (abandoned.cpp counts it again).
   std::atomic_signal_fence(std::memory_order_release);
-  out.first = position;
+  out.first = slab::position_of(slab, block);
   ++out.count;
   size_t size = slab::properties(slab).size;
   heap->held += size;
@@ -173,6 +173,7 @@ bool free_remote(Heap* heap, Span* slab, Block* block) {
 bool free_alone(Heap* heap, Span* slab, Block* block) {
   Outgoing out = alone(slab, block);
   if (RH_UNLIKELY(out.owner->inbox.load(std::memory_order_relaxed) == block)) fail_invalid("free", block);
+  slab::mark_free(slab, block);
   size_t waiting = send_alone(out);
   if (heap == nullptr) return false;
   heap->remote_frees.add(1);
@@ -232,6 +233,7 @@ void drain(Heap* heap, Caller caller) {
     Batch batch = decode(message, slab);
     if (owner == heap) {
       if (!is_possible(batch, slab)) fail_invalid("free", message);
+      batch.last->mark = slab::mark_of(slab, batch.last);
       slab::give_back(slab, batch.first, batch.last, batch.count);
       review(heap, slab, caller);
     } else {

@@ -84,7 +84,7 @@ void empty_bins(Heap* heap) {
 static void finish(Heap* heap, Span* slab) {
   RH_CHECK(slab::is_balanced(slab));
   // Of a thread that was not forked along the lists may be of different moments.
-  if (heap->fork_state != ForkState::to_restore) slab::check_lists(slab);
+  if (heap->fork_state != ForkState::to_restore) slab::check_freed(slab);
   slab::finish(slab);
 }
 
@@ -120,7 +120,7 @@ static unsigned next_mark(const Span* slab, unsigned in_use) {
 static void look_again(Heap* heap, Span* slab, unsigned in_use) {
   SizeClass size_class = slab->size_class.load();
   if (has_few_blocks(heap, size_class)) {
-    slab::check_lists(slab);
+    slab::check_freed(slab);
     slab::arm(slab, 1);
   } else {
     slab::arm(slab, in_use);

@@ -30,12 +30,7 @@
 
 namespace rh {
 
-// Where blocks of a slab lie, in steps of the block alignment from its start.
-using BlockPosition = uint16_t;
-inline constexpr BlockPosition kNoPosition = UINT16_MAX;
-static_assert(size_class::kMostUnits.bytes() / kBlockAlign <= kNoPosition);
-
-// Blocks of one slab on their way to its owner: a list, which ends with slab::batch_end.
+// Blocks of one slab on their way to its owner.
 struct Outgoing {
   Span* slab = nullptr;
   Heap* owner = nullptr;  // when the first came; who has adopted the slab since gets them from there
@@ -44,12 +39,6 @@ struct Outgoing {
   uint16_t count = 0;
 
   bool empty() const { return first == kNoPosition; }
-  Block* at(BlockPosition position) const {
-    return reinterpret_cast<Block*>(g_realm.address(slab) + position * kBlockAlign);
-  }
-  BlockPosition position(const Block* block) const {
-    return static_cast<BlockPosition>((address_of(block) - g_realm.address(slab)) / kBlockAlign);
-  }
   size_t bytes() const { return count * size_t{slab::properties(slab).size}; }
 };
 
@@ -196,13 +185,16 @@ struct Caller {
 // A block from the bin, or null: then it is to be refilled.
 RH_INLINE Block* pop(Heap* heap, size_t size_class) {
   Block* block = heap->bins[size_class];
-  if (RH_LIKELY(block != nullptr)) heap->bins[size_class] = block->next;
+  if (RH_LIKELY(block != nullptr)) {
+    heap->bins[size_class] = block->next;
+    block->mark = 0;
+  }
   return block;
 }
 
 // Makes a block that was just taken from the bin read as zero.
 inline void clear(Block* block, const Heap* heap, SizeClass size_class, size_t size) {
-  // Only the link was written in memory fresh from the OS.
+  // Only the link and the mark were written in memory fresh from the OS.
   size_t written = heap->bin_zero[size_class] ? sizeof(Block) : size;
   __builtin_memset(static_cast<void*>(block), 0, written);
 }

@@ -86,7 +86,7 @@ class FreeBlocks {
   // False when it is not a list of blocks that are in no other: whoever takes it will say so.
   bool add_list(const Block* first) {
     unsigned index = 0;
-    for (const Block* block = first; block != &g_end; block = block->next)
+    for (const Block* block = first; block != nullptr; block = block->next)
       if (!layout_.find(block, &index) || !add(index)) return false;
     return true;
   }
@@ -129,15 +129,13 @@ class FreeBlocks {
 
 // The block the owner freed last: it may be about to link the next to it, so what follows can be taken out of the list
 // and it cannot. Where others may see its stores out of order, none of them can.
-Block* newest_of(const Span* slab) {
-  return kPlainWords ? *const_cast<Block* const volatile*>(&slab->free) : list_end();
-}
+Block* newest_of(const Span* slab) { return kPlainWords ? *const_cast<Block* const volatile*>(&slab->free) : nullptr; }
 
 // Takes the hollow blocks out of a list. Of each the first word is zero from then on. Whoever writes to free blocks may
 // have broken it since it was looked at: it is followed as far as it is one.
 unsigned unlink(const Span* slab, const Layout& layout, Block** link, Pages holes) {
   unsigned count = 0, index = 0;
-  for (Block* block = *link; block != &g_end && layout.find(block, &index); block = *link) {
+  for (Block* block = *link; block != nullptr && layout.find(block, &index); block = *link) {
     if ((layout.pages_of(index) & holes) == 0) {
       link = &block->next;
       continue;
@@ -163,6 +161,7 @@ Links link(const Span* slab, const Layout& layout, unsigned page, Pages holes) {
     Block* block = layout.block(index);
     if (RH_UNLIKELY(block->next != nullptr))
       fail_broken(slab, "write to a block, or second free of it, when it was free");
+    block->mark = mark_of(slab, block);
     (links.count != 0 ? links.last->next : links.first) = block;
     links.last = block;
     ++links.count;
@@ -204,12 +203,18 @@ size_t punch(Span* slab) {
   Pages before = holes_of(slab);
   FreeBlocks free(layout, before);
   Block* newest = newest_of(slab);
-  if (!free.add_list(newest->next) || !free.add_list(slab->returned)) return 0;
+  Block* others = returned(slab);
+  if ((newest != nullptr && !free.add_list(newest->next)) || !free.add_list(others)) return 0;
   Pages fresh = free.pages(slab->units * kPagesInUnit);
   if (fresh == 0) return 0;
   set_holes(slab, before | fresh);
-  add(slab->free_count, 0u - unlink(slab, layout, &newest->next, before | fresh));
-  add(slab->returned_count, 0u - unlink(slab, layout, &slab->returned, before | fresh));
+  if (newest != nullptr) {
+    unsigned removed = unlink(slab, layout, &newest->next, before | fresh);
+    add(slab->free_count, 0u - removed);
+    add(slab->freed.removed, removed);
+  }
+  add(slab->returned_count, 0u - unlink(slab, layout, &others, before | fresh));
+  set_returned(slab, others);
   Pages refused = purge(layout, fresh);
   for (Pages left = refused; left != 0; left &= left - 1) {
     clear_links(layout, first_of(left));

@@ -4,11 +4,9 @@
 
 namespace rh::slab {
 
-constinit const Block g_end{const_cast<Block*>(&g_end)};
-constinit const Block g_batch_end{const_cast<Block*>(&g_batch_end)};
-
 void start(Span* span, SizeClass size_class, Heap* owner) {
-  span->free = span->returned = list_end();
+  span->free = nullptr;
+  span->freed = {0, 0, kNoPosition};
   span->countdown.store(0);
   span->armed.store(0);
   span->outstanding.store(0);
@@ -29,6 +27,14 @@ void finish(Span* slab) {
     slab[unit].holes = 0;
   }
   slab->owner.store(nullptr);
+}
+
+void fail_twice(const Span* slab, const Block* block) {
+  Text message;
+  message << "free of a block that is free already: ";
+  message.hex(address_of(block)) << ", of ";
+  message.decimal(properties(slab).size) << " bytes";
+  fatal(message);
 }
 
 void fail_broken(const Span* slab, const char* what) {
@@ -53,37 +59,38 @@ void settle(Span* slab) {
 constexpr const char* kTwice = "free of a block that was free already";
 constexpr const char* kWithin = "free of a pointer into a block";
 
-// Follows a list and adds up where its members lie. Every freed block is stepped over once, so each instruction counts:
-// two per step, as long as the compiler does not keep the addresses to add them up in an order of its own.
-struct Walk {
-  Block* block;
-  uintptr_t sum = 0;
-
-  RH_INLINE void step() {
-    sum += address_of(block);
-    asm("" : "+r"(sum));
-    block = block->next;
+// Whether all that the owner has freed, `count` of which are in its list, were blocks: then the sum of their offsets is
+// a multiple of the size.
+bool sum_is_right(const Span* slab, unsigned count) {
+  uint32_t starts = (count + slab->freed.removed) * static_cast<uint32_t>(g_realm.address(slab));
+  return (slab->freed.sum - starts) % properties(slab).size == 0;
+}
+static_assert([] {
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    const size_class::Properties& each = size_class::kProperties[index];
+    if (uint64_t{each.capacity} * Units{each.units}.bytes() > UINT32_MAX) return false;
   }
-  RH_INLINE void four() { step(), step(), step(), step(); }
-  RH_INLINE void sixteen() { four(), four(), four(), four(); }
-};
+  return true;
+}());
 
-// Returns the last of a list's `count` members.
-RH_INLINE Block* last_of(const Span* slab, Block* first, unsigned count) {
-  Walk walk{first};
-  unsigned left = count - 1;
-  for (unsigned round = left / 32; round != 0; --round) walk.sixteen(), walk.sixteen();
-  if (left & 16) walk.sixteen();
-  if (left & 8) walk.four(), walk.four();
-  if (left & 4) walk.four();
-  if (left & 2) walk.step(), walk.step();
-  if (left & 1) walk.step();
-  // A block linked twice makes the list circular; one that is in another list as well leads out of this one.
-  Block* last = walk.block;
-  if (RH_UNLIKELY(last == &g_end || last->next != &g_end)) fail_broken(slab, kTwice);
-  uintptr_t offsets = walk.sum + address_of(last) - count * g_realm.address(slab);
-  if (RH_UNLIKELY(offsets % properties(slab).size != 0)) fail_broken(slab, kWithin);
-  return last;
+void forget_freed(Span* slab) {
+  slab->free = nullptr;
+  slab->free_count = 0;
+  slab->freed.sum = 0;
+  slab->freed.removed = 0;
+}
+
+// A thread that was terminated while it freed may have left a block counted in one place and not in the other: then the
+// list is right. Else ends the process.
+RH_COLD void mend_freed(Span* slab) {
+  unsigned most = properties(slab).capacity;
+  for (const Block* block = slab->free; block != nullptr; block = block->next) {
+    size_t offset = address_of(block) - g_realm.address(slab);
+    if (offset >= Units{slab->units}.bytes() || !is_block(slab, offset)) fail_broken(slab, kWithin);
+    if (most-- == 0) fail_broken(slab, kTwice);
+  }
+  if (!platform::kThreadsAreTerminated) fail_broken(slab, kWithin);
+  recount(slab);
 }
 
 Block* block_at(uintptr_t address) { return reinterpret_cast<Block*>(address); }
@@ -148,12 +155,17 @@ RH_NOINLINE static Taken take_new(Span* slab) {
   return RH_UNLIKELY(hollow) ? fill_hole(slab) : taken;
 }
 
-// Books the blocks freed locally as handed out, and arms with kNever. Returns how many there are.
+// Books the blocks freed locally as handed out, and arms with kNever. Returns how many there are. No block is freed
+// twice between two calls of this.
 static unsigned hand_out_local(Span* slab) {
   uint16_t unsettled = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
   uint16_t count = static_cast<uint16_t>(slab->free_count + unsettled);
+  if (RH_UNLIKELY(!sum_is_right(slab, count))) {
+    mend_freed(slab);
+    count = slab->free_count;
+  }
   add(slab->outstanding, slab->free_count);
-  slab->free_count = 0;
+  forget_freed(slab);
   slab->armed.store(kNever);
   slab->countdown.store(kNever);
   return count;
@@ -166,76 +178,58 @@ static unsigned hand_out_returned(Span* slab) {
   return count;
 }
 
-// To follow a list that was not used for a while takes one miss after the other, in an order no processor foresees. So
-// the lines in which blocks begin are asked for beforehand: then the misses overlap. Not when few of them are needed,
-// and not when all blocks are free: then they went through the program's hands just now, for a slab that is empty and
-// not in use is given up.
-RH_INLINE static void prefetch(const Span* slab, unsigned count) {
-  constexpr size_t kLine = 64, kFew = 6;
-  size_t carved = slab->carved.load(), size = properties(slab).size;
-  if (kFew * count < carved || count == carved) return;
-  uintptr_t at = g_realm.address(slab), end = at + carved * size;
-  size_t step = size < kLine ? kLine : size;
-  for (; at < end; at += 4 * step) {
-    __builtin_prefetch(block_at(at));
-    __builtin_prefetch(block_at(at + step));
-    __builtin_prefetch(block_at(at + 2 * step));
-    __builtin_prefetch(block_at(at + 3 * step));
-  }
-}
-
 Taken take(Span* slab) {
-  Block** list = &slab->free;
+  Block* first = slab->free;
   unsigned count = hand_out_local(slab);
   if (RH_UNLIKELY(count == 0)) {
-    list = &slab->returned;
+    first = returned(slab);
     count = hand_out_returned(slab);
     if (count == 0) return take_new(slab);
+    set_returned(slab, nullptr);
   }
-  Block* first = *list;
-  prefetch(slab, count);
-  last_of(slab, first, count)->next = nullptr;
-  *list = list_end();
   return {first, false};
+}
+
+static Block* last_of(Block* first) {
+  while (first->next != nullptr) first = first->next;
+  return first;
 }
 
 void share(Span* slab) {
   settle(slab);
   if (!platform::kReplacesByZeros || slab->free_count == 0) return;
-  if (slab->returned_count != 0) last_of(slab, slab->free, slab->free_count)->next = slab->returned;
-  slab->returned = slab->free;
+  check_freed(slab);
+  if (slab->returned_count != 0) last_of(slab->free)->next = returned(slab);
+  set_returned(slab, slab->free);
   add(slab->returned_count, slab->free_count);
-  slab->free = list_end();
-  slab->free_count = 0;
+  forget_freed(slab);
 }
 
-void check_lists(Span* slab) {
+void check_freed(Span* slab) {
   settle(slab);
-  if (slab->free_count != 0) last_of(slab, slab->free, slab->free_count);
-  if (slab->returned_count != 0) last_of(slab, slab->returned, slab->returned_count);
+  if (RH_UNLIKELY(!sum_is_right(slab, slab->free_count))) mend_freed(slab);
 }
 
-unsigned count_taken(const Span* slab, const Block* first) {
+unsigned count_taken(const Span* slab, Block* first, Block** last) {
   unsigned count = 0;
   unsigned most = outstanding(slab);
-  for (const Block* block = first; block != nullptr; block = block->next)
+  for (Block* block = first; block != nullptr; block = block->next) {
     if (RH_UNLIKELY(++count > most)) fail_broken(slab, kTwice);
+    if (last != nullptr) *last = block;
+  }
   return count;
 }
 
 void give_back(Span* slab, Block* first, Block* last, unsigned count) {
-  last->next = slab->returned;
-  slab->returned = first;
+  last->next = returned(slab);
+  set_returned(slab, first);
   add(slab->returned_count, count);
   add(slab->outstanding, 0u - count);
 }
 
-// If a block was freed again while it lay in the bin, its link leads into the list it went into.
 void give_back_bin(Span* slab, Block* first) {
-  unsigned count = 1;
   Block* last = first;
-  for (; last->next != nullptr; last = last->next, ++count)
-    if (last == &g_end) fail_broken(slab, kTwice);
+  unsigned count = count_taken(slab, first, &last);
   give_back(slab, first, last, count);
 }
 
@@ -253,7 +247,10 @@ void clear_uncarved(Span* slab) {
 void recount(Span* slab) {
   settle(slab);
   uint16_t linked = 0;
-  for (Block* block = slab->free; block != &g_end; block = block->next) ++linked;
+  slab->freed.sum = 0;
+  slab->freed.removed = 0;
+  for (const Block* block = slab->free; block != nullptr; block = block->next, ++linked)
+    slab->freed.sum += static_cast<uint32_t>(address_of(block));
   add(slab->outstanding, 0u + slab->free_count - linked);
   slab->free_count = linked;
 }

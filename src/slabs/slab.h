@@ -79,14 +79,42 @@ RH_INLINE bool is_live(const Span* slab, const void* pointer, size_t offset) {
   return !kExactSizes || !g_realm.sizes().is_noted_free(pointer, slab->size_class.load() == 0);
 }
 
-// The end of a slab's lists. It is its own successor, so a list that ends too soon can be followed for as many steps as
-// it should have members. It is not writable: a bin that leads into such a list hands it out last.
-RH_HIDDEN extern const Block g_end;
-inline Block* list_end() { return const_cast<Block*>(&g_end); }
+inline Block* block_at(const Span* slab, BlockPosition position) {
+  return reinterpret_cast<Block*>(g_realm.address(slab) + position * kBlockAlign);
+}
+inline BlockPosition position_of(const Span* slab, const Block* block) {
+  return static_cast<BlockPosition>((address_of(block) - g_realm.address(slab)) / kBlockAlign);
+}
+static_assert(size_class::kMostUnits.bytes() / kBlockAlign <= kNoPosition);
 
-// The same for batches in transit: a local list that leads there is broken, and can still be followed.
-RH_HIDDEN extern const Block g_batch_end;
-inline Block* batch_end() { return const_cast<Block*>(&g_batch_end); }
+// What others have freed.
+inline Block* returned(const Span* slab) {
+  BlockPosition first = slab->freed.returned;
+  return first == kNoPosition ? nullptr : block_at(slab, first);
+}
+inline void set_returned(Span* slab, const Block* first) {
+  slab->freed.returned = first == nullptr ? kNoPosition : position_of(slab, first);
+}
+
+// What the second word of a free block says. A program comes to such a value by no means but reading free memory, and
+// nowhere but in that block does it mean anything. Cleared when the block is handed out. (glibc marks the blocks that
+// its threads keep in a similar way.)
+RH_INLINE uint64_t mark_of(const Span* slab, const Block* block) {
+  uintptr_t sum = address_of(slab) + address_of(block);
+  return k64Bit ? sum : sum | uint64_t{~sum} << 32;
+}
+
+RH_INLINE bool is_marked(const Span* slab, const Block* block) { return block->mark == mark_of(slab, block); }
+
+// Ends the process: the block is free.
+[[noreturn]] RH_COLD void fail_twice(const Span* slab, const Block* block);
+
+// Marks a block as free, which it must not be.
+RH_INLINE void mark_free(const Span* slab, Block* block) {
+  uint64_t mark = mark_of(slab, block);
+  if (RH_UNLIKELY(block->mark == mark)) fail_twice(slab, block);
+  block->mark = mark;
+}
 
 // Whether the conservation law holds (arena/span.h).
 bool is_balanced(const Span* slab);
@@ -94,9 +122,8 @@ bool is_balanced(const Span* slab);
 // Ends the process: of a free, what was found later.
 [[noreturn]] RH_COLD void fail_broken(const Span* slab, const char* what);
 
-// Ends the process when the number of free blocks is not the number of frees, or a member is not a block: a block was
-// freed twice, or a pointer into one was.
-void check_lists(Span* slab);
+// Ends the process when something that the owner has freed is not a block.
+void check_freed(Span* slab);
 
 struct Taken {
   Block* blocks;  // null when the slab has none
@@ -111,9 +138,9 @@ Taken take(Span* slab);
 inline constexpr unsigned kAll = ~0u;
 Taken carve(Span* slab, unsigned most = kAll);
 
-// Called by the owner: how many of the blocks it took it still has. Ends the process when that is more than were handed
-// out: one was freed twice.
-unsigned count_taken(const Span* slab, const Block* first);
+// Called by the owner: how many of the blocks it took it still has, and which is the last of them. Ends the process when
+// that is more than were handed out: one was freed twice.
+unsigned count_taken(const Span* slab, Block* first, Block** last = nullptr);
 
 // Called by the owner: what it has freed joins what others have returned, where any thread that holds the lock may take
 // it out again.
@@ -157,6 +184,8 @@ inline bool has_holes(const Span* slab) {
 // The fast path of free, called by the owner without the lock. True when the armed count is reached. The count is
 // written last: a thread that sees it also sees the block as free and the list complete.
 RH_INLINE bool free_local(Span* slab, Block* block) {
+  mark_free(slab, block);
+  slab->freed.sum += static_cast<uint32_t>(address_of(block));
   block->next = slab->free;
   // A fork may record the list at any moment.
   std::atomic_signal_fence(std::memory_order_release);

@@ -33,7 +33,7 @@ size_t count_list(const Span* slab, Block* top, std::set<void*>* seen) {
   uintptr_t start = g_realm.address(slab);
   size_t size = slab::properties(slab).size;
   size_t count = 0;
-  for (Block* block = top; block != nullptr && block != &slab::g_end; block = block->next, ++count) {
+  for (Block* block = top; block != nullptr; block = block->next, ++count) {
     uintptr_t offset = address_of(block) - start;
     MODEL_NEED(offset % size == 0 && offset / size < slab->carved.load());
     if (!seen->insert(block).second) fail("a block is free twice");
@@ -56,7 +56,7 @@ void check_slab(const Span* slab) {
   std::set<void*> seen;
   size_t freed = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
   size_t free_count = count_list(slab, slab->free, &seen);
-  size_t returned = count_list(slab, slab->returned, &seen);
+  size_t returned = count_list(slab, slab::returned(slab), &seen);
   SizeClass size_class = slab->size_class.load();
   bool is_current = owner->current[size_class] == slab;
   size_t in_bin = is_current ? count_list(slab, owner->bins[size_class], &seen) : 0;

@@ -140,6 +140,20 @@ TEST(Remote, BatchesOfOneOwnerTravelInAParcel) {
   EXPECT_EQ(b.heap()->held, 0u);
 }
 
+// The last of a batch, which was the message, like the others.
+TEST(Remote, WhatArrivesIsMarked) {
+  Actor a, b;
+  std::vector<void*> blocks = a([] { return blocks_of(512, 100); });
+  b([&] {
+    for (size_t index = 0; index < blocks.size(); index += 2) deallocate(blocks[index]);
+    post_all(thread_heap());
+  });
+  a([] { allocate(3000); });  // its slow path drains the inbox
+  ASSERT_EQ(a.heap()->inbox.load(), nullptr);
+  for (size_t index = 0; index < blocks.size(); ++index)
+    EXPECT_EQ(slab::is_marked(slab_of(blocks[index]), static_cast<Block*>(blocks[index])), index % 2 == 0);
+}
+
 TEST(Remote, EachOwnerGetsItsOwn) {
   constexpr size_t kOwners = 3 * Heap::kParcels;
   Actor owners[kOwners], other;
@@ -437,8 +451,8 @@ static void begin_two_frees(void* own, void* remote) {
   slab->free = block;
   for (Outgoing& out : thread_heap()->outgoing) {
     if (out.empty()) continue;
-    static_cast<Block*>(remote)->next = out.at(out.first);
-    out.first = out.position(static_cast<Block*>(remote));
+    static_cast<Block*>(remote)->next = slab::block_at(out.slab, out.first);
+    out.first = slab::position_of(out.slab, static_cast<Block*>(remote));
   }
 }
 

@@ -166,6 +166,47 @@ TEST(Slab, CountsAgainWhatAVanishedThreadHadLinked) {
   EXPECT_EQ(length(take(slab).blocks), 2u);
 }
 
+// Wherever in a free a thread was terminated.
+TEST(Slab, CountsAgainWhatATerminatedThreadWasFreeing) {
+  if (!platform::kThreadsAreTerminated) GTEST_SKIP() << "threads end by themselves here";
+  for (int step = 1; step <= 3; ++step) {
+    Span* slab = make(index_of(48));
+    std::vector<Block*> blocks = take_all(slab);
+    arm(slab, 50);
+    free_local(slab, blocks[0]);
+    mark_free(slab, blocks[1]);
+    if (step >= 2) slab->freed.sum += static_cast<uint32_t>(address_of(blocks[1]));
+    blocks[1]->next = slab->free;
+    if (step >= 3) slab->free = blocks[1];
+    unsigned freed = step >= 3 ? 2 : 1;
+    EXPECT_EQ(length(take(slab).blocks), freed);
+    EXPECT_EQ(outstanding(slab), blocks.size());
+    expect_conserved(slab);
+  }
+}
+
+TEST(Slab, AFreeBlockSaysSo) {
+  for (size_t size : {size_t{16}, size_t{48}, size_t{5000}, kMaxSmall}) {
+    Span* slab = make(index_of(size));
+    for (Block* block : take_all(slab)) {
+      EXPECT_FALSE(is_marked(slab, block));
+      free_local(slab, block);
+      EXPECT_TRUE(is_marked(slab, block));
+    }
+  }
+}
+
+// Content that was copied from a free block means nothing elsewhere.
+TEST(Slab, AMarkMeansOneBlock) {
+  Span* slab = make(index_of(64));
+  std::vector<Block*> blocks = take_all(slab);
+  free_local(slab, blocks[0]);
+  std::memcpy(static_cast<void*>(blocks[1]), blocks[0], 64);
+  EXPECT_FALSE(is_marked(slab, blocks[1]));
+  free_local(slab, blocks[1]);
+  EXPECT_EQ(length(take(slab).blocks), 2u);
+}
+
 // ---- any order of taking and freeing, in every class --------------------------------------------
 
 class SlabModel : public testing::TestWithParam<uint32_t> {};

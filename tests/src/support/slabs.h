@@ -22,7 +22,7 @@ inline size_t index_of(size_t size) { return size_class::computed(size); }
 
 inline size_t length(const Block* list) {
   size_t count = 0;
-  for (; list != nullptr && list != &g_end; list = list->next) ++count;
+  for (; list != nullptr; list = list->next) ++count;
   return count;
 }
 
@@ -33,15 +33,21 @@ inline void expect_conserved(const Span* slab) {
   ASSERT_EQ(booked + hollow_blocks(slab) + (capacity - slab->carved.load()), capacity);
   uint16_t unbooked = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
   ASSERT_EQ(length(slab->free), static_cast<uint16_t>(slab->free_count + unbooked));
-  ASSERT_EQ(length(slab->returned), slab->returned_count);
+  ASSERT_EQ(length(returned(slab)), slab->returned_count);
   ASSERT_EQ(outstanding(slab) + free_blocks(slab), capacity);
+}
+
+// As the layer above does.
+inline Block* hand_out(Block* block) {
+  block->mark = 0;
+  return block;
 }
 
 // Takes until the slab has no more blocks; returns them in that order.
 inline std::vector<Block*> take_all(Span* slab) {
   std::vector<Block*> blocks;
   for (Taken taken; (taken = take(slab)).blocks != nullptr;) {
-    for (Block* block = taken.blocks; block != nullptr; block = block->next) blocks.push_back(block);
+    for (Block* block = taken.blocks; block != nullptr; block = block->next) blocks.push_back(hand_out(block));
     expect_conserved(slab);
   }
   return blocks;
