@@ -138,8 +138,8 @@ Taken take(Span* slab);
 inline constexpr unsigned kAll = ~0u;
 Taken carve(Span* slab, unsigned most = kAll);
 
-// Called by the owner: how many of the blocks it took it still has, and which is the last of them. Ends the process when
-// that is more than were handed out: one was freed twice.
+// Called by the owner: how many of the blocks it took it still has, and which is the last of them. Ends the process
+// when that is more than were handed out: one was freed twice.
 unsigned count_taken(const Span* slab, Block* first, Block** last = nullptr);
 
 // Called by the owner: what it has freed joins what others have returned, where any thread that holds the lock may take
