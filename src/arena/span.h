@@ -78,13 +78,14 @@ enum class SlabState : uint8_t {
 
 // Where blocks of a slab lie, in steps of the block alignment from its start.
 using BlockPosition = uint16_t;
-inline constexpr BlockPosition kNoPosition = UINT16_MAX;
+inline constexpr BlockPosition kNoPosition = 0x7fff;
 
 // Of a slab: what is in its lists of free blocks.
 struct FreeBooks {
-  uint32_t sum;            // of the addresses that its owner has freed since it took its list, modulo 2^32
-  uint16_t removed;        // how many of those are in the list no longer, for they lie in holes
-  BlockPosition returned;  // the first block that others have freed, collected from the inbox
+  uint32_t sum;                 // of the addresses that its owner has freed since it took its list, modulo 2^32
+  BlockPosition at_fork;        // a fork's note of `free`
+  BlockPosition returned : 15;  // the first block that others have freed, collected from the inbox
+  BlockPosition sum_lost : 1;   // some that the owner has freed are in the list no longer, for they lie in holes
 };
 
 struct Span {
@@ -116,7 +117,7 @@ struct Span {
   Span* next;  // neighbours in a list: a class's slabs, a shared heap's spans, free spans by age
   Span* previous;
   uint32_t units;  // length, or the distance back to the head
-  uint32_t stamp;  // free span: when it became so, in ms; slab: a fork's note of `free`
+  uint32_t stamp;  // free span: when it became so, in ms; slab: a number it has, and what lay there before had not
 };
 
 static_assert(!k64Bit || sizeof(Span) == 64, "one cache line a descriptor");

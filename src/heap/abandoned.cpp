@@ -9,8 +9,8 @@ namespace {
 constinit std::atomic<Tenant> g_next_tenant{kFirstTenant};
 
 void restore_free_list(Span* slab) {
-  uintptr_t note = slab->stamp;
-  slab->free = note == 0 ? nullptr : reinterpret_cast<Block*>(g_realm.address(slab) + note - 1);
+  BlockPosition note = slab->freed.at_fork;
+  slab->free = note == kNoPosition ? nullptr : slab::block_at(slab, note);
   slab::recount(slab);
 }
 

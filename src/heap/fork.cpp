@@ -77,9 +77,8 @@ void note_heap(Heap* heap, bool held) {
 #endif
 void note_free_list(Span* slab) {
   const Block* first = *const_cast<Block* const volatile*>(&slab->free);
-  size_t behind_start = address_of(first) - g_realm.address(slab);
-  uint32_t note = first == nullptr ? 0 : static_cast<uint32_t>(behind_start) + 1;
-  if (slab->stamp != note) slab->stamp = note;
+  BlockPosition note = first == nullptr ? kNoPosition : slab::position_of(slab, first);
+  if (slab->freed.at_fork != note) slab->freed.at_fork = note;
 }
 
 // Whether one thread changes what others do not, without the lock.

@@ -9,6 +9,13 @@
 
 namespace rh {
 
+// No other slab gets the same for a long time, whichever heap's.
+static uint32_t slab_number(const Heap* heap) {
+  constexpr uint32_t kScatter = 0x9e3779b1;  // odd: two slabs of one heap differ
+  uint64_t home = address_of(heap) / 64 + (uint64_t{heap->life} << 20);
+  return static_cast<uint32_t>(heap->slabs_taken.value()) * kScatter + static_cast<uint32_t>(home ^ home >> 32);
+}
+
 // The slab to go on with when there is none available.
 RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
   heap->slabs_taken.add(1);
@@ -18,7 +25,7 @@ RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
     if (Span* slab = pop_available(heap, size_class)) return slab;
   }
   Span* span = spans::take(heap, units, heap->token.load());
-  if (span != nullptr) slab::start(span, size_class, heap);
+  if (span != nullptr) slab::start(span, size_class, heap, slab_number(heap));
   return span;
 }
 

@@ -211,7 +211,7 @@ size_t punch(Span* slab) {
   if (newest != nullptr) {
     unsigned removed = unlink(slab, layout, &newest->next, before | fresh);
     add(slab->free_count, 0u - removed);
-    add(slab->freed.removed, removed);
+    if (removed != 0) slab->freed.sum_lost = true;
   }
   add(slab->returned_count, 0u - unlink(slab, layout, &others, before | fresh));
   set_returned(slab, others);

@@ -4,9 +4,10 @@
 
 namespace rh::slab {
 
-void start(Span* span, SizeClass size_class, Heap* owner) {
+void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number) {
   span->free = nullptr;
-  span->freed = {0, 0, kNoPosition};
+  span->freed = {0, kNoPosition, kNoPosition, false};
+  span->stamp = number;
   span->countdown.store(0);
   span->armed.store(0);
   span->outstanding.store(0);
@@ -59,11 +60,10 @@ void settle(Span* slab) {
 constexpr const char* kTwice = "free of a block that was free already";
 constexpr const char* kWithin = "free of a pointer into a block";
 
-// Whether all that the owner has freed, `count` of which are in its list, were blocks: then the sum of their offsets is
-// a multiple of the size.
+// Whether the `count` members of the owner's list are blocks: then the sum of their offsets is a multiple of the size.
 bool sum_is_right(const Span* slab, unsigned count) {
-  uint32_t starts = (count + slab->freed.removed) * static_cast<uint32_t>(g_realm.address(slab));
-  return (slab->freed.sum - starts) % properties(slab).size == 0;
+  uint32_t starts = count * static_cast<uint32_t>(g_realm.address(slab));
+  return (slab->freed.sum - starts) % properties(slab).size == 0 || slab->freed.sum_lost;
 }
 static_assert([] {
   for (size_t index = 0; index < size_class::kCount; ++index) {
@@ -77,7 +77,7 @@ void forget_freed(Span* slab) {
   slab->free = nullptr;
   slab->free_count = 0;
   slab->freed.sum = 0;
-  slab->freed.removed = 0;
+  slab->freed.sum_lost = false;
 }
 
 // A thread that was terminated while it freed may have left a block counted in one place and not in the other: then the
@@ -248,7 +248,7 @@ void recount(Span* slab) {
   settle(slab);
   uint16_t linked = 0;
   slab->freed.sum = 0;
-  slab->freed.removed = 0;
+  slab->freed.sum_lost = false;
   for (const Block* block = slab->free; block != nullptr; block = block->next, ++linked)
     slab->freed.sum += static_cast<uint32_t>(address_of(block));
   add(slab->outstanding, 0u + slab->free_count - linked);

@@ -16,8 +16,9 @@ inline const size_class::Properties& properties(const Span* slab) {
 // The head of the slab that `span`, of kind slab or interior, belongs to.
 inline Span* head(Span* span) { return span->kind.load() == SpanKind::interior ? span - span->units : span; }
 
-// Turns an allocated span into a slab, with all of its blocks still to be carved.
-void start(Span* span, SizeClass size_class, Heap* owner);
+// Turns an allocated span into a slab, with all of its blocks still to be carved. No slab that began there before had
+// the same number.
+void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number);
 
 // Turns it back into a plain span, whatever is still handed out.
 void finish(Span* slab);
@@ -93,15 +94,16 @@ inline Block* returned(const Span* slab) {
   return first == kNoPosition ? nullptr : block_at(slab, first);
 }
 inline void set_returned(Span* slab, const Block* first) {
-  slab->freed.returned = first == nullptr ? kNoPosition : position_of(slab, first);
+  slab->freed.returned = (first == nullptr ? kNoPosition : position_of(slab, first)) & kNoPosition;
 }
 
-// What the second word of a free block says. A program comes to such a value by no means but reading free memory, and
-// nowhere but in that block does it mean anything. Cleared when the block is handed out. (glibc marks the blocks that
-// its threads keep in a similar way.)
+// What the second word of a free block says. It means something nowhere but in that block, while the slab lives, and is
+// cleared when the block is handed out: so a program comes to it by reading free memory alone. What a block of an
+// earlier slab left there, and a program has carried about with its own content, says another number. It looks like no
+// address. (glibc marks the blocks that its threads keep in a similar way.)
 RH_INLINE uint64_t mark_of(const Span* slab, const Block* block) {
-  uintptr_t sum = address_of(slab) + address_of(block);
-  return k64Bit ? sum : sum | uint64_t{~sum} << 32;
+  uint64_t number = slab->stamp;
+  return (k64Bit ? number : number << 32) - address_of(block);
 }
 
 RH_INLINE bool is_marked(const Span* slab, const Block* block) { return block->mark == mark_of(slab, block); }

@@ -102,7 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   size_t index = input.below(size_class::kCount);
   Span* slab = g_arena.allocate(Units{size_class::kProperties[index].units});
   FUZZ_EXPECT(slab != nullptr);
-  slab::start(slab, static_cast<SizeClass>(index), kOwner);
+  slab::start(slab, static_cast<SizeClass>(index), kOwner, 7);
   Player(input, slab).play();
   slab::finish(slab);
   g_arena.free(slab);

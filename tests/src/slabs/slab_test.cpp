@@ -207,6 +207,23 @@ TEST(Slab, AMarkMeansOneBlock) {
   EXPECT_EQ(length(take(slab).blocks), 2u);
 }
 
+// A program that resizes blocks carries about what lay in them before it got them.
+TEST(Slab, AMarkDiesWithItsSlab) {
+  Span* slab = make(index_of(64));
+  std::vector<Block*> blocks = take_all(slab);
+  for (Block* block : blocks) free_local(slab, block);
+  char content[64];
+  std::memcpy(content, blocks[5], sizeof(content));
+  finish(slab);
+  g_arena.free(slab);
+  Span* next = make(index_of(64));
+  ASSERT_EQ(next, slab);
+  ASSERT_EQ(take_all(next), blocks);
+  std::memcpy(static_cast<void*>(blocks[5]), content, sizeof(content));
+  EXPECT_FALSE(is_marked(next, blocks[5]));
+  free_local(next, blocks[5]);
+}
+
 // ---- any order of taking and freeing, in every class --------------------------------------------
 
 class SlabModel : public testing::TestWithParam<uint32_t> {};

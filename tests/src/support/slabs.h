@@ -14,7 +14,8 @@ inline Heap* const kOwner = reinterpret_cast<Heap*>(uintptr_t{4096});
 
 inline Span* make(size_t index) {
   Span* span = g_arena.allocate(Units{size_class::kProperties[index].units});
-  start(span, static_cast<SizeClass>(index), kOwner);
+  static uint32_t number = 0;
+  start(span, static_cast<SizeClass>(index), kOwner, ++number);
   return span;
 }
 
