@@ -1,7 +1,7 @@
 // Blocks freed by a thread that does not own their slab. They are collected per slab, in batches, and batches per
-// owner, in parcels, which travel together: one push, one atomic operation, however many blocks they are. Batches follow
-// the BatchIt idea (J. Li et al., "BatchIt: Optimizing Message-Passing Allocators for Producer-Consumer Workloads",
-// 2024).
+// owner, in parcels, which travel together: one push, one atomic operation, however many blocks they are. Batches are
+// after the BatchIt idea (J. Li et al., "BatchIt: Optimizing Message-Passing Allocators for Producer-Consumer
+// Workloads", 2024).
 #pragma once
 
 #include "heap/types.h"
