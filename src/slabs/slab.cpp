@@ -61,6 +61,7 @@ constexpr const char* kTwice = "free of a block that was free already";
 constexpr const char* kWithin = "free of a pointer into a block";
 
 // Whether the `count` members of the owner's list are blocks: then the sum of their offsets is a multiple of the size.
+// It is exact, for no block is freed twice before the list is taken.
 bool sum_is_right(const Span* slab, unsigned count) {
   uint32_t starts = count * static_cast<uint32_t>(g_realm.address(slab));
   return (slab->freed.sum - starts) % properties(slab).size == 0 || slab->freed.sum_lost;
@@ -155,8 +156,7 @@ RH_NOINLINE static Taken take_new(Span* slab) {
   return RH_UNLIKELY(hollow) ? fill_hole(slab) : taken;
 }
 
-// Books the blocks freed locally as handed out, and arms with kNever. Returns how many there are. No block is freed
-// twice between two calls of this.
+// Books the blocks freed locally as handed out, and arms with kNever. Returns how many there are.
 static unsigned hand_out_local(Span* slab) {
   uint16_t unsettled = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
   uint16_t count = static_cast<uint16_t>(slab->free_count + unsettled);
@@ -190,8 +190,9 @@ Taken take(Span* slab) {
   return {first, false};
 }
 
-static Block* last_of(Block* first) {
-  while (first->next != nullptr) first = first->next;
+// A block that was freed twice unnoticed makes its list circular: it is followed no further than it may be long.
+static Block* last_of(Block* first, unsigned count) {
+  for (; count > 1 && first->next != nullptr; --count) first = first->next;
   return first;
 }
 
@@ -199,7 +200,7 @@ void share(Span* slab) {
   settle(slab);
   if (!platform::kReplacesByZeros || slab->free_count == 0) return;
   check_freed(slab);
-  if (slab->returned_count != 0) last_of(slab->free)->next = returned(slab);
+  if (slab->returned_count != 0) last_of(slab->free, slab->free_count)->next = returned(slab);
   set_returned(slab, slab->free);
   add(slab->returned_count, slab->free_count);
   forget_freed(slab);
@@ -246,10 +247,10 @@ void clear_uncarved(Span* slab) {
 
 void recount(Span* slab) {
   settle(slab);
-  uint16_t linked = 0;
+  uint16_t linked = 0, most = properties(slab).capacity;
   slab->freed.sum = 0;
   slab->freed.sum_lost = false;
-  for (const Block* block = slab->free; block != nullptr; block = block->next, ++linked)
+  for (const Block* block = slab->free; block != nullptr && linked < most; block = block->next, ++linked)
     slab->freed.sum += static_cast<uint32_t>(address_of(block));
   add(slab->outstanding, 0u + slab->free_count - linked);
   slab->free_count = linked;
