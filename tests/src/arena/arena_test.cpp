@@ -374,6 +374,25 @@ TEST(Arena, AgesAreRightWhenTheClocksLowBitsWrap) {
   EXPECT_EQ(arena.purge(100), Units{4}.bytes());
 }
 
+// An eighth of the peak a second, a quarter of it saved up, whatever is asked for meanwhile; the last span as a whole.
+TEST(Arena, WhatIsBeyondThePeakGoesBackAtABoundedRate) {
+  Arena arena;
+  fake::set_clock(1'000'000);
+  auto spans = apart(arena, 512, 7);
+  for (Span* span : spans) arena.free(span);
+  size_t peak = arena.figures().in_use_peak;
+  size_t most = peak / 4;
+  for (int step = 0; step < 50; ++step) {
+    for (int count = 0; count < 8; ++count) ASSERT_NE(arena.allocate({8}), nullptr);  // fits nowhere
+    ASSERT_LE(arena.figures().returned, most) << step;
+    fake::advance(20);
+    most += peak / 8 * 20 / 1000 + Units{7}.bytes();
+  }
+  EXPECT_EQ(arena.figures().in_use_peak, peak);
+  EXPECT_GT(arena.figures().returned, peak / 4);
+  expect_conserved(arena);
+}
+
 Arena* g_hooked = nullptr;
 Span* g_freed_meanwhile = nullptr;
 
