@@ -11,9 +11,8 @@ namespace rh {
 
 namespace {
 
-// A batch goes into its owner's parcel when it holds this much; larger blocks go alone. A parcel is sent when it holds
-// that much.
-constexpr size_t kBatchBytes = 4096, kParcelBytes = 8192;
+// A batch goes into its owner's parcel when it holds this much, and a parcel is sent when it does.
+constexpr size_t kEnough = 4096;
 
 // With this much held back all is sent.
 constexpr size_t kMostHeld = size_t{64} << 10;
@@ -130,7 +129,7 @@ bool post(Heap* heap, Outgoing& out) {
   std::atomic_signal_fence(std::memory_order_release);
   parcel.first = message;
   parcel.bytes += sent.bytes();
-  if (parcel.bytes >= kParcelBytes) notable |= deliver(heap, parcel);
+  if (parcel.bytes >= kEnough) notable |= deliver(heap, parcel);
   return notable;
 }
 
@@ -171,7 +170,7 @@ bool free_remote(Heap* heap, Span* slab, Block* block) {
   ++out.count;
   size_t size = slab::properties(slab).size;
   heap->held += size;
-  if (out.count * size >= kBatchBytes) notable |= post(heap, out);
+  if (out.count * size >= kEnough) notable |= post(heap, out);
   return heap->held >= kMostHeld ? post_all(heap) || notable : notable;
 }
 

@@ -80,7 +80,8 @@ class ClassSet {
 };
 
 struct Heap {
-  static constexpr size_t kOutgoing = 64, kParcels = 8;  // powers of two
+  // Powers of two. Each batch keeps a slab, and where addresses are short heaps have fewer of them.
+  static constexpr size_t kOutgoing = k64Bit ? 32 : 16, kParcels = 8;
 
   // ---- the owning thread's alone ----
   Block* bins[size_class::kCount] = {};  // blocks taken from the current slabs

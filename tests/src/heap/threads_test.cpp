@@ -120,24 +120,19 @@ std::vector<void*> one_of_each(size_t classes) {
 }
 
 TEST(Remote, BatchesOfOneOwnerTravelInAParcel) {
+  constexpr size_t kInParcel = 4096 / 128, kSlabs = Heap::kOutgoing + kInParcel + 8;
   Actor a, b;
-  std::vector<void*> blocks = a([] { return blocks_of(1024, 2 * 16); });
-  Span* first = slab_of(blocks.front());
-  ASSERT_NE(slab_of(blocks.back()), first);
-  b([&] {
-    size_t freed = 0;
-    for (void* block : blocks)
-      if (slab_of(block) == first && ++freed <= 4) deallocate(block);
-  });
-  EXPECT_EQ(messages_in(a.heap()), 0u);  // one full batch
-  b([&] {
-    size_t freed = 0;
-    for (void* block : blocks)
-      if (slab_of(block) != first && ++freed <= 4) deallocate(block);
-  });
-  EXPECT_EQ(messages_in(a.heap()), 2u);
-  EXPECT_EQ(a.heap()->waiting.load(), 8192u);
-  EXPECT_EQ(b.heap()->held, 0u);
+  std::vector<void*> blocks = a([] { return blocks_of(128, kSlabs * kUnitSize / 128); });
+  size_t next = 0;
+  auto free_from = [&](size_t slabs) {
+    for (; slabs != 0; --slabs) deallocate(blocks[next++ * kUnitSize / 128]);
+  };
+  b([&] { free_from(Heap::kOutgoing + kInParcel - 1); });
+  EXPECT_EQ(messages_in(a.heap()), 0u);
+  b([&] { free_from(1); });
+  EXPECT_EQ(messages_in(a.heap()), kInParcel);
+  EXPECT_EQ(a.heap()->waiting.load(), 4096u);
+  EXPECT_EQ(b.heap()->held, Heap::kOutgoing * 128);
 }
 
 // The last of a batch, which was the message, like the others.
