@@ -190,10 +190,10 @@ bool Arena::lengthen(Span* span, Units to) {
     // The span, or what is free and clean behind it, may end where the realm does: fresh memory would follow.
     bool at_end = !g_realm.contains(next);
     SpanKind kind = at_end ? SpanKind::free_clean : next->kind.load();
+    if (!is_free(kind)) return false;
     Units there{at_end ? 0 : next->units};
     bool enough = !(there < more);
-    if (!is_free(kind) || (!enough && (kind != SpanKind::free_clean || g_realm.contains(next + there.count))))
-      return false;
+    if (!enough && (kind != SpanKind::free_clean || g_realm.contains(next + there.count))) return false;
     if (enough && kind != SpanKind::free_decommitted) break;
     if (wait_for_growth(token)) continue;
     if (obtain(enough ? next : nullptr, enough ? more : more - there, token) == nullptr) return false;

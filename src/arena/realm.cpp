@@ -78,7 +78,7 @@ Span* Realm::enter(const Growth& growth, Units* got) {
   reserved_end_ = growth.end;
   if (growth.committed == 0) return nullptr;
   committed_ += growth.committed;
-  if constexpr (k64Bit) span_.store(frontier_ - base());
+  if constexpr (k64Bit) span_.store_release(frontier_ - base());
   *got = Units{growth.committed >> kUnitShift};
   return at(growth.start);
 }

@@ -107,7 +107,7 @@ class Realm {
 
   // All descriptors that can be read, in address order.
   Span* first() const { return spans(); }
-  size_t count() const { return span_.load() >> kUnitShift; }
+  size_t count() const { return span_.load_acquire() >> kUnitShift; }
 
   // Those that may be in use lie in runs, one for each stretch of memory that was taken. Between them there may be more
   // than anyone can look at: address space that is somebody else's.
@@ -150,7 +150,7 @@ class Realm {
   // What free() reads, together in one cache line. Only span_ changes after the first block was handed out, and
   // a thread that holds a block has seen a span_ that covers it.
   Word<uintptr_t> base_;
-  Word<uintptr_t> span_;  // bytes from base_ for which the table is readable
+  Word<uintptr_t> span_;  // bytes from base_ for which the table is readable; published when its descriptors are
   Word<Span*> spans_;
   Sizes sizes_;
 

@@ -103,7 +103,7 @@ RH_INLINE bool deallocate_bound(void* pointer) {
   if (RH_UNLIKELY(!g_realm.holds(pointer))) return false;
   Span* span = g_realm.span_of(pointer);
   if (span->kind.load() != SpanKind::slab) return false;
-  Heap* owner = span->owner.load();
+  Heap* owner = span->owner.load_acquire();  // may have adopted the slab meanwhile
   if (owner == nullptr || without_notes(owner) != owner || !is_bound_to_me(owner)) return false;
   if (slab::free_local(span, static_cast<Block*>(pointer))) bound_reached_mark(owner, span);
   return true;

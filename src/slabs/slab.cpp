@@ -111,9 +111,7 @@ void arm(Span* slab, unsigned frees) {
   rejoin(slab);
 }
 
-void leave(Span* slab) {
-  slab->owner.store(reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(slab->owner.load()) | kLeft));
-}
+void leave(Span* slab) { slab->owner.store_release(with_note(slab->owner.load(), kLeft)); }
 
 // Frees since the last arming are in neither count yet: they change nothing.
 bool is_balanced(const Span* slab) {

@@ -48,7 +48,7 @@ void leave(Span* slab);
 inline bool is_left(const Span* slab) { return slab->owner.load() != owner_of(slab); }
 
 inline void rejoin(Span* slab) {
-  if (is_left(slab)) slab->owner.store(owner_of(slab));
+  if (is_left(slab)) slab->owner.store_release(owner_of(slab));
 }
 
 // The requested size of a block where that is recorded, else its usable size.
