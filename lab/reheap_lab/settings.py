@@ -42,9 +42,11 @@ class Settings:
         if self.side_by_side and self.server:
             raise UsageError("--side-by-side is for commands: two servers would take the same port. Leave it out, or "
                              "--load")
-        if self.own_folder and (self.side_by_side or self.cwd is not None):
-            other = "side_by_side: both runs would be prepared at once" if self.side_by_side else "cwd"
-            raise UsageError(f"own_folder does not go together with {other}. Leave out one of them")
+        if self.own_folder and self.cwd is not None:
+            raise UsageError("own_folder does not go together with cwd. Leave out one of them")
+        if self.own_folder and self.side_by_side and self.prepare:
+            raise UsageError("own_folder with prepare does not go together with side_by_side: both runs would be "
+                             "prepared at once. Leave out one of them")
         if "LD_PRELOAD" in self.env:
             raise UsageError("env: LD_PRELOAD is how the command is put on an allocator. Name a library that is to be "
                              "compared in with: 'system,name=PATH'")

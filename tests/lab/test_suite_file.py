@@ -95,7 +95,7 @@ def test_what_is_wrong_is_named(tmp_path, text, said):
 
 @pytest.mark.parametrize("words, said", [
     ({"own_folder": True, "cwd": "/x"}, "does not go together with cwd"),
-    ({"own_folder": True, "side_by_side": True}, "does not go together with side_by_side"),
+    ({"own_folder": True, "side_by_side": True, "prepare": "true"}, "does not go together with side_by_side"),
     ({"env": {"LD_PRELOAD": "x"}}, "LD_PRELOAD is how the command is put on an allocator"),
 ])
 def test_settings_that_contradict_each_other(words, said):

@@ -87,20 +87,27 @@ def ready_case(case: Planned, unset: dict, given: dict, folder: pathlib.Path, ag
     """Everything for a case but its time; what is wrong with its options ends all before anything is measured, what it
     lacks only leaves it out."""
     try:
-        fetched = _fetched(case)
-        program = found(case, fetched)
+        program, own, versions = prepared(case, folder)
     except LabError as error:
         return Ready(case, failed=str(error))
-    command, own = case.placed(places(case, fetched, folder))
     words = unset | _renamed(own) | given
     if {"runs", "time"} & given.keys():
         words = {name: value for name, value in words.items() if name in given or name not in ("runs", "time")}
-    words["env"] = fetched.environment() | words.get("env", {}) if case.needs else words.get("env", {})
     try:
-        return Ready.of(case, [program, *command[1:]], words, packages=fetched.versions, folder=folder,
+        return Ready.of(case, program, words, packages=versions, folder=folder,
                         reproduce=run.repeated([*again, "--only", case.group]))
     except UsageError as error:
         raise UsageError(f"case {case.name}: {error}") from None
+
+
+def prepared(case: Planned, folder: pathlib.Path) -> tuple[list[str], dict, dict[str, str]]:
+    """What it takes is fetched. The command by its program's file, the case's own options, and the packages'
+    versions. `folder` is {case}, which is there while it is measured."""
+    fetched = _fetched(case)
+    program = found(case, fetched)
+    command, own = case.placed(places(case, fetched, folder))
+    own["env"] = fetched.environment() | own.get("env", {}) if case.needs else own.get("env", {})
+    return [program, *command[1:]], own, fetched.versions
 
 
 def _fetched(case: Planned) -> packages.Fetched:

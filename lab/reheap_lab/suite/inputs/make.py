@@ -57,6 +57,50 @@ inline int use_@(int n) {
 }"""
 
 
+def templates(count: int) -> Iterator[str]:
+    """C++ without headers that is mostly worked out by the compiler: lists of types, tuples, sums of constants."""
+    yield _LISTS
+    for n in range(count):
+        yield _LISTED.replace("@", str(n)).replace("#", str(n % 17 + 24))
+    yield "int all() { return " + " + ".join(f"use_{n}({n})" for n in range(count)) + "; }"
+
+
+_LISTS = """
+template <class... T> struct List { static constexpr int size = sizeof...(T); };
+template <int N, int K> struct Number { static constexpr int value = N * K % 31; };
+template <class A, class B> struct Joined;
+template <class... A, class... B> struct Joined<List<A...>, List<B...>> { using type = List<A..., B...>; };
+template <int N, int K> struct Numbers {
+  using type = typename Joined<typename Numbers<N - 1, K>::type, List<Number<N, K>>>::type;
+};
+template <int K> struct Numbers<0, K> { using type = List<>; };
+template <class L, template <class> class Keep> struct Filtered;
+template <template <class> class Keep> struct Filtered<List<>, Keep> { using type = List<>; };
+template <bool> struct If { template <class A, class B> using type = A; };
+template <> struct If<false> { template <class A, class B> using type = B; };
+template <class H, class... T, template <class> class Keep> struct Filtered<List<H, T...>, Keep> {
+  using rest = typename Filtered<List<T...>, Keep>::type;
+  using type = typename If<Keep<H>::value>::template type<typename Joined<List<H>, rest>::type, rest>;
+};
+template <int I, class T> struct Leaf { int held = T::value + I; };
+template <class L, int... I> struct Leaves;
+template <class... T, int... I> struct Leaves<List<T...>, I...> : Leaf<I, T>... {
+  constexpr int sum() const { return (static_cast<const Leaf<I, T>&>(*this).held + ... + 0); }
+  template <class F> constexpr int each(F f) const { return (f(static_cast<const Leaf<I, T>&>(*this).held) + ... + 0); }
+};
+template <class L, int N, int... I> struct Tuple : Tuple<L, N - 1, N - 1, I...> {};
+template <class L, int... I> struct Tuple<L, 0, I...> : Leaves<L, I...> {};"""
+
+_LISTED = """
+template <class T> struct Kept@ { static constexpr bool value = T::value % 7 != @ % 7; };
+inline int use_@(int n) {
+  using all = Numbers<#, @ + 2>::type;
+  using kept = Filtered<all, Kept@>::type;
+  Tuple<kept, kept::size> values;
+  return values.sum() + values.each([n](auto held) { return held * n + @; });
+}"""
+
+
 def smt(count: int) -> Iterator[str]:
     """Scheduling: jobs on machines that may not overlap, for z3's arithmetic and its search."""
     dice = random.Random(2)
@@ -71,6 +115,70 @@ def smt(count: int) -> Iterator[str]:
         if at % 5:
             yield f"(assert (>= {one} (+ {jobs[at - 1][0]} {jobs[at - 1][1]})))"
     yield "(check-sat)"
+
+
+def bits(width: int) -> Iterator[str]:
+    """A number taken apart into its two factors, for z3's bit vectors: the product of two primes of half the width."""
+    half = width // 2
+    one, other = _prime_below(2 ** half), _prime_below(2 ** half - 2 ** (half - 3))
+    yield f"(set-logic QF_BV) (declare-fun a () (_ BitVec {width})) (declare-fun b () (_ BitVec {width}))"
+    yield f"(assert (= (bvmul a b) (_ bv{one * other} {width})))"
+    for name in ("a", "b"):
+        yield f"(assert (bvugt {name} (_ bv1 {width}))) (assert (bvult {name} (_ bv{2 ** half} {width})))"
+    yield "(assert (bvule a b)) (check-sat)"
+
+
+def _prime_below(number: int) -> int:
+    return next(n for n in range(number - 1, 1, -1) if all(n % by for by in range(2, int(n ** 0.5) + 1)))
+
+
+def quantifiers(count: int) -> Iterator[str]:
+    """A table that is written in many places stays in order, for z3's arrays, functions and quantifiers."""
+    dice = random.Random(4)
+    yield "(set-option :smt.random_seed 1) (declare-fun rank (Int) Int) (declare-fun t0 () (Array Int Int))"
+    yield "(assert (forall ((x Int) (y Int)) (! (=> (< x y) (< (rank x) (rank y))) :pattern ((rank x) (rank y)))))"
+    yield "(assert (forall ((i Int)) (! (= (select t0 i) (rank i)) :pattern ((select t0 i)))))"
+    places = [int(dice.random() * 4 * count) for _ in range(count)]
+    for n, place in enumerate(places, 1):
+        yield f"(declare-fun t{n} () (Array Int Int))"
+        yield f"(assert (= t{n} (store t{n - 1} {place} (rank {place}))))"
+    for place in sorted(set(places)):
+        yield f"(push) (assert (not (< (select t{count} {place}) (select t{count} {place + 1 + place % 5}))))"
+        yield "(check-sat) (pop)"
+
+
+def rust(count: int) -> Iterator[str]:
+    """A library in Rust: structures, traits, generics, closures over collections."""
+    yield "use std::collections::{BTreeMap, HashMap};"
+    yield "pub trait Shape { fn area(&self, scale: f64) -> f64; fn name(&self) -> String; }"
+    for n in range(count):
+        yield _RUST.replace("@", str(n)).replace("$", str(n % 13 + 2)).replace("~", WORDS[n % len(WORDS)])
+    shapes = ", ".join(f"Box::new(Shape{n}::new({n} as f64))" for n in range(count))
+    yield f"pub fn all() -> Vec<Box<dyn Shape>> {{ vec![{shapes}] }}"
+
+
+_RUST = """
+/// The ~ of number @.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape@ { side: f64, notes: Vec<String>, by_name: BTreeMap<String, usize> }
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind@ { None, Some(u32), Other { left: i64, right: i64 } }
+impl Shape@ {
+    pub fn new(side: f64) -> Self { Shape@ { side, notes: vec!["~".to_string(); $], by_name: BTreeMap::new() } }
+    pub fn note(&mut self, text: &str) -> Option<usize> {
+        self.notes.push(format!("{text} of {:?}", self.side));
+        for (at, word) in text.split_whitespace().enumerate() { *self.by_name.entry(word.into()).or_insert(0) += at; }
+        self.by_name.values().copied().filter(|&n| n % $ == 0).max()
+    }
+    pub fn counted<T: Copy + Into<i64>>(&self, values: &[T]) -> HashMap<i64, Kind@> {
+        values.iter().map(|&v| { let n: i64 = v.into(); (n % $, match n { 0 => Kind@::None,
+            1..=9 => Kind@::Some(n as u32), _ => Kind@::Other { left: n, right: -n } }) }).collect()
+    }
+}
+impl Shape for Shape@ {
+    fn area(&self, scale: f64) -> f64 { (0..$).map(|i| if i % 3 == 1 { self.side * scale } else { i as f64 }).sum() }
+    fn name(&self) -> String { let mut words = self.notes.clone(); words.sort(); words.dedup(); words.join("-") }
+}"""
 
 
 def sql(count: int) -> Iterator[str]:
@@ -144,8 +252,17 @@ def pages(count: int) -> Iterator[str]:
         yield "grestore showpage"
 
 
-KINDS = {"records": records, "cpp": cpp, "smt": smt, "sql": sql, "history": history, "project": project,
-         "pages": pages}
+def site(count: int) -> Iterator[str]:
+    """What a web server fills in on the way out: one page of parts, each with variables and conditions."""
+    for n in range(count):
+        word = WORDS[n % len(WORDS)]
+        yield f"<!--# set var=\"v{n % 40}\" value=\"{word} {n} $v{(n + 1) % 40}\" --><p id=\"{word}{n}\">"
+        yield f"<!--# if expr=\"$request_uri = /.*{n % 7}.*/\" -->{word}<!--# else -->not {word}<!--# endif -->"
+        yield f"<!--# echo var=\"v{n % 40}\" default=\"none\" --></p>"
+
+
+KINDS = {"records": records, "cpp": cpp, "templates": templates, "smt": smt, "bits": bits, "quantifiers": quantifiers,
+         "rust": rust, "sql": sql, "history": history, "project": project, "pages": pages, "site": site}
 
 
 def main(kind: str, size: str, *name: str) -> None:
