@@ -1,7 +1,7 @@
 """The ThinLTO corpus: protobuf's C++ library (76 translation units) as bitcode, in build/corpus.
 
 The source comes from the crate protobuf-src. Each file is compiled once; a change of compiler, flags or
-version compiles all anew.
+version compiles all anew. With debug information it lies beside that, in build/corpus/debug.
 """
 
 import argparse
@@ -23,20 +23,22 @@ LINK_FLAGS = ["-shared", "--threads=2", "--thinlto-jobs=2", "--build-id=none", "
 JOBS = 2
 
 
-def prepare_corpus(every: int = 1) -> list[Path]:
+def prepare_corpus(every: int = 1, debug: bool = False) -> list[Path]:
     """The bitcode files in link order, or each n-th of them; those that are not there yet are compiled."""
+    folder, flags = (CORPUS / "debug", [*FLAGS, "-g"]) if debug else (CORPUS, FLAGS)
+    folder.mkdir(parents=True, exist_ok=True)
     compiler = need_tool("clang++-19", "clang-19")
     need_tool("ld.lld-19", "lld-19")
     source = source_folder()
-    units = {CORPUS / _object_name(unit.relative_to(source)): unit for unit in _units(source)[::every]}
-    stamp, key = CORPUS / "stamp", _key(compiler)
+    units = {folder / _object_name(unit.relative_to(source)): unit for unit in _units(source)[::every]}
+    stamp, key = folder / "stamp", _key(compiler, flags)
     compiled = stamp.read_text().split() if stamp.exists() else []
     if compiled[:1] != [key]:
         compiled = [key]
         stamp.unlink(missing_ok=True)
     missing = {output: unit for output, unit in units.items() if output.name not in compiled}
     if missing:
-        _compile_all(compiler, source, missing)
+        _compile_all([compiler, *flags], source, missing)
         stamp.write_text("\n".join([*compiled, *(output.name for output in missing)]) + "\n")
     return list(units)
 
@@ -45,15 +47,25 @@ def source_folder() -> Path:
     return fetch_crate(CRATE, VERSION, CORPUS / "source") / "protobuf"
 
 
+def include_flags(source: Path) -> list[str]:
+    return [f"-I{source / folder}" for folder in INCLUDES]
+
+
+def preprocess(unit: str, output: Path) -> None:
+    """A file of the library with all that it includes, as a compiler reads it."""
+    compiler, source = need_tool("clang++-19", "clang-19"), source_folder()
+    run_step([compiler, "-std=c++17", "-DNDEBUG", "-w", *include_flags(source), "-E", source / unit, "-o", output])
+
+
 def link_command(objects: list[Path], output: Path) -> list[str]:
     """The link that is measured: two ThinLTO jobs, no cache, the same bytes every time."""
     linker = need_tool("ld.lld-19", "lld-19")
     return [linker, *LINK_FLAGS, "-o", str(output), *map(str, objects)]
 
 
-def _key(compiler: str) -> str:
+def _key(compiler: str, flags: list[str]) -> str:
     compiler_version = run_step([compiler, "--version"]).splitlines()[0]
-    text = "\n".join([CRATE, VERSION, compiler_version, *FLAGS, *INCLUDES])
+    text = "\n".join([CRATE, VERSION, compiler_version, *flags, *INCLUDES])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -67,12 +79,12 @@ def _units(source: Path) -> list[Path]:
     return [source / name for name in names]
 
 
-def _compile_all(compiler: str, source: Path, units: dict[Path, Path]) -> None:
-    includes = [f"-I{source / folder}" for folder in INCLUDES]
+def _compile_all(compiler: list[str], source: Path, units: dict[Path, Path]) -> None:
+    includes = include_flags(source)
     print(f"corpus: compiling {len(units)} files to bitcode, {JOBS} at a time", file=sys.stderr)
     with ThreadPoolExecutor(JOBS) as pool:
         jobs = [
-            pool.submit(run_step, [compiler, *FLAGS, *includes, "-c", unit, "-o", output])
+            pool.submit(run_step, [*compiler, *includes, "-c", unit, "-o", output])
             for output, unit in units.items()
         ]
         _follow(jobs)
@@ -97,9 +109,19 @@ def _object_name(unit: Path) -> str:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="bench corpus", description=__doc__)
     parser.add_argument("--every", type=positive, default=1, metavar="N", help="each N-th file alone")
-    objects = prepare_corpus(parser.parse_args(arguments).every)
+    parser.add_argument("--debug", action="store_true", help="with debug information, beside the others")
+    parser.add_argument("--list", action="store_true", help="print the files' names and nothing else")
+    parser.add_argument("--preprocess", nargs=2, metavar=("UNIT", "FILE"), help="only preprocess one file of it")
+    given = parser.parse_args(arguments)
+    if given.preprocess:
+        preprocess(given.preprocess[0], Path(given.preprocess[1]))
+        return 0
+    objects = prepare_corpus(given.every, given.debug)
+    if given.list:
+        print("\n".join(map(str, objects)))
+        return 0
     size = sum(path.stat().st_size for path in objects) / 2**20
-    print(f"corpus: {len(objects)} bitcode files, {size:.1f} MiB, in {CORPUS}")
+    print(f"corpus: {len(objects)} bitcode files, {size:.1f} MiB, in {objects[0].parent}")
     return 0
 
 
