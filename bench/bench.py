@@ -10,6 +10,7 @@ import idle
 import latency
 import link
 import peers.linux
+import programs
 import startup
 import survivors
 import synthetic
@@ -29,6 +30,7 @@ MEASURING = {
     "latency": (latency.main, "how long each single malloc and free takes under load"),
     "heaps": (heaps.main, "first-class heaps: made, filled, churned and destroyed"),
     "synthetic": (synthetic.main, "well-known patterns at 1, 2 and 4 threads"),
+    "programs": (programs.main, "real programs: linkers, compilers, solvers, interpreters, servers, tools"),
     "link": (link.main, "a ThinLTO link of a real C++ library (what ./dev run shows)"),
 }
 ELSEWHERE = {

@@ -5,18 +5,29 @@ from pathlib import Path
 
 from reheap_lab.allocators import Allocator
 from reheap_lab.errors import LabError
+from reheap_lab.server import ServerWorkload
 from reheap_lab.settings import Settings
 from reheap_lab.workload import CommandWorkload, Extra, Outcome, digest, tail
 
 LONGEST_RUN_S = 600
 
 
-class Work(CommandWorkload):
+class _Served:
+    """A run in which another allocator served a process has failed."""
+
     def run_prepared(self, allocator: Allocator, extra: Extra | None = None) -> Outcome:
         outcome = super().run_prepared(allocator, extra)
         if outcome.proof:
             outcome.failed = outcome.failed or outcome.proof.reach(allocator.objection).missed
         return outcome
+
+
+class Work(_Served, CommandWorkload):
+    pass
+
+
+class ServerWork(_Served, ServerWorkload):
+    pass
 
 
 def telling(figures_of: Callable[[str], dict[str, float]]) -> type[Work]:
