@@ -18,9 +18,8 @@ from common import means, question, tables
 from common.names import select
 from common.paths import BENCH
 from common.work import ServerWork, Work
-from reheap_lab import machine, telling
+from reheap_lab import export, machine, telling
 from reheap_lab.errors import LabError
-from reheap_lab.export import all_warnings
 from reheap_lab.options import settings_of
 from reheap_lab.results import Case, Collection, Comparison
 from reheap_lab.suite import command, documents, file, overall
@@ -89,7 +88,7 @@ def warning_lines(results: dict[str, Comparison]) -> list[str]:
     said: dict[str, list[str]] = {}
     for number, (name, made) in enumerate(results.items()):
         of_machine = machine.warnings(made.machine) if number else []
-        for text in all_warnings(made):
+        for text in export.all_warnings(made):
             if text not in of_machine:
                 said.setdefault(text, []).append(name)
     return [f"{', '.join(names) if len(names) < len(results) else 'all'}: {text}" for text, names in said.items()]
@@ -128,6 +127,8 @@ def parse(arguments: list[str]) -> tuple[question.Question, list[str], Path | No
     """What is asked, of which programs, and the report's file if one is wanted."""
     parser = question.parser("programs", __doc__, rounds=ROUNDS)
     parser.set_defaults(rounds=None)
+    endings = ", ".join(documents.WRITERS)
+    parser.epilog = f"--export takes a file too, for one report of all: its ending says what to write ({endings})"
     parser.add_argument("--only", default="", metavar="PROGRAM,...", help="only these: " + ", ".join(known()))
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} round of {', '.join(QUICK)}")
     parser.add_argument("--side-by-side", action="store_true",
@@ -138,7 +139,9 @@ def parse(arguments: list[str]) -> tuple[question.Question, list[str], Path | No
     if given.side_by_side and len(asked.allocators) != 2:
         raise LabError(f"--side-by-side compares two allocators, not {len(asked.allocators)}")
     report = asked.export if asked.export and asked.export.suffix in documents.WRITERS else None
-    asked.export = None if report else asked.export
+    if report:
+        export.check_path(report, documents.WRITERS)
+        asked.export = None
     asked.rounds = asked.rounds or (QUICK_ROUNDS if given.quick else ROUNDS)
     return asked, select(given.only, known(), "program", QUICK if given.quick else SET), report
 
