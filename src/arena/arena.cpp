@@ -74,13 +74,15 @@ Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
 // have to be faulted in again.
 Units Arena::beyond_peak() {
   Units held = in_use_ + dirty_.total();
-  Units slack = Units::holding((1 << 20) + held_peak_.bytes() / 64);
   // What no purge could avoid is the new mark.
   if (in_use_ > held_peak_) held_peak_ = in_use_;
-  if (held < held_peak_ + slack) return {};
+  if (held < most_held()) return {};
   Units surplus = held - held_peak_;
   return allowed_surplus(surplus < dirty_.total() ? surplus : dirty_.total());
 }
+
+// A little more than the highest mark.
+Units Arena::most_held() const { return held_peak_ + Units::holding((1 << 20) + held_peak_.bytes() / 64); }
 
 Units Arena::allowed_surplus(Units surplus) {
   uint64_t now = platform::now_ms();
@@ -111,7 +113,9 @@ Span* Arena::carve(Span* span, Units units, Units alignment) {
   SpanKind kind = span->zero ? SpanKind::free_clean : SpanKind::free_dirty;
   uint32_t stamp = span->stamp;
   bool zero = span->zero;
+  Span* head = span;
   auto give_back = [&](Span* surplus, Units length) {
+    surplus->node = head->node;
     surplus->units = static_cast<uint32_t>(length.count);
     if (kind == SpanKind::free_clean && alignment > kAhead && length > kAhead) {
       unneeded_ += length;
@@ -123,13 +127,13 @@ Span* Arena::carve(Span* span, Units units, Units alignment) {
   uintptr_t start = g_realm.address(span);
   Units before{(align_up(start, alignment.bytes()) - start) >> kUnitShift};
   Units length = Units{span->units} - before;
-  Span* head = span;
   span += before.count;
   // Inserted while its kind keeps neighbours from merging with it.
   if (before > Units{}) give_back(head, before);
   if (length > units) give_back(span + units.count, length - units);
   span->units = static_cast<uint32_t>(units.count);
   span->zero = zero;
+  span->node = head->node;
   return span;
 }
 
@@ -139,6 +143,7 @@ Span* Arena::cut(Span* span, Units units) {
   Span* rest = span + units.count;
   rest->units = span->units - static_cast<uint32_t>(units.count);
   rest->zero = span->zero;
+  rest->node = span->node;
   span->units = static_cast<uint32_t>(units.count);
   return rest;
 }
@@ -164,7 +169,7 @@ void Arena::insert(Span* span, SpanKind kind, uint32_t stamp) {
     set_kind(tail, SpanKind::free_tail);
     tail->units = span->units - 1;
   }
-  set_of(kind).insert(span);
+  set_of(kind, span->node).insert(span);
   if (kind == SpanKind::free_dirty) by_age_.push_back(span);
 }
 
@@ -182,17 +187,22 @@ void Arena::insert_oldest(Span* span, uint32_t stamp) {
   by_age_.push_front(span);
 }
 
+// Whether a free span can become one with another that is of `kind`, or becomes so.
+static bool is_alike(const Span* neighbour, const Span* span, SpanKind kind) {
+  return kind_of(neighbour) == kind && (kind != SpanKind::free_dirty || neighbour->node == span->node);
+}
+
 // Absorbs the free neighbours of `kind`; they leave their set. The age of the larger part prevails.
 Span* Arena::merge(Span* span, SpanKind kind, uint32_t* stamp) {
   Span* after = span + span->units;
-  if (g_realm.contains(after) && kind_of(after) == kind) {
+  if (g_realm.contains(after) && is_alike(after, span, kind)) {
     remove(after);
     if (after->units > span->units) *stamp = after->stamp;
     span->units += after->units;
   }
   if (span == g_realm.first()) return span;
   Span* before = head_before(span);
-  if (kind_of(before) != kind) return span;
+  if (!is_alike(before, span, kind)) return span;
   remove(before);
   if (before->units > span->units) *stamp = before->stamp;
   before->units += span->units;
@@ -203,17 +213,18 @@ Span* Arena::merge(Span* span, SpanKind kind, uint32_t* stamp) {
 void Arena::remove(Span* span) {
   SpanKind kind = kind_of(span);
   RH_CHECK(is_free(kind));
-  set_of(kind).remove(span);
+  set_of(kind, span->node).remove(span);
   if (kind == SpanKind::free_dirty) by_age_.remove(span);
   if (span->units > 1) set_kind(span + span->units - 1, SpanKind::none);
   set_kind(span, SpanKind::none);
 }
 
 // Makes a clean neighbour of a dirty span dirty, and thereby one with it.
-bool Arena::absorb(Span* neighbour, uint32_t stamp) {
+bool Arena::absorb(Span* neighbour, const Span* dirty) {
   if (!g_realm.contains(neighbour) || kind_of(neighbour) != SpanKind::free_clean) return false;
   remove(neighbour);
-  insert(neighbour, SpanKind::free_dirty, stamp);
+  neighbour->node = dirty->node;
+  insert(neighbour, SpanKind::free_dirty, dirty->stamp);
   return true;
 }
 
@@ -227,8 +238,8 @@ bool Arena::rejoin() {
   for (; count != 0; --count) {
     Span* span = by_age_.pop_front();
     by_age_.push_back(span);
-    while (absorb(span + span->units, span->stamp)) {}
-    while (span != g_realm.first() && absorb(head_before(span), span->stamp)) span = by_age_.last();
+    while (absorb(span + span->units, span)) {}
+    while (span != g_realm.first() && absorb(head_before(span), span)) span = by_age_.last();
   }
   note_dirty();
   return true;
@@ -361,6 +372,7 @@ Span* Arena::take_out(Span* span, Units most) {
     Units kept = Units{span->units} - most;
     span += kept.count;
     span->units = static_cast<uint32_t>(most.count);
+    span->node = rest->node;
     rest->units = static_cast<uint32_t>(kept.count);
     // It is no younger than it was.
     insert_oldest(rest, stamp);
@@ -376,6 +388,7 @@ void Arena::put_back(const Purge& purge) {
   set_kind(span, SpanKind::none);
   purge.each_part([this, span, now](Units offset, Units length, SpanKind kind) {
     Span* part = span + offset.count;
+    part->node = span->node;
     part->units = static_cast<uint32_t>(length.count);
     insert(part, kind, now);
   });
@@ -413,7 +426,8 @@ static void forget_free_spans() {
 
 void Arena::give_up_free() {
   forget_free_spans();
-  dirty_ = clean_ = decommitted_ = {};
+  dirty_ = {};
+  clean_ = decommitted_ = {};
   by_age_ = {};
   busy_.store(nullptr);
   in_growth_ = nullptr;
@@ -444,8 +458,8 @@ void Arena::note_in_use(Units units) {
   if (units.bytes() > in_use_peak_.value()) in_use_peak_.set(units.bytes());
 }
 
-SpanSet& Arena::set_of(SpanKind kind) {
-  return kind == SpanKind::free_dirty ? dirty_ : kind == SpanKind::free_clean ? clean_ : decommitted_;
+SpanSet& Arena::set_of(SpanKind kind, unsigned node) {
+  return kind == SpanKind::free_dirty ? dirty_.of(node) : kind == SpanKind::free_clean ? clean_ : decommitted_;
 }
 
 void Arena::note_committed() {

@@ -7,8 +7,8 @@
 // decommitted, and what is busy being committed again, are committed.
 #pragma once
 
+#include "arena/node_sets.h"
 #include "arena/realm.h"
-#include "arena/span_set.h"
 #include "base/check.h"
 #include "base/counter.h"
 #include "platform/lock.h"
@@ -18,6 +18,7 @@ namespace rh {
 enum class Prefer : uint8_t {
   warm,  // memory used before, if there is some: no page faults
   zero,  // memory that reads as zero, if that is to be had without growing
+  any,   // as warm, and wherever it lies
 };
 
 class Purge;
@@ -111,6 +112,7 @@ class Arena {
   Span* take_fresh(Units units, Units alignment);
   Span* find(Units units, Units alignment, Units room, Prefer prefer);
   Span* find_fit(Units units, Prefer prefer);
+  Span* find_warm(Units units, Prefer prefer = Prefer::warm) const;
   Span* obtain(Span* decommitted, Units least, ThreadToken token);
   Span* grow(Units least, ThreadToken token);
   bool extend(Units least, Units wanted, ThreadToken token);
@@ -123,7 +125,7 @@ class Arena {
   void insert_oldest(Span* span, uint32_t stamp);
   Span* merge(Span* span, SpanKind kind, uint32_t* stamp);
   void remove(Span* span);
-  SpanSet& set_of(SpanKind kind);
+  SpanSet& set_of(SpanKind kind, unsigned node);
   void take_back(SpanList* spans, Visit* visit);
   void take_some(SpanList* list, Units least, Units most, Visit* visit, ThreadToken token);
   Units ahead(Units least, Units most) const;
@@ -132,12 +134,13 @@ class Arena {
   void note_committed();
   void note_dirty();
   Units beyond_peak();
+  Units most_held() const;
   Units allowed_surplus(Units surplus);
   void return_surplus(Units surplus, ThreadToken token);
   Span* take_out(Span* span, Units most);
   void put_back(const Purge& purge);
   void put_back_whole();
-  bool absorb(Span* neighbour, uint32_t stamp);
+  bool absorb(Span* neighbour, const Span* dirty);
   bool rejoin();
   bool wait_for_purge(ThreadToken token);
   bool lost_purger(ThreadToken token) const { return busy_.load() != nullptr && is_lost(purger_, token); }
@@ -151,7 +154,7 @@ class Arena {
   // Each on a line of its own: who waits for the lock, and who frees, reads what its holder does not write at once.
   alignas(64) Lock lock_{LockRank::arena};
   alignas(64) Counter dirty_told_;
-  alignas(64) SpanSet dirty_;
+  alignas(64) NodeSets dirty_;
   SpanSet clean_;
   SpanSet decommitted_;
   SpanList by_age_;             // dirty spans, oldest first

@@ -38,13 +38,20 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer, ThreadToken token
     if (span != nullptr && !is_decommitted(span)) break;
     if (wait_for_growth(token)) continue;
     // Others may have freed or purged some while the OS refused.
-    if (tried && span == refused) return nullptr;
+    if (tried && span == refused) {
+      if (prefer == Prefer::any) return nullptr;
+      prefer = Prefer::any;
+      continue;
+    }
     refused = span;
     tried = true;
     span = obtain(span, room, token);
     if (span != nullptr && !inconsistent()) break;
   }
+  bool dirty = span->kind.load() == SpanKind::free_dirty;
   remove(span);
+  // Whoever touches its pages first has them from his node.
+  if (!dirty) span->node = static_cast<uint8_t>(platform::node()) % platform::kMostNodes;
   spans_taken_.add(1);
   note_in_use(in_use_ + units);
   return carve(span, units, alignment);
@@ -72,15 +79,18 @@ Span* Arena::find(Units units, Units alignment, Units room, Prefer prefer) {
 }
 
 Span* Arena::find_fit(Units units, Prefer prefer) {
-  SpanSet* sets[] = {&dirty_, &clean_, &decommitted_};
-  if (prefer == Prefer::zero) {
-    sets[0] = &clean_;
-    sets[1] = &decommitted_;
-    sets[2] = &dirty_;
-  }
-  for (const SpanSet* set : sets)
-    if (Span* span = set->best_fit(units)) return span;
-  return nullptr;
+  Span* span = prefer == Prefer::zero ? nullptr : find_warm(units, prefer);
+  if (span == nullptr) span = clean_.best_fit(units);
+  if (span == nullptr) span = decommitted_.best_fit(units);
+  return span == nullptr && prefer == Prefer::zero ? find_warm(units) : span;
+}
+
+// What other nodes' threads have touched is far away: it is taken where fresh pages would raise the peak.
+Span* Arena::find_warm(Units units, Prefer prefer) const {
+  unsigned node = platform::node();
+  Span* span = dirty_.of(node).best_fit(units);
+  bool near_only = prefer != Prefer::any && in_use_ + dirty_.total() + units < most_held();
+  return span != nullptr || near_only ? span : dirty_.best_fit_elsewhere(units, node);
 }
 
 // A clean span of at least `least`, made of a decommitted one, as much of it as there is, or else of fresh memory. Null

@@ -103,13 +103,12 @@ struct Span {
   Word<uint16_t> carved;  // blocks made so far; the memory behind them is as the arena gave it
   Word<SpanKind> kind;
   Word<uint8_t> size_class;
-  union {
-    SlabState state;  // slab
-    bool altered;     // large: who holds it has changed what its pages are (large::note_altered)
-  };
-  bool zero : 1;      // slab: what is not carved reads as zero; free span: as its kind
-  uint8_t age : 3;    // slab: for how long it has been available (heap/sparse.h)
-  uint8_t holes : 4;  // of each unit of a slab: which of its pages are holes
+  SlabState state : 2;  // slab
+  bool altered : 1;     // large: who holds it has changed what its pages are (large::note_altered)
+  uint8_t node : 3;     // of a span that is dirty or in use: where its pages lie (arena/node_sets.h)
+  bool zero : 1;        // slab: what is not carved reads as zero; free span: as its kind
+  uint8_t age : 3;      // slab: for how long it has been available (heap/sparse.h)
+  uint8_t holes : 4;    // of each unit of a slab: which of its pages are holes
   union {
     FreeBooks freed;  // slab
     Span* right;      // free span: larger in the tree, or next of its size

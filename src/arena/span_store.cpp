@@ -117,11 +117,13 @@ void SpanStore::insert(Span* span, Heap* owner) {
   if (Span* behind = kept_behind(span, keeper)) {
     remove(behind);
     span->zero = span->zero && behind->zero;
+    if (behind->units > span->units) span->node = behind->node;
     span->units += behind->units;
   }
   if (Span* before = kept_before(span, keeper)) {
     remove(before);
     before->zero = before->zero && span->zero;
+    if (span->units > before->units) before->node = span->node;
     before->units += span->units;
     span = before;
   }
@@ -150,6 +152,7 @@ Span* SpanStore::carve(Span* span, Units units, Heap* owner) {
     Span* rest = span + units.count;
     rest->units = span->units - static_cast<uint32_t>(units.count);
     rest->zero = span->zero;
+    rest->node = span->node;
     span->units = static_cast<uint32_t>(units.count);
     insert(rest, owner);
   }

@@ -60,7 +60,7 @@ Units Arena::ahead(Units least, Units most) const {
 // The caller holds the lock. Little is taken where it fits best, to leave no holes; much in one piece, of which the
 // rest will follow what is used of it.
 Span* Arena::take_ahead(Units least, Units most, ThreadToken token) {
-  bool in_one = !(most < kLongAhead) && dirty_.best_fit(most) != nullptr;
+  bool in_one = !(most < kLongAhead) && find_warm(most) != nullptr;
   return take(in_one ? most : least, {1}, Prefer::warm, token);
 }
 

@@ -42,7 +42,10 @@ void recount_outgoing(Heap* heap) {
 
 }  // namespace
 
-void note_tenant(Heap* heap) { heap->tenant.store_release(g_next_tenant.fetch_add(1, std::memory_order_relaxed)); }
+void note_tenant(Heap* heap) {
+  heap->node.store(static_cast<uint8_t>(platform::node()), std::memory_order_relaxed);
+  heap->tenant.store_release(g_next_tenant.fetch_add(1, std::memory_order_relaxed));
+}
 
 void take_over(Heap* heap) {
   note_tenant(heap);

@@ -148,10 +148,18 @@ Heap* next_to_look_at(std::atomic<Heap*>& cursor) {
   return heap;
 }
 
-Heap* find_ownerless() {
+// Who has run elsewhere leaves memory that lies there.
+bool is_near(const Heap* heap) { return heap->node.load(std::memory_order_relaxed) == platform::node(); }
+
+// `far`: whether there are some on other nodes, which were left out; null when these are welcome.
+Heap* find_ownerless(bool* far) {
   for (int look = 0; look < kLooks; ++look) {
     Heap* heap = next_to_look_at(g_cursor);
     if (heap == nullptr) return nullptr;
+    if (far != nullptr && !is_near(heap)) {
+      *far = true;
+      continue;
+    }
     if (heap->ownership.try_acquire()) {
       LockGuard guard(heap->lock);
       abandoned::take_over(heap);
@@ -229,14 +237,16 @@ void check_books() {
 }
 
 Heap* adopt_or_make() {
-  if (Heap* heap = find_ownerless()) return heap;
-  return make();
+  bool far = false;
+  Heap* heap = find_ownerless(&far);
+  if (heap == nullptr && far) heap = find_ownerless(nullptr);
+  return heap != nullptr ? heap : make();
 }
 
 // Another heap's lock is only tried for, never waited for: forks and helpers take them in orders of their own.
 void adopt_slabs(Heap* heap) {
   Heap* from = next_to_look_at(heap->cursor);
-  if (from == nullptr || from == heap || has_nothing(from)) return;
+  if (from == nullptr || from == heap || has_nothing(from) || !is_near(from)) return;
   ThreadToken token = heap->token.load();
   if (!from->lock.try_acquire(token)) return;
   if (from->ownership.try_acquire()) {

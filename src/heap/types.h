@@ -122,6 +122,7 @@ struct Heap {
   Heap* next = nullptr;               // in the registry; set before it is published
   Heap* previous = nullptr;           // of a shared heap
   Heap* next_spare = nullptr;         // of a shared heap that was destroyed, and is kept for the next
+  std::atomic<uint8_t> node{0};       // where its thread ran when it got it
   std::atomic<bool> stripped{false};  // left behind, its slabs adopted; more come by the inbox
 
   // By the fork under way.

@@ -84,6 +84,11 @@ uintptr_t image_address();
 // The process's id.
 uint64_t process_id();
 
+// The memory node (NUMA) that the calling thread runs on; nodes that are alike in their last bits count as one. 0 where
+// nobody says. Cheap; a moment later it may be another.
+inline constexpr unsigned kMostNodes = 8;
+unsigned node();
+
 // ---- threads ----------------------------------------------------------------------------------
 
 // Identifies a live thread: the address of something of its own, or its number. Even, never 0.

@@ -78,6 +78,9 @@ void advance(uint64_t ms);
 uint32_t make_thread(uint32_t token = 0);
 uint32_t become(uint32_t thread);
 
+// Where the threads run that follow.
+void set_node(unsigned node);
+
 // What it owns is ownerless from now on.
 void end_thread(uint32_t thread);
 

@@ -27,6 +27,7 @@ constinit char g_errors[64 * 1024] = {};
 constinit size_t g_errors_length = 0;
 
 constinit uintptr_t g_image = 0;
+constinit std::atomic<unsigned> g_node{0};
 
 }  // namespace
 
@@ -50,6 +51,8 @@ void fail_all(Call kind, bool failing) { fail_from(kind, failing ? 1 : 0); }
 
 size_t calls(Call kind) { return switch_of(kind).calls.load(); }
 
+void set_node(unsigned node) { g_node.store(node); }
+
 void set_image_address(uintptr_t address) { g_image = address; }
 
 const char* errors() { return g_errors; }
@@ -63,6 +66,8 @@ void clear_errors() {
 }  // namespace rh::fake
 
 namespace rh::platform {
+
+unsigned node() { return fake::g_node.load(); }
 
 using namespace fake;
 

@@ -1,4 +1,6 @@
 // The process: clock, environment, files, its end.
+#include <atomic>
+
 #include "base/bits.h"
 #include "platform/platform.h"
 #include "platform/windows/system.h"
@@ -46,6 +48,24 @@ bool read_beginning(const Wide& name, DWORD length, Wide* to) {
 }  // namespace
 
 uint64_t now_ms() { return GetTickCount64(); }
+
+// Asked for no more than whether there is more than one, where there is not.
+unsigned node() {
+  static constinit std::atomic<int> several{-1};
+  int known = several.load(std::memory_order_relaxed);
+  if (known < 0) {
+    ULONG highest = 0;
+    KeepLastError keep;
+    known = GetNumaHighestNodeNumber(&highest) && highest != 0;
+    several.store(known, std::memory_order_relaxed);
+  }
+  if (known == 0) return 0;
+  KeepLastError keep;
+  PROCESSOR_NUMBER processor = {};
+  USHORT node = 0;
+  GetCurrentProcessorNumberEx(&processor);
+  return GetNumaProcessorNodeEx(&processor, &node) ? node % kMostNodes : 0;
+}
 
 uint64_t random_seed() {
   LARGE_INTEGER ticks = {};

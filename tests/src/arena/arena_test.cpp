@@ -92,6 +92,84 @@ TEST(Arena, TheBestFitIsTaken) {
   expect_conserved(arena);
 }
 
+// ---- memory nodes -------------------------------------------------------------------------------
+
+TEST(Arena, MemoryIsUsedAgainWhereItWasTouched) {
+  Arena arena;
+  Span* here = arena.allocate({5});
+  fake::set_node(1);
+  Span* there = arena.allocate({5});
+  Span* wall = arena.allocate({1});
+  arena.free(here);
+  arena.free(there);
+  EXPECT_EQ(here->units, 5u);  // side by side, and not one
+  expect_conserved(arena);
+  EXPECT_EQ(arena.allocate({3}), there);
+  fake::set_node(0);
+  EXPECT_EQ(arena.allocate({2}), here);
+  EXPECT_EQ(arena.allocate({3}), here + 2);  // what is left of a span lies where that did
+  arena.free(there);
+  arena.free(here);
+  expect_conserved(arena);
+  fake::set_node(1);
+  EXPECT_EQ(arena.allocate({5}), there);
+  arena.free(wall);
+}
+
+// Whoever freed it, and whatever was done with it.
+TEST(Arena, ItIsTheFirstTouchThatCounts) {
+  Arena arena;
+  fake::set_node(1);
+  Span* span = arena.allocate({8});
+  Span* wall = arena.allocate({1});
+  fake::set_node(0);
+  Span* rest = arena.cut(span, {3});
+  arena.free(rest);
+  arena.free(span);
+  EXPECT_EQ(span->units, 8u);
+  EXPECT_NE(arena.allocate({8}), span);
+  fake::set_node(1);
+  EXPECT_EQ(arena.allocate({8}), span);
+  // Its pages went back to the OS: they will lie where they are touched next.
+  arena.free(span);
+  arena.purge(0);
+  fake::set_node(0);
+  Span* again = arena.allocate({8});
+  EXPECT_EQ(again, span);
+  arena.free(again);
+  EXPECT_EQ(arena.allocate({8}), span);
+  arena.free(wall);
+  expect_conserved(arena);
+}
+
+TEST(Arena, ThePeakDoesNotGrowWhileAnotherNodeHasFreeMemory) {
+  Arena arena;
+  constexpr Units kLong = Units::holding(16 << 20);
+  Span* span = arena.allocate(kLong);
+  Span* wall = arena.allocate({1});
+  arena.free(span);
+  fake::set_node(1);
+  // A little more than the peak may be held: then the other's is taken, also where nothing goes back to the OS.
+  fake::fail_all(fake::Call::purge, true);
+  size_t near = 0;
+  while (arena.allocate({4}) > wall) near += Units{4}.bytes();
+  EXPECT_GT(near, size_t{1} << 20);
+  EXPECT_LT(near, size_t{3} << 20);
+  fake::fail_all(fake::Call::purge, false);
+  expect_conserved(arena);
+}
+
+TEST(Arena, MemoryOfAnyNodeIsBetterThanNone) {
+  Arena arena;
+  Span* span = arena.allocate({40});
+  arena.free(span);
+  fake::fail_all(fake::Call::commit, true);
+  fake::set_node(1);
+  while (arena.figures().committed > arena.figures().in_use + Units{40}.bytes()) arena.allocate({1});
+  EXPECT_NE(arena.allocate({30}), nullptr);
+  fake::fail_all(fake::Call::commit, false);
+}
+
 TEST(Arena, NeighboursBecomeOne) {
   Arena arena;
   Span* a = arena.allocate({2});

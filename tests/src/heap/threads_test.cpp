@@ -1,6 +1,7 @@
 // Several threads' heaps: remote frees, threads that end, threads that sleep.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 #include <thread>
 #include <vector>
@@ -50,6 +51,85 @@ TEST(Threads, ADeadThreadsHeapIsAdopted) {
   c([&] { deallocate(block); });
   EXPECT_EQ(c.heap()->remote_frees.value(), remote);  // now it is its own block
 }
+
+// ---- memory nodes -------------------------------------------------------------------------------
+
+TEST(Threads, AHeapIsAdoptedOnItsNodeFirst) {
+  Actor near, far, born, late;
+  near([] { allocate(16); });
+  fake::set_node(1);
+  far([] { allocate(16); });
+  near.end();
+  far.end();
+  fake::set_node(0);
+  born([] { allocate(16); });
+  EXPECT_EQ(born.heap(), near.heap());
+  // Another's is better than one more.
+  late([] { allocate(16); });
+  EXPECT_EQ(late.heap(), far.heap());
+  EXPECT_EQ(registry::thread_heaps(), 2u);
+}
+
+TEST(Threads, SlabsLeftBehindAreAdoptedOnTheirNode) {
+  constexpr size_t kSize = 1000;
+  Actor dead, near, far;
+  near([] { allocate(16); });
+  std::vector<void*> blocks = dead([] { return blocks_of(kSize, 500); });
+  dead([&] {
+    for (size_t index = 0; index < blocks.size(); index += 2) deallocate(blocks[index]);
+  });
+  Heap* left = dead.heap();
+  fake::set_node(1);
+  far([] { allocate(16); });
+  dead.end();
+  far([] { blocks_of(kSize, 2000); });
+  EXPECT_FALSE(left->stripped.load());
+  fake::set_node(0);
+  near([] { blocks_of(kSize, 2000); });
+  EXPECT_TRUE(left->stripped.load());
+}
+
+// The share of blocks that contain memory which the other node's thread touched first. Two threads replace blocks of up
+// to 4 MiB at random; some they free for each other.
+double far_share(unsigned nodes) {
+  std::map<uintptr_t, unsigned> touched;  // by whom each unit was, first
+  Actor actors[2];
+  std::vector<std::pair<void*, size_t>> blocks[2];
+  std::mt19937 random(7);
+  size_t far = 0, all = 0;
+  for (int step = 0; step < 20000; ++step) {
+    unsigned mine = random() % 2;
+    fake::set_node(mine % nodes);
+    size_t size = size_t{1} << (9 + random() % 14);
+    auto& own = blocks[mine];
+    auto& freed = random() % 16 == 0 ? blocks[1 - mine] : own;
+    if (freed.size() > 100) {
+      std::swap(freed[random() % freed.size()], freed.back());
+      void* block = freed.back().first;
+      actors[mine]([block] { deallocate(block); });
+      freed.pop_back();
+    }
+    void* block = actors[mine]([size] { return allocate(size); });
+    own.push_back({block, size});
+    bool is_far = false;
+    for (uintptr_t unit = address_of(block) / kUnitSize; unit <= (address_of(block) + size - 1) / kUnitSize; ++unit)
+      is_far |= touched.try_emplace(unit, mine).first->second != mine;
+    if (step < 2000) continue;  // the peak is not yet reached
+    ++all;
+    far += is_far;
+  }
+  for (auto& own : blocks)
+    for (auto& [block, size] : own) deallocate(block);
+  return static_cast<double>(far) / static_cast<double>(all);
+}
+
+TEST(Threads, OnTwoNodesEachUsesWhatItTouched) {
+  double share = far_share(2);
+  RecordProperty("share", std::to_string(share));
+  EXPECT_LT(share, 0.05);
+}
+
+TEST(Threads, WhereNodesAreNotKnownItDoesNot) { EXPECT_GT(far_share(1), 0.2); }
 
 TEST(Threads, ManyInTurnNeedOneHeap) {
   for (int round = 0; round < 500; ++round) {

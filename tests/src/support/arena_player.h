@@ -21,6 +21,7 @@ struct Free {
 inline Free walk_free() {
   Free found;
   SpanKind before = SpanKind::none;
+  unsigned node = 0;  // of that
   Span* end = g_realm.first() + g_realm.count();
   for (Span* span = g_realm.first(); span < end; ++span) {
     SpanKind kind = span->kind.load();
@@ -30,7 +31,9 @@ inline Free walk_free() {
       before = SpanKind::none;
       continue;
     }
-    FUZZ_EXPECT(kind != before);  // no two of a kind side by side
+    // No two of a kind side by side; what is dirty, of a node.
+    FUZZ_EXPECT(kind != before || (kind == SpanKind::free_dirty && span->node != node));
+    node = span->node;
     FUZZ_EXPECT(span->zero == (kind != SpanKind::free_dirty));
     (kind == SpanKind::free_dirty   ? found.dirty
      : kind == SpanKind::free_clean ? found.clean
@@ -96,7 +99,7 @@ class ArenaPlayer {
     case 2: return lengthen();
     case 3: return cut();
     case 4: return trade();
-    case 5: return check();
+    case 5: fake::set_node(input_.below(2)); return check();
     case 6: return lock_or_unlock();
     case 7:
     case 8:
