@@ -43,14 +43,13 @@ void recount_outgoing(Heap* heap) {
 }  // namespace
 
 void note_tenant(Heap* heap) {
-  heap->node.store(static_cast<uint8_t>(platform::node()), std::memory_order_relaxed);
+  heap->node.store(platform::node());
   heap->tenant.store_release(g_next_tenant.fetch_add(1, std::memory_order_relaxed));
 }
 
 void take_over(Heap* heap) {
   note_tenant(heap);
   heap->token.store(platform::thread_token());
-  heap->stripped.store(false, std::memory_order_relaxed);
   restore_free_lists(heap);
   recount_outgoing(heap);
 }

@@ -21,7 +21,7 @@ RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
   heap->slabs_taken.add(1);
   Units units{size_class::kProperties[size_class].units};
   if (!heap->shared && !heap->store.has(units)) {
-    registry::adopt_slabs(heap);
+    registry::adopt_slabs(heap, size_class);
     if (Span* slab = pop_available(heap, size_class)) return slab;
   }
   Span* span = spans::take(heap, units, heap->token.load());

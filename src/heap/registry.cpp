@@ -7,6 +7,7 @@
 #include "heap/books.h"
 #include "heap/remote.h"
 #include "heap/slab_lists.h"
+#include "heap/spans.h"
 #include "platform/platform.h"
 
 namespace rh::registry {
@@ -149,7 +150,7 @@ Heap* next_to_look_at(std::atomic<Heap*>& cursor) {
 }
 
 // Who has run elsewhere leaves memory that lies there.
-bool is_near(const Heap* heap) { return heap->node.load(std::memory_order_relaxed) == platform::node(); }
+bool is_near(const Heap* heap) { return heap->node.load() == platform::node(); }
 
 // `far`: whether there are some on other nodes, which were left out; null when these are welcome.
 Heap* find_ownerless(bool* far) {
@@ -163,6 +164,8 @@ Heap* find_ownerless(bool* far) {
     if (heap->ownership.try_acquire()) {
       LockGuard guard(heap->lock);
       abandoned::take_over(heap);
+      heap->stripped.clear();
+      heap->set_aside = false;
       return heap;
     }
     // The loader resets thread-local storage once while a program starts: this thread has forgotten its heap. Later a
@@ -187,28 +190,30 @@ Heap* make() {
   return heap;
 }
 
-void set_aside_current(Heap* heap) {
-  for (size_t index = 0; index < size_class::kCount; ++index) {
-    Span* slab = take_current(heap, static_cast<SizeClass>(index));
-    if (slab == nullptr) continue;
-    make_available(heap, slab);
-  }
+// Once for each heap left behind.
+void set_all_aside(Heap* heap, ThreadToken token) {
+  if (heap->set_aside) return;
+  heap->set_aside = true;
+  empty_bins(heap);
+  release_empty(heap, token);
+  for (size_t index = 0; index < size_class::kCount; ++index)
+    if (Span* slab = take_current(heap, static_cast<SizeClass>(index))) make_available(heap, slab);
 }
 
-void take_over(Heap* heap, Heap* from) {
-  for (size_t index = 0; index < size_class::kCount; ++index) {
-    while (Span* slab = pop_available(from, static_cast<SizeClass>(index))) {
-      slab->owner.store_release(heap);
-      from->store.hand_over(Units{slab->units}, &heap->store);
-      make_available(heap, slab);
-      slab::arm(slab, slab::outstanding(slab));
-    }
+void take_over(Heap* heap, Heap* from, SizeClass size_class) {
+  while (Span* slab = pop_available(from, size_class)) {
+    slab->owner.store_release(heap);
+    from->store.hand_over(Units{slab->units}, &heap->store);
+    make_available(heap, slab);
+    slab::arm(slab, slab::outstanding(slab));
   }
+  for (size_t index = 0; index < size_class::kCount; ++index)
+    if (from->available[index].empty()) from->stripped.add(static_cast<SizeClass>(index));
 }
 
 // To ask whose it is costs calls of the system: a heap that was left behind long ago would be asked for ever.
-bool has_nothing(const Heap* heap) {
-  return heap->stripped.load(std::memory_order_relaxed) && heap->inbox.load(std::memory_order_relaxed) == nullptr &&
+bool has_nothing(const Heap* heap, SizeClass size_class) {
+  return heap->stripped.has(size_class) && heap->inbox.load(std::memory_order_relaxed) == nullptr &&
          heap->span_inbox.load(std::memory_order_relaxed) == nullptr;
 }
 
@@ -243,22 +248,21 @@ Heap* adopt_or_make() {
   return heap != nullptr ? heap : make();
 }
 
-// Another heap's lock is only tried for, never waited for: forks and helpers take them in orders of their own.
-void adopt_slabs(Heap* heap) {
+// Slabs of that class alone: who adopts the heap whole will want the others. Another heap's lock is only tried for,
+// never waited for: forks and helpers take them in orders of their own.
+void adopt_slabs(Heap* heap, SizeClass size_class) {
   Heap* from = next_to_look_at(heap->cursor);
-  if (from == nullptr || from == heap || has_nothing(from) || !is_near(from)) return;
+  if (from == nullptr || from == heap || has_nothing(from, size_class) || !is_near(from)) return;
   ThreadToken token = heap->token.load();
   if (!from->lock.try_acquire(token)) return;
   if (from->ownership.try_acquire()) {
     abandoned::take_over(from);
     post_all(from);
     drain(from, {token, true});
-    empty_bins(from);
-    release_empty(from, token);
-    set_aside_current(from);
-    take_over(heap, from);
+    set_all_aside(from, token);
+    spans::give_back_all(from, token);
+    take_over(heap, from, size_class);
     if constexpr (kDebugChecks) books::check(from);  // `heap` is in the middle of a change
-    from->stripped.store(true, std::memory_order_relaxed);
     from->ownership.release();
   }
   from->lock.release();

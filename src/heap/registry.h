@@ -15,8 +15,9 @@ Heap* adopt_or_make();
 // To be called when the loader is done with this library: from then on thread-local storage stays as it is.
 void loaded();
 
-// Looks at one other heap; when nobody owns it, takes over its available slabs. The caller holds heap.lock.
-void adopt_slabs(Heap* heap);
+// Looks at one other heap; when nobody owns it, takes over its available slabs of that class. The caller holds
+// heap.lock.
+void adopt_slabs(Heap* heap, SizeClass size_class);
 
 // The heaps of threads, newest first. The list only grows; it may be walked without a lock.
 Heap* threads();

@@ -226,7 +226,7 @@ void drain(Heap* heap, Caller caller) {
   Message* message = reinterpret_cast<Message*>(take_inbox(heap));
   if (message == nullptr) return;
   prefetch_to_write(message);
-  if (heap->stripped.load(std::memory_order_relaxed)) heap->stripped.store(false, std::memory_order_relaxed);
+  heap->stripped.clear();
   while (message != nullptr) {
     // A block freed twice leads to where it was booked the first time; one of a heap that was reset is nobody's.
     if (RH_UNLIKELY(!g_realm.holds(message))) fail_invalid("free", message);

@@ -24,6 +24,8 @@
 // So that memory was freed, or that there is none, travels up as a value returned, and heap.cpp alone acts on it.
 #pragma once
 
+#include <bit>
+
 #include "arena/span_store.h"
 #include "platform/thread_slot.h"
 #include "slabs/slab.h"
@@ -62,21 +64,33 @@ inline constexpr Tenant kNoTenant = 0;  // of a heap that no one thread owns
 inline constexpr Tenant kNewcomer = 1;  // a thread that has no heap yet; owns none
 inline constexpr Tenant kFirstTenant = 2;
 
-// A set of classes.
+// A set of classes; others may read it.
 class ClassSet {
  public:
-  void add(SizeClass size_class) { words_[size_class / 64] |= uint64_t{1} << size_class % 64; }
+  void add(SizeClass size_class) {
+    Word<uintptr_t>& word = words_[size_class / kBits];
+    word.store(word.load() | uintptr_t{1} << size_class % kBits);
+  }
+
+  bool has(SizeClass size_class) const { return (words_[size_class / kBits].load() >> size_class % kBits & 1) != 0; }
+
+  void clear() {
+    for (Word<uintptr_t>& word : words_)
+      if (word.load() != 0) word.store(0);
+  }
 
   // Takes all out, each of which is visited.
   template <typename Visit> void take_each(Visit visit) {
     for (size_t at = 0; at < kWords; ++at)
-      for (; words_[at] != 0; words_[at] &= words_[at] - 1)
-        visit(static_cast<SizeClass>(at * 64 + static_cast<unsigned>(__builtin_ctzll(words_[at]))));
+      for (uintptr_t left = words_[at].load(); left != 0; left &= left - 1)
+        visit(static_cast<SizeClass>(at * kBits + static_cast<unsigned>(std::countr_zero(left))));
+    clear();
   }
 
  private:
-  static constexpr size_t kWords = (size_class::kCount + 63) / 64;
-  uint64_t words_[kWords] = {};
+  static constexpr size_t kBits = 8 * sizeof(uintptr_t);
+  static constexpr size_t kWords = (size_class::kCount + kBits - 1) / kBits;
+  Word<uintptr_t> words_[kWords] = {};
 };
 
 struct Heap {
@@ -106,6 +120,7 @@ struct Heap {
   SpanList full;                       // of a shared heap: its full slabs
   SpanList large;                      // of a shared heap: its large blocks
   size_t freed = 0;                    // of a shared heap: the bytes still to be counted (heap/retained.h)
+  bool set_aside = false;              // left behind: nothing is in bins or current slabs
   Units sparse, sparse_told;           // slabs in that state, and as others know of it (heap/slab_lists.h)
 
   // ---- anyone ----
@@ -116,14 +131,14 @@ struct Heap {
 
   // ---- read by others, seldom written ----
   alignas(64) platform::Ownership ownership;
-  bool shared = false;                // a first-class heap: the lock covers the owner's fields too, unless it is bound
-  uint16_t life = 0;                  // of a shared heap: its handle tells it from others that lay there
-  Word<Heap*> home;                   // of a bound heap: that of the thread it is bound to; written under the lock
-  Heap* next = nullptr;               // in the registry; set before it is published
-  Heap* previous = nullptr;           // of a shared heap
-  Heap* next_spare = nullptr;         // of a shared heap that was destroyed, and is kept for the next
-  std::atomic<uint8_t> node{0};       // where its thread ran when it got it
-  std::atomic<bool> stripped{false};  // left behind, its slabs adopted; more come by the inbox
+  bool shared = false;         // a first-class heap: the lock covers the owner's fields too, unless it is bound
+  uint16_t life = 0;           // of a shared heap: its handle tells it from others that lay there
+  Word<Heap*> home;            // of a bound heap: that of the thread it is bound to; written under the lock
+  Heap* next = nullptr;        // in the registry; set before it is published
+  Heap* previous = nullptr;    // of a shared heap
+  Heap* next_spare = nullptr;  // of a shared heap that was destroyed, and is kept for the next
+  Word<unsigned> node;         // where its thread ran when it got it
+  ClassSet stripped;           // left behind, slabs of these adopted; more come by the inbox
 
   // By the fork under way.
   bool is_forking = false;  // owned by its thread

@@ -113,21 +113,20 @@ const Program kRemoteSpans = {
 
 // ---- adoption -----------------------------------------------------------------------------------
 
+constexpr size_t kLeft = kSmall + 1024;
+
 void leave_twelve_behind() {
   registry::loaded();
   play(0, [] { take(30, 16); });
   play(1, [] { take(31, 16); });
   Actor gone;
-  gone([] { take_some(0, 12, kSmall); });
+  gone([] { take_some(0, 12, kLeft); });
   gone.end();
-  play(0, [] {
-    take(12, kSmall);
-    take(13, kSmall + 512);
-  });
+  play(0, [] { take(12, kSmall); });
 }
 
-// Each class needs a slab, and for each a look at the next heap is taken. Two of three were before there was a choice.
-void look_at_the_heap_left_behind() { take(14, kSmall + 1024); }
+// Its class needs a slab, and the next heap to be looked at is the one left behind.
+void look_at_the_heap_left_behind() { take(14, kLeft); }
 
 // So that the two programs below are about what they say.
 void adopt() {

@@ -83,10 +83,39 @@ TEST(Threads, SlabsLeftBehindAreAdoptedOnTheirNode) {
   far([] { allocate(16); });
   dead.end();
   far([] { blocks_of(kSize, 2000); });
-  EXPECT_FALSE(left->stripped.load());
+  EXPECT_FALSE(left->stripped.has(size_class::computed(kSize)));
   fake::set_node(0);
   near([] { blocks_of(kSize, 2000); });
-  EXPECT_TRUE(left->stripped.load());
+  EXPECT_TRUE(left->stripped.has(size_class::computed(kSize)));
+}
+
+// What another class's threads need not stays with the heap, for the thread that adopts it whole.
+TEST(Threads, OfAHeapLeftBehindOnlyTheClassThatIsNeededIsTaken) {
+  constexpr size_t kWanted = 1000, kOther = 200;
+  auto half = [](const std::vector<void*>& blocks) {
+    for (size_t index = 0; index < blocks.size(); index += 2) deallocate(blocks[index]);
+  };
+  Actor dead, other, born;
+  other([] { allocate(16); });
+  std::vector<void*> wanted, kept;
+  dead([&] {
+    half(wanted = blocks_of(kWanted, 500));
+    half(kept = blocks_of(kOther, 1000));
+  });
+  Heap* left = dead.heap();
+  dead.end();
+  other([] { blocks_of(kWanted, 2000); });
+  EXPECT_TRUE(left->available[size_class::computed(kWanted)].empty());
+  EXPECT_FALSE(left->available[size_class::computed(kOther)].empty());
+  EXPECT_EQ(owner_of(slab_of(wanted[1])), other.heap());
+  size_t units = figures().arena.in_use;
+  born([] { blocks_of(kOther, 400); });
+  EXPECT_EQ(born.heap(), left);
+  EXPECT_EQ(figures().arena.in_use, units) << "there was room for all of them";
+  // And what is still there can be asked for by one who needs it.
+  born.end();
+  other([] { blocks_of(kOther, 4000); });
+  EXPECT_TRUE(left->stripped.has(size_class::computed(kOther)));
 }
 
 // The share of blocks that contain memory which the other node's thread touched first. Two threads replace blocks of up
@@ -375,7 +404,9 @@ TEST(Remote, AMessageFollowsItsSlabToTheNewOwner) {
   b([] { allocate(2000); });
   a.end();
   // Its slabs go to a thread that needs one.
-  for (int count = 0; count < 1000 && slab_of(blocks[0])->owner.load() != b.heap(); ++count) b([] { allocate(2000); });
+  std::vector<void*> others;
+  while (others.size() < 10000 && slab_of(blocks[0])->owner.load() != b.heap())
+    b([&] { others.push_back(allocate(64)); });
   ASSERT_EQ(slab_of(blocks[0])->owner.load(), b.heap());
   // Now the message arrives at the heap that owned the slab when it was sent.
   a.heap()->inbox.store(late);
@@ -384,6 +415,7 @@ TEST(Remote, AMessageFollowsItsSlabToTheNewOwner) {
       ASSERT_TRUE(intact(blocks[index], 64, static_cast<unsigned>(index)));
       deallocate(blocks[index]);
     }
+    free_all(others);
     idle::trim();
     idle::trim();
   });
