@@ -18,7 +18,8 @@ import threads
 import windows
 from calibration import run as calibration
 from coherence import run as coherence
-from common.errors import run_main
+from common import record
+from common.errors import ERRORS, run_main
 from reheap_lab.errors import LabError
 
 MEASURING = {
@@ -50,19 +51,26 @@ def usage() -> str:
         "usage: ./dev bench COMMAND [OPTIONS]",
         "",
         *(f"  {name:<12}{what}" for name, (_, what) in COMMANDS.items()),
-        f"  {'all':<12}every measurement but the last three, one after another",
+        f"  {'all':<12}every measurement from fast-path to link, into build/bench/performance.json",
         "",
-        "options of the measurements: --with NAME,... --rounds N --export FOLDER --without-reheap",
+        "options of the measurements: --with NAME,... --rounds N --quick --record FILE --export FOLDER "
+        "--without-reheap",
         "./dev bench COMMAND --help says more.",
     ])
 
 
 def run_all(arguments: list[str]) -> int:
-    """Every measurement with the same options."""
+    """Every measurement with the same options, into one record. One that cannot be made does not end the others."""
+    if not any(argument.startswith(("--record", "-h", "--help")) for argument in arguments):
+        arguments = [*arguments, "--record", str(record.FILE)]
     statuses = []
     for name, (run, _) in MEASURING.items():
         print(f"\n== {name}\n", flush=True)
-        statuses.append(run(arguments))
+        try:
+            statuses.append(run(arguments))
+        except ERRORS as error:
+            print(f"bench: {name} was not measured: {error}", file=sys.stderr, flush=True)
+            statuses.append(1)
     return max(statuses)
 
 

@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
                 [[one.name + " *" * one.stepped, *(tables.number(figure, 1) for figure in one.figures)]
                  for one in counts])
     if any(one.stepped for one in counts):
-        print("* does not run under valgrind; counted by single-stepping")
+        tables.say("* does not run under valgrind; counted by single-stepping")
     if asked.export:
         asked.export.mkdir(parents=True, exist_ok=True)
         (asked.export / "fast-path.json").write_text(json.dumps([asdict(one) for one in counts], indent=1) + "\n")

@@ -39,10 +39,10 @@ def show(made: Comparison) -> None:
 def main(arguments: list[str]) -> int:
     asked = question.ask(question.parser("idle", __doc__, rounds=3), arguments)
     program = build_program("idle.c")
-    for mode, title in MODES.items():
+    for mode, title in list(MODES.items())[:1 if asked.quick else None]:
         made = asked.compare(mode, [program, mode, THREADS, MEGABYTES], telling(figures_of), warmups=0)
-        print(f"{title}\n")
+        tables.say(f"{title}\n")
         show(made)
         print()
-    print(f"Medians; rounds: {asked.rounds}, interleaved.")
+    tables.say(f"Medians; rounds: {asked.rounds}, interleaved.")
     return asked.end()

@@ -22,7 +22,7 @@ from reheap_lab.allocators import Allocator
 from reheap_lab.workload import Extra, Outcome, read_text
 
 THREADS, MILLIONS, ROUNDS = 4, 34, 3  # together, a hundred million calls
-QUICK_MILLIONS, QUICK_ROUNDS = 2, 1
+QUICK_MILLIONS = 2
 CALLS = ("malloc", "free")
 KINDS = {"all": "all calls", "undisturbed": "without a fault or an involuntary switch"}
 CAUSES = {"nothing": "nothing seen", "waited": "waited", "switched": "switched away", "faulted": "page fault"}
@@ -83,10 +83,10 @@ def long_rows(names: list[str], told: Told, call: str) -> list[list[str]]:
 def show(names: list[str], told: Told) -> None:
     for call in CALLS:
         for kind, title in KINDS.items():
-            print(f"{call}, {title}\n")
+            tables.say(f"{call}, {title}\n")
             tables.show(["microseconds", *QUANTILES, "longest"], quantile_rows(names, added_up(told, call, kind)))
             print()
-        print(f"{call}, calls above 100 us by what happened in them\n")
+        tables.say(f"{call}, calls above 100 us by what happened in them\n")
         tables.show(["calls", *CAUSES.values()], long_rows(names, told, call))
         print()
 
@@ -110,16 +110,13 @@ def save(names: list[str], told: Told, folder: Path) -> None:
 
 def parse(arguments: list[str]) -> question.Question:
     parser = question.parser("latency", __doc__, rounds=ROUNDS)
-    parser.set_defaults(rounds=None)
     parser.add_argument("--threads", type=positive, default=THREADS, help=f"workers (default {THREADS})")
-    parser.add_argument("--millions", type=positive, help=f"of calls in each run (default {MILLIONS})")
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} round of {QUICK_MILLIONS} million calls")
+    parser.add_argument("--millions", type=positive,
+                        help=f"of calls in each run (default {MILLIONS}, quick {QUICK_MILLIONS})")
     parser.add_argument("--save", type=Path, metavar="FOLDER", default=WORKLOADS_BUILT / "latency-results",
                         help="where the histograms (JSON) and the plot (SVG) go (default %(default)s)")
     asked = question.ask(parser, arguments)
-    quick = asked.given.quick
-    asked.rounds = asked.rounds or (QUICK_ROUNDS if quick else ROUNDS)
-    asked.given.millions = asked.given.millions or (QUICK_MILLIONS if quick else MILLIONS)
+    asked.given.millions = asked.given.millions or (QUICK_MILLIONS if asked.quick else MILLIONS)
     return asked
 
 
@@ -130,7 +127,7 @@ def main(arguments: list[str]) -> int:
     asked.compare(f"{asked.given.threads} threads", command, recording(told), warmups=0)
     names = [one.name for one in asked.allocators]
     show(names, told)
-    print(f"{asked.given.threads} threads, {asked.given.millions} million calls a run; rounds: {asked.rounds}, "
-          "interleaved and added up.")
+    tables.say(f"{asked.given.threads} threads, {asked.given.millions} million calls a run; rounds: {asked.rounds}, "
+               "interleaved and added up.")
     save(names, told, asked.given.save)
     return asked.end()

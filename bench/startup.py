@@ -74,5 +74,5 @@ def main(arguments: list[str]) -> int:
             header += [label, "added", f"{100 * made.settings['confidence']:g} % interval"]
         tables.show(header, rows(made))
         print()
-    print(f"rounds: {asked.rounds}, interleaved; `added` is against the system heap in the same round.")
+    tables.say(f"rounds: {asked.rounds}, interleaved; `added` is against the system heap in the same round.")
     return asked.end()

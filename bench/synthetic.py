@@ -19,7 +19,7 @@ SOURCES = ["larson.c", "producer_consumer.c", "cache_scratch.c", "random_sizes.c
            "cache_thrash.c", "mleak.c", "sh6.c", "sh8.c", "maltest.cpp"]
 WORKLOADS = {Path(source).stem: source for source in SOURCES}
 THREADS, QUICK_THREADS = [1, 2, 4], [2]
-ROUNDS, QUICK_ROUNDS = 3, 1
+ROUNDS = 3
 FAR = 1.10  # of the best peer's figure
 FIGURES = (("wall_s", "wall time, s", 1, 2), ("peak_rss_kib", "peak resident memory, MiB", 1 / 1024, 1))
 
@@ -85,16 +85,12 @@ def show_gains(measured: dict[tuple[str, int], Comparison]) -> None:
 def parse(arguments: list[str]) -> tuple[question.Question, list[int]]:
     """What is asked, and at which numbers of threads."""
     parser = question.parser("synthetic", __doc__, rounds=ROUNDS)
-    parser.set_defaults(rounds=None)
     parser.add_argument("--only", default="", metavar="WORKLOAD,...", help="only these: " + ", ".join(WORKLOADS))
     parser.add_argument("--threads", type=positives, metavar="N,...",
-                        help=f"at these numbers of threads (default {','.join(map(str, THREADS))})")
-    parser.add_argument("--quick", action="store_true",
-                        help=f"{QUICK_ROUNDS} round at {QUICK_THREADS[0]} threads, to see that all run")
+                        help=f"at these numbers of threads (default {','.join(map(str, THREADS))}, "
+                             f"quick {QUICK_THREADS[0]})")
     asked = question.ask(parser, arguments)
-    quick = asked.given.quick
-    asked.rounds = asked.rounds or (QUICK_ROUNDS if quick else ROUNDS)
-    return asked, asked.given.threads or (QUICK_THREADS if quick else THREADS)
+    return asked, asked.given.threads or (QUICK_THREADS if asked.quick else THREADS)
 
 
 def main(arguments: list[str]) -> int:
@@ -110,5 +106,5 @@ def main(arguments: list[str]) -> int:
     for figure, title, *_ in FIGURES:
         show_means(results, figure, title.split(",")[0])
         print()
-    print(f"Ratios to the system heap, taken round by round; rounds: {asked.rounds}, interleaved.")
+    tables.say(f"Ratios to the system heap, taken round by round; rounds: {asked.rounds}, interleaved.")
     return asked.end()

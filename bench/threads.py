@@ -11,7 +11,7 @@ from common.programs import build_program
 from common.work import telling
 from reheap_lab.results import Comparison
 
-THREADS = 10_000
+THREADS, QUICK_THREADS = 10_000, 1_000
 OPERATIONS = [0, 1, 8, 100]
 
 
@@ -34,15 +34,15 @@ def show(made: Comparison, threads: int, times: dict[str, str]) -> None:
 
 def main(arguments: list[str]) -> int:
     parser = question.parser("threads", __doc__, rounds=5)
-    parser.add_argument("--threads", type=positive, default=THREADS, metavar="N", help=f"(default {THREADS:,})")
+    parser.add_argument("--threads", type=positive, metavar="N", help=f"(default {THREADS:,})")
     asked = question.ask(parser, arguments)
-    threads = asked.given.threads
+    threads = asked.given.threads or (QUICK_THREADS if asked.quick else THREADS)
     for operations in OPERATIONS:
         command = [build_program("thread_churn.c"), threads, operations]
         made = asked.compare(f"{operations} operations", command, telling(churn_figures))
-        print(f"{threads:,} threads one after another, malloc + free in each: {operations}\n")
+        tables.say(f"{threads:,} threads one after another, malloc + free in each: {operations}\n")
         show(made, threads, {"thread_s": "us a thread"})
     made = asked.compare("living", [build_program("living_threads.c"), threads], telling(living_figures))
-    print(f"{threads:,} threads that live at once\n")
+    tables.say(f"{threads:,} threads that live at once\n")
     show(made, threads, {"come_s": "us a thread, to come", "go_s": "us a thread, to go"})
     return asked.end()

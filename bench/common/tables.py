@@ -7,11 +7,20 @@ from reheap_lab.rounds import pairs
 from reheap_lab.statistics import Interval
 from reheap_lab.terminal import table
 
+from . import record
+
 ABSENT = "-"
 
 
 def show(header: list[str], rows: list[list[str]]) -> None:
+    record.note_table(header, rows)
     console().print(table(header, rows))
+
+
+def say(text: str) -> None:
+    """A sentence between the tables."""
+    record.note_text(text)
+    print(text, flush=True)
 
 
 def show_figure(made: Comparison, figure: str, title: str, digits: int, scale: float = 1) -> None:
