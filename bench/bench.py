@@ -3,6 +3,7 @@
 
 import sys
 
+import controls
 import corpus
 import fast_path
 import heaps
@@ -33,6 +34,7 @@ MEASURING = {
     "synthetic": (synthetic.main, "well-known patterns at 1, 2 and 4 threads"),
     "programs": (programs.main, "real programs: linkers, compilers, solvers, interpreters, servers, tools"),
     "link": (link.main, "a ThinLTO link of a real C++ library (what ./dev run shows)"),
+    "controls": (controls.main, "whether all this sees a difference that was planted, and none where there is none"),
 }
 ELSEWHERE = {
     "calibration": (calibration.main, "the lab itself, on what is known beforehand (docs/lab-calibration.md)"),
@@ -51,7 +53,7 @@ def usage() -> str:
         "usage: ./dev bench COMMAND [OPTIONS]",
         "",
         *(f"  {name:<12}{what}" for name, (_, what) in COMMANDS.items()),
-        f"  {'all':<12}every measurement from fast-path to link, into build/bench/performance.json",
+        f"  {'all':<12}every measurement from fast-path to controls, into build/bench/performance.json",
         "",
         "options of the measurements: --with NAME,... --rounds N --quick --record FILE --export FOLDER "
         "--without-reheap",

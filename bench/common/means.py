@@ -3,8 +3,10 @@
 import statistics
 from dataclasses import dataclass
 
+from reheap_lab import statistics as lab
 from reheap_lab import verdicts
 from reheap_lab.results import Comparison
+from reheap_lab.statistics import Interval
 
 from .subjects import NO_PEERS
 
@@ -54,6 +56,14 @@ def geometric(ratios: Ratios) -> float | None:
     if not ratios or None in ratios.values():
         return None
     return statistics.geometric_mean(ratios.values())
+
+
+def interval(results: dict[str, Comparison], figure: str, name: str, base: str) -> Interval | None:
+    """Of the geometric mean of its ratios to the base, as the lab has it for its suites."""
+    logs = [verdicts.logs_of(made, figure, name, base) for made in results.values()]
+    if not logs or None in logs:
+        return None
+    return lab.exponential(lab.mean_of(logs, next(iter(results.values())).settings["confidence"]))
 
 
 def best_peers(results: dict[str, Comparison], figure: str) -> dict[str, str]:
