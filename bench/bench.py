@@ -5,6 +5,7 @@ import sys
 
 import controls
 import corpus
+import document
 import fast_path
 import heaps
 import idle
@@ -45,7 +46,10 @@ PREPARING = {
     "peers": (peers.linux.main, "fetch and build the peers that --with can name"),
     "corpus": (corpus.main, "fetch and compile what the link links"),
 }
-COMMANDS = {**PREPARING, **MEASURING, **ELSEWHERE}
+TELLING = {
+    "document": (document.main, "put what was recorded into docs/performance.md, as tables and plots"),
+}
+COMMANDS = {**PREPARING, **MEASURING, **ELSEWHERE, **TELLING}
 
 
 def usage() -> str:

@@ -90,7 +90,7 @@ def time_and_memory(comparison: Comparison, looks: dict[str, Look]) -> Picture |
     axes.grid()
     axes.set_xlabel(f"{units.name_of(answer.TIME)}, {scales[0].unit} (less is better)")
     axes.set_ylabel(f"{units.name_of(memory)}, {scales[1].unit} (less is better)")
-    _name_beside(axes, {name: (x, y) for name, ((x, *_), (y, *_)) in points.items()}, looks)
+    name_beside(axes, {name: (x, y) for name, ((x, *_), (y, *_)) in points.items()}, looks)
     spoken = "; ".join(f"{name} {scales[0].text(both[0][name].median)}, {scales[1].text(both[1][name].median)}"
                        for name in names)
     return Picture(svg.render(made, f"Time and memory: {spoken}"), "time and memory")
@@ -100,7 +100,7 @@ def _scaled(summary: Summary, scale: units.Scale) -> tuple[float, float, float]:
     return summary.median / scale.size, summary.low / scale.size, summary.high / scale.size
 
 
-def _name_beside(axes: Axes, points: dict[str, tuple[float, float]], looks: dict[str, Look]) -> None:
+def name_beside(axes: Axes, points: dict[str, tuple[float, float]], looks: dict[str, Look]) -> None:
     """The highest on top, a line's height apart, each with a thin line to its point."""
     step = NAME / axes.get_window_extent().height
     low, high = axes.get_ylim()
