@@ -101,7 +101,7 @@ def _paragraph(text: str) -> str:
 
 def _table(shown: dict) -> str:
     rows = [[f"**{row[0]}**" if row[0] == REHEAP else row[0], *row[1:]] for row in shown["rows"]]
-    text = tables.render_markdown(shown["header"], [[cell.replace("|", "\\|") for cell in row] for row in rows])
+    text = tables.render_markdown(shown["header"], [[cell.replace("|", "\\|") for cell in row] for row in rows], 1)
     if len(rows) <= FOLDED:
         return text
     return f"<details><summary>{shown['header'][0]}: {len(rows)} rows</summary>\n\n{text}\n\n</details>"

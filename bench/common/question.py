@@ -30,6 +30,7 @@ class Question:
     arguments: list[str] = field(default_factory=list)
     comparisons: dict[str, dict] = field(default_factory=dict)  # by title, their figures
     shown: list[dict] = field(default_factory=record.begin)
+    commit: str = field(default_factory=record.commit)  # now: the tree may go on while this measures
     started: str = field(default_factory=lambda: f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC")
 
     @property
@@ -61,7 +62,7 @@ class Question:
 
     def section(self) -> dict:
         return {"command": shlex.join(["./dev", "bench", self.name, *self.arguments]), "quick": self.quick,
-                "rounds": self.rounds, "started": self.started, "commit": record.commit(),
+                "rounds": self.rounds, "started": self.started, "commit": self.commit,
                 "machine": machine.describe(), "allocators": {one.name: one.version or "" for one in self.allocators},
                 "missing": self.missing, "shown": self.shown, "comparisons": self.comparisons}
 

@@ -55,7 +55,7 @@ def number(value: float | None, digits: int = 2) -> str:
     return ABSENT if value is None else f"{value:,.{digits}f}"
 
 
-def render_markdown(header: list[str], rows: list[list[str]]) -> str:
-    """For a document: figures from the third column on, to the right."""
-    rule = ["---" if column < 2 else "--:" for column in range(len(header))]
+def render_markdown(header: list[str], rows: list[list[str]], names: int = 2) -> str:
+    """For a document: figures to the right, after so many columns of names."""
+    rule = ["---" if column < names else "--:" for column in range(len(header))]
     return "\n".join("| " + " | ".join(line) + " |" for line in [header, rule, *rows])

@@ -131,7 +131,7 @@ def test_the_markdown_has_what_was_shown_where_it_comes_from_and_what_is_missing
     assert text.startswith("`./dev bench link --rounds 3`\n\n")
     assert "Rounds: 3. Measured: system 2.36, reheap." in " ".join(text.split())
     assert "![Time](images/x.svg)" in text and "- peer in work 2: crashed" in text and record.QUICK not in text
-    assert "| seconds | median | x system |\n| --- | --- | --: |\n| system | 1.00 |  |\n| **reheap** | 0.50 |" in text
+    assert "| seconds | median | x system |\n| --- | --: | --: |\n| system | 1.00 |  |\n| **reheap** | 0.50 |" in text
     assert text.index("**reheap**") < text.index("Medians; `x` is the ratio.")
     assert record.QUICK in document.render(section(quick=True), {})
 
