@@ -56,7 +56,7 @@ class Finding:
 def allocator(control: Control, reheap: Allocator) -> Allocator:
     if control.flag:
         flags = ["-shared", "-fPIC", control.flag]
-        planted = build(WORKLOADS / "planted.c", FOLDER / f"{control.name}.so", flags)
+        planted = build(WORKLOADS / "planted.c", FOLDER / f"planted{control.flag}.so", flags)
         return Allocator(control.name, (planted, *reheap.libraries), reheap.version)
     copy = FOLDER / f"{control.name}.so"
     copy.parent.mkdir(parents=True, exist_ok=True)

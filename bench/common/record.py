@@ -57,7 +57,7 @@ def _cell(made: Comparison, figure: str, name: str, base: str) -> dict:
 
 
 def _rounded(*values: float) -> list[float]:
-    return [float(f"{value:.5g}") for value in values]
+    return [float(f"{value:.4g}") for value in values]
 
 
 def commit() -> str:
