@@ -125,12 +125,10 @@ def collection(cases: list[Case]) -> Collection:
 
 def parse(arguments: list[str]) -> tuple[question.Question, list[str], Path | None]:
     """What is asked, of which programs, and the report's file if one is wanted."""
-    parser = question.parser("programs", __doc__, rounds=ROUNDS)
-    parser.set_defaults(rounds=None)
+    parser = question.parser("programs", f"{__doc__}\n--quick: {', '.join(QUICK)}.\n", ROUNDS, QUICK_ROUNDS)
     endings = ", ".join(documents.WRITERS)
     parser.epilog = f"--export takes a file too, for one report of all: its ending says what to write ({endings})"
     parser.add_argument("--only", default="", metavar="PROGRAM,...", help="only these: " + ", ".join(known()))
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} round of {', '.join(QUICK)}")
     parser.add_argument("--side-by-side", action="store_true",
                         help="both of two allocators at once, each on its own processor; but servers, and programs "
                              "whose folder is prepared, one after the other")
@@ -142,7 +140,6 @@ def parse(arguments: list[str]) -> tuple[question.Question, list[str], Path | No
     if report:
         export.check_path(report, documents.WRITERS)
         asked.export = None
-    asked.rounds = asked.rounds or (QUICK_ROUNDS if given.quick else ROUNDS)
     return asked, select(given.only, known(), "program", QUICK if given.quick else SET), report
 
 
@@ -165,6 +162,7 @@ def main(arguments: list[str]) -> int:
     if report:
         telling.write(collection(cases), report)
     for name, reason in failed.items():
-        print(f"{name} was left out: {reason}")
-    print(f"Ratios to the system heap, taken round by round; rounds: {asked.rounds}, interleaved, after a warm-up.")
+        tables.say(f"{name} was left out: {reason}")
+    tables.say("Ratios to the system heap, taken round by round, after a warm-up; rounds: "
+               f"{asked.rounds}, interleaved.")
     return asked.end()
