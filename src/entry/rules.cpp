@@ -32,7 +32,8 @@ void* allocate_aligned(size_t alignment, size_t size) {
 }
 
 size_t usable_size(const void* block) {
-  if (block == nullptr) return 0;
+  size_t size = 0;
+  if (block == nullptr || usable_size_fast(block, &size)) return size;
   if (!in_realm(block)) return g_foreign.usable_size(const_cast<void*>(block));
   return rh::usable_size(block, "malloc_usable_size");
 }

@@ -122,6 +122,18 @@ RH_INLINE bool requested_size_fast(const void* pointer, size_t* size) {
   return true;
 }
 
+// The usable size of a block in a slab, whoever owns it. False for what may be no live one: then usable_size is to be
+// asked.
+RH_INLINE bool usable_size_fast(const void* pointer, size_t* size) {
+  if (RH_UNLIKELY(!g_realm.holds(pointer) || address_of(pointer) % kBlockAlign != 0)) return false;
+  const Span* slab = g_realm.span_of(pointer);
+  if (slab->kind.load() == SpanKind::interior) slab -= slab->units;
+  if (RH_UNLIKELY(slab->kind.load() != SpanKind::slab)) return false;
+  if (RH_UNLIKELY(slab::is_marked(slab, static_cast<const Block*>(pointer)))) return false;
+  *size = slab::properties(slab).size;
+  return true;
+}
+
 // The slab of a live block of the calling thread's own; null for anything else.
 RH_INLINE Span* own_live_slab(const void* pointer) {
   Span* span = own_span(pointer);
