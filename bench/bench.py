@@ -8,6 +8,7 @@ import corpus
 import document
 import fast_path
 import heaps
+import hours
 import idle
 import latency
 import link
@@ -30,6 +31,7 @@ MEASURING = {
     "threads": (threads.main, "a thread's birth and death"),
     "idle": (idle.main, "memory kept by a process that freed everything and sleeps"),
     "survivors": (survivors.main, "memory kept by a process in which a few blocks of many survive"),
+    "hours": (hours.main, "memory held by a server for days whose sizes shift"),
     "latency": (latency.main, "how long each single malloc and free takes under load"),
     "heaps": (heaps.main, "first-class heaps: made, filled, churned and destroyed"),
     "synthetic": (synthetic.main, "well-known patterns at 1, 2 and 4 threads"),

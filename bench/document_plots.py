@@ -17,6 +17,7 @@ TITLES = {TIME: "wall time", MEMORY: "peak resident memory"}
 SINGLE = {
     "idle": ("after_2000_ms", "resident 2 s after all was freed, % of what it was", 1),
     "survivors": ("after_10000_ms", "resident after 10 s, MiB", 1 / 1024),
+    "hours": ("peak_over_live", "the most that was resident, × the most that was live", 1),
     "latency": ("malloc_all_p99.99_s", "1 malloc in 10,000 takes longer than so many µs, median of the rounds", 1e6),
 }
 TIMELESS = {"startup", "threads", "controls", "heaps", "fast-path", *SINGLE}

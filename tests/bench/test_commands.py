@@ -6,6 +6,7 @@ import sys
 import bench
 import corpus
 import fast_path
+import hours
 import idle
 import pytest
 import startup
@@ -44,6 +45,26 @@ def test_survivors_an_allocator_without_figures_is_shown_with_dashes(capsys):
     verdicts.judge(made)
     survivors.show(made)
     assert [line.split()[1:] for line in capsys.readouterr().out.splitlines()[1:]] == [["17.0"] * 5, ["-"] * 5]
+
+
+def test_hours_the_peak_is_over_what_was_live_at_most():
+    printed = "".join(f"live_{day} 1\n" for day in range(1, 11)) + "".join(f"{name} 3000\n" for name in hours.KIB)
+    found = hours.figures_of(printed.replace("live_peak 3000", "live_peak 2000"))
+    assert (found["peak_over_live"], found["resident_10"]) == (1.5, 3000.0)
+    with pytest.raises(KeyError, match="resident_7"):
+        hours.figures_of(printed.replace("resident_7 ", "resident_x "))
+
+
+def test_hours_an_allocator_without_figures_is_shown_with_dashes(capsys):
+    made = comparison(system=[1.0] * 3, other=[1.0] * 3)
+    for run in made.runs:
+        run.figures = dict.fromkeys([*hours.KIB, hours.OVER], 2048.0) if run.subject == "system" else {}
+    verdicts.judge(made)
+    hours.show(made)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line]
+    assert lines[1][:4] == ["system", "2.0", "2.0", "2,048.000"]
+    assert lines[2][:4] == ["other", "-", "-", "-"]
+    assert lines[4:] == [["system"] + ["2.0"] * 10, ["other"] + ["-"] * 10]
 
 
 def test_fast_path_start_up_cancels_out():
