@@ -23,14 +23,9 @@ constexpr size_t kHelpFromBytes = size_t{1} << 20;
 // What waits is counted as held back in such steps.
 constexpr size_t kCountedBytes = size_t{64} << 10;
 
-// A message is its last block, which the owner will link to those it has: one cache line of a batch is all that is
-// written and read to pass it on. The first word links messages in the inbox, the second holds the rest.
-struct Message {
-  Message* next;
-  alignas(8) uint64_t packed;
-};
-static_assert(sizeof(Message) <= kBlockAlign);
-
+// A message is the last block of a batch, which the owner will link to those it has: one cache line of a batch is all
+// that is written and read to pass it on. The first word links messages in the inbox, the second holds the rest instead
+// of the mark.
 struct Batch {
   Block *first, *last;
   unsigned count;
@@ -38,15 +33,15 @@ struct Batch {
 
 constexpr unsigned kPositionBits = 8 * sizeof(BlockPosition);
 
-Message* encode(const Outgoing& out) {
-  Message* message = reinterpret_cast<Message*>(slab::block_at(out.slab, out.last));
-  message->packed = out.first | uint64_t{out.count} << kPositionBits;
+Block* encode(const Outgoing& out) {
+  Block* message = slab::block_at(out.slab, out.last);
+  message->mark = out.first | uint64_t{out.count} << kPositionBits;
   return message;
 }
 
-Batch decode(Message* message, Span* slab) {
-  Block* first = slab::block_at(slab, static_cast<BlockPosition>(message->packed));
-  return {first, reinterpret_cast<Block*>(message), static_cast<unsigned>(message->packed >> kPositionBits)};
+Batch decode(Block* message, Span* slab) {
+  Block* first = slab::block_at(slab, static_cast<BlockPosition>(message->mark));
+  return {first, message, static_cast<unsigned>(message->mark >> kPositionBits)};
 }
 
 // A block freed again while it waited in an inbox is no message any longer.
@@ -55,9 +50,6 @@ bool is_possible(const Batch& batch, const Span* slab) {
   auto is_block = [&](const Block* block) { return slab::is_block(slab, address_of(block) - start); };
   return batch.count != 0 && batch.count <= slab::outstanding(slab) && is_block(batch.first) && is_block(batch.last);
 }
-
-// As an owner's inbox takes it.
-Block* as_block(Message* message) { return reinterpret_cast<Block*>(message); }
 
 void push(std::atomic<Block*>& inbox, Block* first, Block* last) {
   Block* others = inbox.load(std::memory_order_relaxed);
@@ -78,7 +70,7 @@ size_t send(const Parcel& parcel) {
 }
 
 size_t send_alone(const Outgoing& out) {
-  Block* message = as_block(encode(out));
+  Block* message = encode(out);
   return send({out.owner, message, message, out.bytes()});
 }
 
@@ -110,7 +102,7 @@ Parcel& parcel_for(Heap* heap, const Heap* owner) {
   return heap->parcels[address_of(owner) / platform::kPageSize % Heap::kParcels];
 }
 
-// The same.
+// True as for deliver.
 bool post(Heap* heap, Outgoing& out) {
   Outgoing sent = out;
   out = {};
@@ -118,7 +110,7 @@ bool post(Heap* heap, Outgoing& out) {
   if constexpr (kDebugChecks) books::check_outgoing(sent);
   heap->remote_frees.add(sent.count);
   heap->remote_batches.add(1);
-  Block* message = as_block(encode(sent));
+  Block* message = encode(sent);
   Parcel& parcel = parcel_for(heap, sent.owner);
   bool notable = parcel.first != nullptr && parcel.owner != sent.owner && deliver(heap, parcel);
   if (parcel.first == nullptr) {
@@ -223,14 +215,14 @@ Block* take_inbox(Heap* heap) {
 }
 
 void drain(Heap* heap, Caller caller) {
-  Message* message = reinterpret_cast<Message*>(take_inbox(heap));
+  Block* message = take_inbox(heap);
   if (message == nullptr) return;
   prefetch_to_write(message);
   heap->stripped.clear();
   while (message != nullptr) {
     // A block freed twice leads to where it was booked the first time; one of a heap that was reset is nobody's.
     if (RH_UNLIKELY(!g_realm.holds(message))) fail_invalid("free", message);
-    Message* next = message->next;
+    Block* next = message->next;
     if (next != nullptr) prefetch_to_write(next);
     Span* slab = slab::head(g_realm.span_of(message));
     Heap* owner = owner_of(slab);
