@@ -154,8 +154,7 @@ class Arena {
   // Each on a line of its own: who waits for the lock, and who frees, reads what its holder does not write at once.
   alignas(64) Lock lock_{LockRank::arena};
   alignas(64) Counter dirty_told_;
-  alignas(64) NodeSets dirty_;
-  SpanSet clean_;
+  alignas(64) SpanSet clean_;
   SpanSet decommitted_;
   SpanList by_age_;             // dirty spans, oldest first
   Word<Span*> busy_;            // in no set: being returned to the OS
@@ -171,6 +170,7 @@ class Arena {
   Units held_peak_;                // of in use and dirty together
   Counter in_use_bytes_, in_use_peak_, dirty_bytes_, returned_, spans_taken_;
   Counter committed_, committed_peak_;
+  NodeSets dirty_;  // last: where there is one node, all but its beginning is never touched
 };
 
 extern constinit Arena g_arena;

@@ -47,8 +47,8 @@ class NodeSets {
     for (; nodes != 0; nodes &= nodes - 1) visit(sets_[std::countr_zero(nodes)]);
   }
 
-  SpanSet sets_[platform::kMostNodes];
   unsigned used_ = 0;  // a bit for each node that a span came from
+  SpanSet sets_[platform::kMostNodes];
 };
 
 }  // namespace rh
