@@ -152,13 +152,13 @@ Heap* next_to_look_at(std::atomic<Heap*>& cursor) {
 // Who has run elsewhere leaves memory that lies there.
 bool is_near(const Heap* heap) { return heap->node.load() == platform::node(); }
 
-// `far`: whether there are some on other nodes, which were left out; null when these are welcome.
-Heap* find_ownerless(bool* far) {
+// `elsewhere`: whether there are some on other nodes, which were left out; null when these are welcome.
+Heap* find_ownerless(bool* elsewhere) {
   for (int look = 0; look < kLooks; ++look) {
     Heap* heap = next_to_look_at(g_cursor);
     if (heap == nullptr) return nullptr;
-    if (far != nullptr && !is_near(heap)) {
-      *far = true;
+    if (elsewhere != nullptr && !is_near(heap)) {
+      *elsewhere = true;
       continue;
     }
     if (heap->ownership.try_acquire()) {
@@ -242,9 +242,9 @@ void check_books() {
 }
 
 Heap* adopt_or_make() {
-  bool far = false;
-  Heap* heap = find_ownerless(&far);
-  if (heap == nullptr && far) heap = find_ownerless(nullptr);
+  bool elsewhere = false;
+  Heap* heap = find_ownerless(&elsewhere);
+  if (heap == nullptr && elsewhere) heap = find_ownerless(nullptr);
   return heap != nullptr ? heap : make();
 }
 

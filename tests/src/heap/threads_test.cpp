@@ -55,37 +55,37 @@ TEST(Threads, ADeadThreadsHeapIsAdopted) {
 // ---- memory nodes -------------------------------------------------------------------------------
 
 TEST(Threads, AHeapIsAdoptedOnItsNodeFirst) {
-  Actor near, far, born, late;
-  near([] { allocate(16); });
+  Actor here, there, born, late;
+  here([] { allocate(16); });
   fake::set_node(1);
-  far([] { allocate(16); });
-  near.end();
-  far.end();
+  there([] { allocate(16); });
+  here.end();
+  there.end();
   fake::set_node(0);
   born([] { allocate(16); });
-  EXPECT_EQ(born.heap(), near.heap());
+  EXPECT_EQ(born.heap(), here.heap());
   // Another's is better than one more.
   late([] { allocate(16); });
-  EXPECT_EQ(late.heap(), far.heap());
+  EXPECT_EQ(late.heap(), there.heap());
   EXPECT_EQ(registry::thread_heaps(), 2u);
 }
 
 TEST(Threads, SlabsLeftBehindAreAdoptedOnTheirNode) {
   constexpr size_t kSize = 1000;
-  Actor dead, near, far;
-  near([] { allocate(16); });
+  Actor dead, here, there;
+  here([] { allocate(16); });
   std::vector<void*> blocks = dead([] { return blocks_of(kSize, 500); });
   dead([&] {
     for (size_t index = 0; index < blocks.size(); index += 2) deallocate(blocks[index]);
   });
   Heap* left = dead.heap();
   fake::set_node(1);
-  far([] { allocate(16); });
+  there([] { allocate(16); });
   dead.end();
-  far([] { blocks_of(kSize, 2000); });
+  there([] { blocks_of(kSize, 2000); });
   EXPECT_FALSE(left->stripped.has(size_class::computed(kSize)));
   fake::set_node(0);
-  near([] { blocks_of(kSize, 2000); });
+  here([] { blocks_of(kSize, 2000); });
   EXPECT_TRUE(left->stripped.has(size_class::computed(kSize)));
 }
 
@@ -125,7 +125,7 @@ double far_share(unsigned nodes) {
   Actor actors[2];
   std::vector<std::pair<void*, size_t>> blocks[2];
   std::mt19937 random(7);
-  size_t far = 0, all = 0;
+  size_t mixed = 0, all = 0;
   for (int step = 0; step < 20000; ++step) {
     unsigned mine = random() % 2;
     fake::set_node(mine % nodes);
@@ -145,11 +145,11 @@ double far_share(unsigned nodes) {
       is_far |= touched.try_emplace(unit, mine).first->second != mine;
     if (step < 2000) continue;  // the peak is not yet reached
     ++all;
-    far += is_far;
+    mixed += is_far;
   }
   for (auto& own : blocks)
     for (auto& [block, size] : own) deallocate(block);
-  return static_cast<double>(far) / static_cast<double>(all);
+  return static_cast<double>(mixed) / static_cast<double>(all);
 }
 
 TEST(Threads, OnTwoNodesEachUsesWhatItTouched) {
