@@ -13,11 +13,7 @@ typedef struct {
 static _Atomic(Batch*) handed[MOST_THREADS];
 static int threads;
 
-static Marked* take(Random* random) {
-  Marked* block = take_marked(skewed_size(random, LEAST_BITS, MOST_BITS));
-  for (size_t at = PAGE; at + 1 < block->size; at += PAGE) ((volatile char*)block)[at] = 1;
-  return block;
-}
+static Marked* take(Random* random) { return take_touched(skewed_size(random, LEAST_BITS, MOST_BITS)); }
 
 static void free_batch(Batch* batch) {
   for (int i = 0; batch && i < BATCH; i++) free_marked(batch->blocks[i]);

@@ -80,6 +80,13 @@ static inline void unmark(Marked* block) {
 
 static inline Marked* take_marked(size_t size) { return mark(must(malloc(size)), size); }
 
+/* With a byte of every page written, between the marks. */
+static inline Marked* take_touched(size_t size) {
+  Marked* block = take_marked(size);
+  for (size_t at = PAGE; at + 1 < size; at += PAGE) ((volatile char*)block)[at] = 1;
+  return block;
+}
+
 static inline void free_marked(Marked* block) {
   if (block) unmark(block);
   free(block);
