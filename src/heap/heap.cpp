@@ -98,7 +98,7 @@ static Block* take_own(SizeClass* size_class) {
 // nothing done, when there is more to it.
 RH_INLINE static Block* take_quickly(SizeClass size_class) {
   Heap* heap = own_heap_if_any();
-  if (RH_UNLIKELY(heap == nullptr || retained::is_much())) return nullptr;
+  if (RH_UNLIKELY(heap == nullptr || idle::is_needed())) return nullptr;
   if (Block* block = pop(heap, size_class)) return block;
   if (RH_UNLIKELY(!heap->lock.try_acquire(heap->token.load()))) return nullptr;
   bool simple = heap->current[size_class] != nullptr && !inconsistent();
@@ -112,7 +112,7 @@ RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t
     return heap == nullptr ? take_own(&size_class) : shared::take(heap, size_class, size, zeroed);
   });
   // Those who use first-class heaps look when they free.
-  if (heap == nullptr && RH_UNLIKELY(retained::is_much())) idle::note_free();
+  if (heap == nullptr && RH_UNLIKELY(idle::is_needed())) idle::note_free();
   if (RH_UNLIKELY(block == nullptr)) return inconsistent() ? allocate_large(heap, kUnitSize, size, zeroed) : nullptr;
   if (zeroed && heap == nullptr) clear(block, own_heap(), size_class, size);
   return noted(block, size_class, size);

@@ -2,13 +2,15 @@
 
 #include "heap/registry.h"
 #include "heap/remote.h"
-#include "heap/retained.h"
 #include "heap/shared.h"
 #include "heap/slab_lists.h"
 #include "heap/spans.h"
 #include "heap/sparse.h"
 
 namespace rh::idle {
+
+// Read by those who allocate while much is held back.
+constinit std::atomic<uint32_t> g_helper_runs{0};
 
 namespace {
 
@@ -18,7 +20,6 @@ constexpr uint64_t kDefaultDecayMs = 500;
 constexpr size_t kWorthReturning = 512 * 1024;
 
 constinit std::atomic<uint64_t> g_decay_ms{kDefaultDecayMs};
-constinit std::atomic<uint32_t> g_helper_runs{0};
 constinit std::atomic<uint64_t> g_retry_at{0};
 constinit std::atomic<uint64_t> g_look_at{0};
 

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/retained.h"
+
 namespace rh::idle {
 
 // How long free memory stays warm.
@@ -14,6 +16,11 @@ uint64_t decay_ms();
 
 // Memory may have become free: sees to it that it will be returned. Holding no lock.
 void note_free();
+
+// Whether heaps hold back much that nobody sees to: then those who allocate are to call note_free() too, for they may
+// be the only ones who do anything.
+RH_HIDDEN extern constinit std::atomic<uint32_t> g_helper_runs;
+inline bool is_needed() { return retained::is_much() && g_helper_runs.load(std::memory_order_relaxed) == 0; }
 
 // Memory is short: collects what is free in every heap. True when there is more now. Holding no lock.
 bool reclaim();

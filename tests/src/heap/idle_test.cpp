@@ -20,6 +20,21 @@ TEST(Idle, WhatIsLittleNeedsNoHelper) {
   EXPECT_FALSE(fake::helper_is_there());
 }
 
+// Threads that only allocate have one made where much is held back, and then take the short way.
+TEST(Idle, WhoAllocatesSeesToItThatThereIsAHelper) {
+  deallocate(allocate(100));
+  EXPECT_FALSE(idle::is_needed());
+  retained::add(64 * kMiB);
+  EXPECT_TRUE(idle::is_needed());
+  std::vector<void*> blocks;
+  while (blocks.size() < 1000) blocks.push_back(allocate(100));
+  EXPECT_TRUE(fake::helper_is_there());
+  EXPECT_TRUE(retained::is_much());
+  EXPECT_FALSE(idle::is_needed());
+  retained::subtract(64 * kMiB);
+  free_all(blocks);
+}
+
 // What threads that met at the arena keep goes back while they work on without it.
 TEST(Idle, AWorkingThreadKeepsNoStoreItDoesNotUse) {
   Actor one, other;
