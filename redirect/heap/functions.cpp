@@ -198,7 +198,7 @@ ULONG NTAPI free(HANDLE handle, ULONG flags, void* block) {
   Span* slab = RH_LIKELY(unlocked) ? own_live_slab(block) : nullptr;
   if (RH_UNLIKELY(slab == nullptr)) return free_cold(handle, flags, block);
   slab::note_free(slab, block);
-  return slab::free_local(slab, static_cast<Block*>(block)) ? free_to_mark(slab) : TRUE;
+  return free_own(thread_heap(), slab, static_cast<Block*>(block)) ? free_to_mark(slab) : TRUE;
 }
 
 SIZE_T NTAPI size_of(HANDLE handle, ULONG flags, const void* block) {

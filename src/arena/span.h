@@ -7,12 +7,12 @@
 //   kept span            everything: the lock of the heap that keeps it (arena/span_store.h), which its owner names.
 //                        Its neighbours' holders read kind and owner.
 //   slab: owner          written under the owning heap's lock, read by anyone.
-//   slab: free, sum,     the owning thread alone, without a lock, while blocks of it are live. When all its blocks
+//   slab: free, begun,   the owning thread alone, without a lock, while blocks of it are live. When all its blocks
 //         countdown      are free, nobody holds a reference, and the owning heap's lock covers these too.
 //   slab: the rest       the owning heap's lock; statistics read the words among them without it.
 //
 // Conservation law of a slab, under the owning heap's lock (free_count and outstanding are as of the last arming,
-// and armed - countdown local frees have come since):
+// and armed - countdown local frees have come since, unless they go into the bin, which changes nothing):
 //   outstanding + free_count + returned_count + hollow + (capacity - carved) == capacity
 // where outstanding counts blocks handed out, those in the owner's bin included, and hollow those that lie in a hole
 // (slabs/holes.cpp).
@@ -78,14 +78,16 @@ enum class SlabState : uint8_t {
 
 // Where blocks of a slab lie, in steps of the block alignment from its start.
 using BlockPosition = uint16_t;
-inline constexpr BlockPosition kNoPosition = 0x7fff;
+inline constexpr BlockPosition kNoPosition = 0xffff;
 
-// Of a slab: what is in its lists of free blocks.
+// Of a slab: where its blocks start, and what is free.
 struct FreeBooks {
-  uint32_t sum;                 // of the addresses that its owner has freed since it took its list, modulo 2^32
-  BlockPosition at_fork;        // a fork's note of `free`
-  BlockPosition returned : 15;  // the first block that others have freed, collected from the inbox
-  BlockPosition sum_lost : 1;   // some that the owner has freed are in the list no longer, for they lie in holes
+  uint32_t portion;  // 2^32 / size of a block: tells where blocks start (slab::starts_block)
+  union {
+    BlockPosition at_fork;  // a fork's note of `free`
+    uint16_t begun;         // where threads are terminated: frees begun since `free` was taken, modulo 2^16
+  };
+  BlockPosition returned;  // the first block that others have freed, collected from the inbox
 };
 
 struct Span {

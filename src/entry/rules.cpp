@@ -5,6 +5,7 @@
 namespace rh::rules {
 
 void* allocate_cold(size_t size) {
+  if (void* block = allocate_medium_fast(size)) return block;
   start();
   return checked(rh::allocate_slow(size));
 }
@@ -14,12 +15,13 @@ RH_NOINLINE static void free_otherwise(void* block) {
 }
 
 void free_cold(void* block) {
-  if (!deallocate_bound(block)) free_otherwise(block);
+  if (!deallocate_later(block) && !deallocate_bound(block)) free_otherwise(block);
 }
 
 void* allocate_zeroed(size_t count, size_t size) {
   size_t bytes = 0;
   if (!product(count, size, &bytes)) return out_of_memory();
+  if (void* block = allocate_fast(bytes)) return __builtin_memset(block, 0, bytes);
   start();
   return checked(rh::allocate_zeroed(bytes));
 }

@@ -18,7 +18,7 @@ inline void* out_of_memory() {
 
 inline void* checked(void* block) { return RH_LIKELY(block != nullptr) ? block : out_of_memory(); }
 
-RH_COLD void* allocate_cold(size_t size);
+RH_NOINLINE void* allocate_cold(size_t size);
 
 RH_INLINE void* allocate(size_t size) {
   void* block = allocate_fast(size);
@@ -33,7 +33,7 @@ void* allocate_aligned(size_t alignment, size_t size);
 void* reallocate(void* block, size_t size);
 size_t usable_size(const void* block);
 
-RH_COLD void free_cold(void* block);
+RH_NOINLINE void free_cold(void* block);
 
 RH_INLINE void free(void* block) {
   if (rh::deallocate_fast(block)) return;

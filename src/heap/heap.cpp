@@ -34,14 +34,14 @@ Heap* own_heap() {
 
 // ---- allocation ---------------------------------------------------------------------------------
 
-template <typename Attempt> RH_COLD static auto* reclaim_and_retry(Attempt attempt) {
-  return idle::reclaim() ? attempt() : nullptr;
+template <typename Attempt> RH_COLD static auto reclaim_and_retry(Attempt attempt) {
+  return idle::reclaim() ? attempt() : decltype(attempt()){};
 }
 
 // When there is no memory, what all heaps hold back is collected, and one more attempt made.
-template <typename Attempt> RH_INLINE static auto* insist(Attempt attempt) {
-  auto* memory = attempt();
-  return RH_LIKELY(memory != nullptr) ? memory : reclaim_and_retry(attempt);
+template <typename Attempt> RH_INLINE static auto insist(Attempt attempt) {
+  auto memory = attempt();
+  return RH_LIKELY(memory) ? memory : reclaim_and_retry(attempt);
 }
 
 static Span* allocate_span(size_t alignment, size_t size, Prefer prefer) {
@@ -79,17 +79,17 @@ RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t siz
 }
 
 // Sets `*size_class` to that of the block it gives.
-static Block* take_own(SizeClass* size_class) {
+static slab::Taken take_own(SizeClass* size_class) {
   Heap* heap = own_heap();
-  if (RH_UNLIKELY(heap == nullptr)) return nullptr;
+  if (RH_UNLIKELY(heap == nullptr)) return {};
   // A heap left behind by another thread brings its bins.
-  if (Block* block = pop(heap, *size_class)) return block;
+  if (Block* block = pop(heap, *size_class)) return {block, false};
   LockGuard guard(heap->lock, heap->token.load());
-  if (inconsistent()) return nullptr;
+  if (inconsistent()) return {};
   SizeClass from = lending::choose(heap, *size_class);
   if (RH_UNLIKELY(from != *size_class)) {
     *size_class = from;
-    if (Block* block = pop(heap, from)) return block;
+    if (Block* block = pop(heap, from)) return {block, false};
   }
   return refill(heap, from);
 }
@@ -102,20 +102,20 @@ RH_INLINE static Block* take_quickly(SizeClass size_class) {
   if (Block* block = pop(heap, size_class)) return block;
   if (RH_UNLIKELY(!heap->lock.try_acquire(heap->token.load()))) return nullptr;
   bool simple = heap->current[size_class] != nullptr && !inconsistent();
-  Block* block = RH_LIKELY(simple) ? refill(heap, size_class) : nullptr;
+  Block* block = RH_LIKELY(simple) ? refill(heap, size_class).blocks : nullptr;
   heap->lock.release();
   return block;
 }
 
 RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
-  Block* block = insist([=, &size_class] {
-    return heap == nullptr ? take_own(&size_class) : shared::take(heap, size_class, size, zeroed);
-  });
+  slab::Taken taken =
+      insist([=, &size_class] { return heap == nullptr ? take_own(&size_class) : shared::take(heap, size_class); });
   // Those who use first-class heaps look when they free.
   if (heap == nullptr && RH_UNLIKELY(idle::is_needed())) idle::note_free();
-  if (RH_UNLIKELY(block == nullptr)) return inconsistent() ? allocate_large(heap, kUnitSize, size, zeroed) : nullptr;
-  if (zeroed && heap == nullptr) clear(block, own_heap(), size_class, size);
-  return noted(block, size_class, size);
+  if (RH_UNLIKELY(!taken)) return inconsistent() ? allocate_large(heap, kUnitSize, size, zeroed) : nullptr;
+  // Only the link and the mark were written in memory fresh from the OS.
+  if (zeroed) __builtin_memset(static_cast<void*>(taken.blocks), 0, taken.zero ? sizeof(Block) : size);
+  return noted(taken.blocks, size_class, size);
 }
 
 void* allocate_slow(size_t size) {
@@ -183,7 +183,7 @@ static bool free_small(Span* slab, Block* block) {
   Heap* heap = own_heap();
   if (owner == heap || is_bound_to_me(owner)) {
     if (slab::is_left(slab)) arm_again(owner, slab);
-    return slab::free_local(slab, block) && review_own(owner, slab);
+    return free_own(owner, slab, block) && review_own(owner, slab);
   }
   if (is_bound(owner)) return free_alone(heap, slab, block);
   if (owner->shared) {

@@ -36,6 +36,17 @@ RH_INLINE void* pop_for(size_t rounded, size_t size) {
 
 RH_INLINE void* allocate_fast(size_t size) { return RH_LIKELY(size <= kTableMax) ? pop_for(size, size) : nullptr; }
 
+// The same for sizes above kTableMax, up to kMaxSmall.
+RH_INLINE void* allocate_medium_fast(size_t size) {
+  if (RH_UNLIKELY(size - kTableMax - 1 >= kMaxSmall - kTableMax)) return nullptr;
+  uintptr_t address = platform::unset_address();
+  platform::go_to_thread_word(address);
+  Heap* heap = reinterpret_cast<Heap*>(address);
+  if (platform::kUnsetIsNull && RH_UNLIKELY(heap == nullptr)) return nullptr;
+  SizeClass size_class = size_class::computed(size);
+  return noted(pop(heap, size_class), size_class, size);
+}
+
 // `alignment` is a power of two, or 0, for which there is nothing here.
 RH_INLINE void* allocate_aligned_fast(size_t alignment, size_t size) {
   size_t last = (size - 1) | (alignment - 1);  // the size rounded up, less one; the largest number where either is 0
@@ -87,12 +98,34 @@ RH_INLINE Span* own_span(const void* pointer) {
   return span;
 }
 
+// Of an address in a slab's first unit: whether it can be freed as the block that it should be. The slow path says why
+// not.
+RH_INLINE bool can_free(const Span* slab, const void* pointer) {
+  return slab::starts_block(slab, pointer) && !slab::is_marked(slab, static_cast<const Block*>(pointer));
+}
+
 // Frees a block of the calling thread's own. False, and nothing done, when it is anything else: then deallocate_slow is
 // to be asked.
 RH_INLINE bool deallocate_fast(void* pointer) {
   Span* span = own_span(pointer);
-  if (RH_UNLIKELY(span == nullptr)) return false;
-  if (slab::free_local(span, static_cast<Block*>(pointer))) free_reached_mark(span);
+  if (RH_UNLIKELY(span == nullptr || !can_free(span, pointer))) return false;
+  if (free_own(thread_heap(), span, static_cast<Block*>(pointer))) free_reached_mark(span);
+  return true;
+}
+
+// Frees a block of the calling thread's own that starts in a later unit of its slab. False, and nothing done, for
+// anything else.
+RH_INLINE bool deallocate_later(void* pointer) {
+  if (RH_UNLIKELY(!g_realm.holds(pointer))) return false;
+  const Span* unit = g_realm.span_of(pointer);
+  if (unit->kind.load() != SpanKind::interior) return false;
+  Span* slab = g_realm.span_of(pointer) - unit->units;
+  Heap* heap = thread_heap();
+  Block* block = static_cast<Block*>(pointer);
+  bool own = slab->owner.load() == heap && slab->kind.load() == SpanKind::slab;
+  if (RH_UNLIKELY(!own || slab::is_marked(slab, block))) return false;
+  if (RH_UNLIKELY(!slab::is_block(slab, address_of(pointer) - g_realm.address(slab)))) return false;
+  if (free_own(heap, slab, block)) free_reached_mark(slab);
   return true;
 }
 
@@ -105,7 +138,8 @@ RH_INLINE bool deallocate_bound(void* pointer) {
   if (span->kind.load() != SpanKind::slab) return false;
   Heap* owner = span->owner.load_acquire();  // may have adopted the slab meanwhile
   if (owner == nullptr || without_notes(owner) != owner || !is_bound_to_me(owner)) return false;
-  if (slab::free_local(span, static_cast<Block*>(pointer))) bound_reached_mark(owner, span);
+  if (RH_UNLIKELY(!can_free(span, pointer))) return false;
+  if (free_own(owner, span, static_cast<Block*>(pointer))) bound_reached_mark(owner, span);
   return true;
 }
 

@@ -30,6 +30,7 @@ RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
 }
 
 static void set_aside(Heap* heap, Span* slab) {
+  RH_CHECK(heap->bins[slab->size_class.load()] == nullptr);
   slab->state = SlabState::full;
   if (heap->shared) heap->full.push_back(slab);
   unsigned worth = slab::properties(slab).worth;
@@ -92,22 +93,21 @@ RH_INLINE static Span* slab_at_hand(const Heap* heap, SizeClass size_class) {
   return RH_UNLIKELY(is_seldom_used(heap, size_class)) ? nullptr : heap->current[size_class];
 }
 
-RH_INLINE static Block* fill_bin(Heap* heap, SizeClass size_class, slab::Taken taken) {
-  heap->bin_zero[size_class] = taken.zero;
+RH_INLINE static slab::Taken fill_bin(Heap* heap, SizeClass size_class, slab::Taken taken) {
   heap->bins[size_class] = taken.blocks->next;
   taken.blocks->mark = 0;
   if constexpr (kDebugChecks) books::check_class(heap, size_class);
-  return taken.blocks;
+  return taken;
 }
 
-RH_NOINLINE static Block* refill_otherwise(Heap* heap, SizeClass size_class) {
+RH_NOINLINE static slab::Taken refill_otherwise(Heap* heap, SizeClass size_class) {
   if (heap->inbox.load(std::memory_order_relaxed) != nullptr) drain(heap, {heap->token.load(), true});
   slab::Taken taken = take_from_current(heap, size_class);
   if (RH_UNLIKELY(taken.blocks == nullptr)) taken = take_from_next(heap, size_class);
-  return RH_LIKELY(taken.blocks != nullptr) ? fill_bin(heap, size_class, taken) : nullptr;
+  return RH_LIKELY(taken.blocks != nullptr) ? fill_bin(heap, size_class, taken) : taken;
 }
 
-Block* refill(Heap* heap, SizeClass size_class) {
+slab::Taken refill(Heap* heap, SizeClass size_class) {
   heap->refills.add(1);
   Span* slab = slab_at_hand(heap, size_class);
   if (RH_UNLIKELY(slab == nullptr)) return refill_otherwise(heap, size_class);

@@ -6,8 +6,8 @@
 
 namespace rh {
 
-// A block, and a bin that is filled again; null when there is no memory. The caller holds heap.lock and is the owner,
+// A block, and a bin that is filled again; none when there is no memory. The caller holds heap.lock and is the owner,
 // or the heap is shared.
-Block* refill(Heap* heap, SizeClass size_class);
+slab::Taken refill(Heap* heap, SizeClass size_class);
 
 }  // namespace rh

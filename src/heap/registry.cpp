@@ -197,7 +197,10 @@ void set_all_aside(Heap* heap, ThreadToken token) {
   empty_bins(heap);
   release_empty(heap, token);
   for (size_t index = 0; index < size_class::kCount; ++index)
-    if (Span* slab = take_current(heap, static_cast<SizeClass>(index))) make_available(heap, slab);
+    if (Span* slab = take_current(heap, static_cast<SizeClass>(index))) {
+      make_available(heap, slab);
+      slab::arm(slab, slab::outstanding(slab));
+    }
 }
 
 void take_over(Heap* heap, Heap* from, SizeClass size_class) {

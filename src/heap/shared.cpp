@@ -164,25 +164,20 @@ void* next_block(Heap* heap, const void* block) {
 }
 
 // The caller holds the lock, by `token`.
-static Block* take_locked(Heap* heap, SizeClass size_class, ThreadToken token) {
-  if (inconsistent()) return nullptr;
-  if (Block* block = pop(heap, size_class)) return block;
+static slab::Taken take_locked(Heap* heap, SizeClass size_class, ThreadToken token) {
+  if (inconsistent()) return {};
+  if (Block* block = pop(heap, size_class)) return {block, false};
   heap->token.store(token);
   return refill(heap, size_class);
 }
 
-Block* take(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
+slab::Taken take(Heap* heap, SizeClass size_class) {
   if (is_mine(heap)) {
-    if (Block* block = pop(heap, size_class)) {
-      if (zeroed) clear(block, heap, size_class, size);
-      return block;
-    }
+    if (Block* block = pop(heap, size_class)) return {block, false};
   }
   ThreadToken token = platform::thread_token();
   LockGuard guard(heap->lock, token);
-  Block* block = take_locked(heap, size_class, token);
-  if (zeroed && block != nullptr) clear(block, heap, size_class, size);
-  return block;
+  return take_locked(heap, size_class, token);
 }
 
 void list_large(Heap* heap, Span* span) {
@@ -206,7 +201,7 @@ void free(Heap* heap, Span* slab, Block* block) {
   // Here every free comes by, so that the notes of such a heap are complete.
   slab::note_free(slab, block);
   count_freed(heap, slab::properties(slab).size);
-  if (!inconsistent() && slab::free_local(slab, block)) review(heap, slab, {platform::thread_token(), true});
+  if (!inconsistent() && free_own(heap, slab, block)) review(heap, slab, {platform::thread_token(), true});
 }
 
 Heap* heap_of(const Span* span) {

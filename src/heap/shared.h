@@ -43,8 +43,8 @@ void give_back_empty(Heap* heap, ThreadToken token);
 // of all when that is null; null when there are no more. With kExactSizes only.
 void* next_block(Heap* heap, const void* block);
 
-// A block of `size` bytes; null when there is no memory.
-Block* take(Heap* heap, SizeClass size_class, size_t size, bool zeroed);
+// A block; none when there is no memory.
+slab::Taken take(Heap* heap, SizeClass size_class);
 
 // A block of this heap's, freed by any thread.
 void free(Heap* heap, Span* slab, Block* block);

@@ -81,15 +81,9 @@ void empty_bins(Heap* heap) {
 }
 
 // All of the slab is free.
-static void finish(Heap* heap, Span* slab) {
-  RH_CHECK(slab::is_balanced(slab));
-  // Of a thread that was not forked along the lists may be of different moments.
-  if (heap->fork_state != ForkState::to_restore) slab::check_freed(slab);
-  slab::finish(slab);
-}
-
 static void give_back(Heap* heap, Span* slab, ThreadToken token) {
-  finish(heap, slab);
+  RH_CHECK(slab::is_balanced(slab));
+  slab::finish(slab);
   spans::give(heap, slab, token);
 }
 
@@ -120,7 +114,6 @@ static unsigned next_mark(const Span* slab, unsigned in_use) {
 static void look_again(Heap* heap, Span* slab, unsigned in_use) {
   SizeClass size_class = slab->size_class.load();
   if (has_few_blocks(heap, size_class)) {
-    slab::check_freed(slab);
     slab::arm(slab, 1);
   } else {
     slab::arm(slab, in_use);

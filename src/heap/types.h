@@ -98,9 +98,8 @@ struct Heap {
   static constexpr size_t kOutgoing = k64Bit ? 32 : 16, kParcels = 8;
 
   // ---- the owning thread's alone ----
-  Block* bins[size_class::kCount] = {};  // blocks taken from the current slabs
+  Block* bins[size_class::kCount] = {};  // blocks of the current slabs
   Word<Tenant> tenant;                   // read by anyone; written by who has just become the owner
-  bool bin_zero[size_class::kCount] = {};
   Outgoing outgoing[kOutgoing] = {};
   Parcel parcels[kParcels] = {};
   size_t held = 0;  // bytes in both
@@ -209,11 +208,9 @@ RH_INLINE Block* pop(Heap* heap, size_t size_class) {
   return block;
 }
 
-// Makes a block that was just taken from the bin read as zero.
-inline void clear(Block* block, const Heap* heap, SizeClass size_class, size_t size) {
-  // Only the link and the mark were written in memory fresh from the OS.
-  size_t written = heap->bin_zero[size_class] ? sizeof(Block) : size;
-  __builtin_memset(static_cast<void*>(block), 0, written);
+// Frees a block of the heap's own, by its owner. True when that is to look at the slab.
+RH_INLINE bool free_own(Heap* heap, Span* slab, Block* block) {
+  return slab::free_local(slab, block, &heap->bins[slab->size_class.load()]);
 }
 
 }  // namespace rh

@@ -208,11 +208,7 @@ size_t punch(Span* slab) {
   Pages fresh = free.pages(slab->units * kPagesInUnit);
   if (fresh == 0) return 0;
   set_holes(slab, before | fresh);
-  if (newest != nullptr) {
-    unsigned removed = unlink(slab, layout, &newest->next, before | fresh);
-    add(slab->free_count, 0u - removed);
-    if (removed != 0) slab->freed.sum_lost = true;
-  }
+  if (newest != nullptr) add(slab->free_count, 0u - unlink(slab, layout, &newest->next, before | fresh));
   add(slab->returned_count, 0u - unlink(slab, layout, &others, before | fresh));
   set_returned(slab, others);
   Pages refused = purge(layout, fresh);

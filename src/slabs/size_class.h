@@ -135,6 +135,15 @@ constexpr Position position(SizeClass size_class, size_t offset) {
   return {static_cast<uint32_t>(product >> 32), is_start};
 }
 
+// An offset below a unit's size is a multiple of a block's size where its product with this, modulo 2^32, is less than
+// this: the same in fewer instructions.
+inline constexpr auto kPortions = [] {
+  Table<uint32_t, kCount> table{};
+  for (size_t index = 0; index < kCount; ++index)
+    table.entries[index] = static_cast<uint32_t>(UINT32_MAX / size_of(index) + 1);
+  return table;
+}();
+
 // Up to kTableMax every class of a multiple of an alignment has blocks of such a multiple.
 static_assert([] {
   for (size_t alignment = kBlockAlign; alignment <= kTableMax; alignment *= 2)

@@ -6,7 +6,9 @@ namespace rh::slab {
 
 void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number) {
   span->free = nullptr;
-  span->freed = {0, kNoPosition, kNoPosition, false};
+  span->freed.portion = size_class::kPortions[size_class];
+  span->freed.at_fork = kNoPosition;
+  span->freed.returned = kNoPosition;
   span->stamp = number;
   span->countdown.store(0);
   span->armed.store(0);
@@ -50,48 +52,28 @@ namespace {
 
 // Moves the local frees since the last arming into free_count.
 void settle(Span* slab) {
-  uint16_t left = slab->countdown.load();
-  uint16_t freed = static_cast<uint16_t>(slab->armed.load() - left);
-  slab->armed.store(left);
+  uint16_t freed = unsettled(slab);
   add(slab->free_count, freed);
   add(slab->outstanding, 0u - freed);
+  slab->armed.store(static_cast<uint16_t>(slab->armed.load() - freed));
 }
 
 constexpr const char* kTwice = "free of a block that was free already";
-constexpr const char* kWithin = "free of a pointer into a block";
 
-// Whether the `count` members of the owner's list are blocks: then the sum of their offsets is a multiple of the size.
-// It is exact, for no block is freed twice before the list is taken.
-bool sum_is_right(const Span* slab, unsigned count) {
-  uint32_t starts = count * static_cast<uint32_t>(g_realm.address(slab));
-  return (slab->freed.sum - starts) % properties(slab).size == 0 || slab->freed.sum_lost;
+void note_begun(Span* slab, unsigned count) {
+  if constexpr (platform::kThreadsAreTerminated) slab->freed.begun = static_cast<uint16_t>(count);
 }
-static_assert([] {
-  for (size_t index = 0; index < size_class::kCount; ++index) {
-    const size_class::Properties& each = size_class::kProperties[index];
-    if (uint64_t{each.capacity} * Units{each.units}.bytes() > UINT32_MAX) return false;
-  }
-  return true;
-}());
 
 void forget_freed(Span* slab) {
   slab->free = nullptr;
   slab->free_count = 0;
-  slab->freed.sum = 0;
-  slab->freed.sum_lost = false;
+  note_begun(slab, 0);
 }
 
-// A thread that was terminated while it freed may have left a block counted in one place and not in the other: then the
-// list is right. Else ends the process.
-RH_COLD void mend_freed(Span* slab) {
-  unsigned most = properties(slab).capacity;
-  for (const Block* block = slab->free; block != nullptr; block = block->next) {
-    size_t offset = address_of(block) - g_realm.address(slab);
-    if (offset >= Units{slab->units}.bytes() || !is_block(slab, offset)) fail_broken(slab, kWithin);
-    if (most-- == 0) fail_broken(slab, kTwice);
-  }
-  if (!platform::kThreadsAreTerminated) fail_broken(slab, kWithin);
-  recount(slab);
+// Whether a thread was terminated while it freed: then a block may be in the list and not counted.
+bool was_cut_short(const Span* slab, unsigned count) {
+  static_assert(!platform::kThreadsAreTerminated || !platform::kReplacesByZeros, "holes take blocks out of the list");
+  return platform::kThreadsAreTerminated && slab->armed.load() != kUncounted && slab->freed.begun != count;
 }
 
 Block* block_at(uintptr_t address) { return reinterpret_cast<Block*>(address); }
@@ -105,6 +87,7 @@ void note_free_from(const Span* slab, uintptr_t first, uintptr_t last) {
 }  // namespace
 
 void arm(Span* slab, unsigned frees) {
+  if (slab->armed.load() == kUncounted) note_begun(slab, 0);  // those went into the bin
   settle(slab);
   slab->armed.store(static_cast<uint16_t>(frees));
   slab->countdown.store_release(static_cast<uint16_t>(frees));
@@ -154,18 +137,17 @@ RH_NOINLINE static Taken take_new(Span* slab) {
   return RH_UNLIKELY(hollow) ? fill_hole(slab) : taken;
 }
 
-// Books the blocks freed locally as handed out, and arms with kNever. Returns how many there are.
+// Books the blocks freed locally as handed out, and arms anew. Returns how many there are.
 static unsigned hand_out_local(Span* slab) {
-  uint16_t unsettled = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
-  uint16_t count = static_cast<uint16_t>(slab->free_count + unsettled);
-  if (RH_UNLIKELY(!sum_is_right(slab, count))) {
-    mend_freed(slab);
+  uint16_t count = static_cast<uint16_t>(slab->free_count + unsettled(slab));
+  if (RH_UNLIKELY(was_cut_short(slab, count))) {
+    recount(slab);
     count = slab->free_count;
   }
   add(slab->outstanding, slab->free_count);
   forget_freed(slab);
-  slab->armed.store(kNever);
-  slab->countdown.store(kNever);
+  slab->armed.store(at_taking(slab));
+  slab->countdown.store(at_taking(slab));
   return count;
 }
 
@@ -197,16 +179,10 @@ static Block* last_of(Block* first, unsigned count) {
 void share(Span* slab) {
   settle(slab);
   if (!platform::kReplacesByZeros || slab->free_count == 0) return;
-  check_freed(slab);
   if (slab->returned_count != 0) last_of(slab->free, slab->free_count)->next = returned(slab);
   set_returned(slab, slab->free);
   add(slab->returned_count, slab->free_count);
   forget_freed(slab);
-}
-
-void check_freed(Span* slab) {
-  settle(slab);
-  if (RH_UNLIKELY(!sum_is_right(slab, slab->free_count))) mend_freed(slab);
 }
 
 unsigned count_taken(const Span* slab, Block* first, Block** last) {
@@ -246,12 +222,12 @@ void clear_uncarved(Span* slab) {
 void recount(Span* slab) {
   settle(slab);
   uint16_t linked = 0, most = properties(slab).capacity;
-  slab->freed.sum = 0;
-  slab->freed.sum_lost = false;
-  for (const Block* block = slab->free; block != nullptr && linked < most; block = block->next, ++linked)
-    slab->freed.sum += static_cast<uint32_t>(address_of(block));
+  for (const Block* block = slab->free; block != nullptr && linked < most; block = block->next) ++linked;
   add(slab->outstanding, 0u + slab->free_count - linked);
   slab->free_count = linked;
+  // Who came to the end of its count could not look any more.
+  if (slab->armed.load() == kUncounted && slab->state != SlabState::current) arm(slab, 1);
+  note_begun(slab, linked);
 }
 
 }  // namespace rh::slab

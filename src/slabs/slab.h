@@ -5,6 +5,7 @@
 
 #include "arena/arena.h"
 #include "base/check.h"
+#include "base/select.h"
 #include "slabs/size_class.h"
 
 namespace rh::slab {
@@ -27,16 +28,27 @@ inline void add(Word<uint16_t>& word, unsigned amount) { word.store(static_cast<
 
 inline void add(uint16_t& word, unsigned amount) { word = static_cast<uint16_t>(word + amount); }
 
+// Armed with this, what the owner frees into the slab is not counted, and goes into the owner's bin: so while the bin
+// holds the slab's blocks, and the class is no longer seldom used. From kNever the count does not reach 0: a slab holds
+// far fewer blocks.
+inline constexpr uint16_t kUncounted = 0, kNever = INT16_MAX;
+
+// What the slab is armed with when its blocks are taken. A block in a bin keeps its slab from being empty: large ones
+// would keep much from going back while the owner sleeps.
+inline uint16_t at_taking(const Span* slab) { return properties(slab).carve == 1 ? kNever : kUncounted; }
+
+// Local frees since the last arming.
+inline uint16_t unsettled(const Span* slab) {
+  uint16_t armed = slab->armed.load(), left = slab->countdown.load_acquire();
+  return armed == kUncounted ? uint16_t{0} : static_cast<uint16_t>(armed - left);
+}
+
 // Blocks handed out. A thread other than the owner may see too many, never too few.
 inline unsigned outstanding(const Span* slab) {
-  uint16_t freed = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load_acquire());
-  return static_cast<uint16_t>(slab->outstanding.load() - freed);
+  return static_cast<uint16_t>(slab->outstanding.load() - unsettled(slab));
 }
 
 inline unsigned free_blocks(const Span* slab) { return properties(slab).capacity - outstanding(slab); }
-
-// From here the count never reaches 0: a slab holds far fewer blocks than the counter has values.
-inline constexpr unsigned kNever = 0;
 
 // Called by the owner: books the local frees since the last arming, and has the owner look again after `frees` more.
 void arm(Span* slab, unsigned frees);
@@ -94,7 +106,7 @@ inline Block* returned(const Span* slab) {
   return first == kNoPosition ? nullptr : block_at(slab, first);
 }
 inline void set_returned(Span* slab, const Block* first) {
-  slab->freed.returned = (first == nullptr ? kNoPosition : position_of(slab, first)) & kNoPosition;
+  slab->freed.returned = first == nullptr ? kNoPosition : position_of(slab, first);
 }
 
 // What the second word of a free block says. It means something nowhere but in that block, while the slab lives, and is
@@ -124,16 +136,15 @@ bool is_balanced(const Span* slab);
 // Ends the process: of a free, what was found later.
 [[noreturn]] RH_COLD void fail_broken(const Span* slab, const char* what);
 
-// Ends the process when something that the owner has freed is not a block.
-void check_freed(Span* slab);
-
 struct Taken {
   Block* blocks;  // null when the slab has none
   bool zero;      // reads as zero except for the links
+
+  explicit operator bool() const { return blocks != nullptr; }
 };
 
 // Called by the owner: hands out the blocks freed locally, or those freed by others, or about two pages of newly carved
-// ones, or those of a hole. The slab, which must not be left, is armed with kNever.
+// ones, or those of a hole. The slab, which must not be left, is armed anew.
 Taken take(Span* slab);
 
 // The same, with newly carved blocks only: `most`, or about a page, with which a class begins.
@@ -183,16 +194,26 @@ inline bool has_holes(const Span* slab) {
 
 // ---- the fast path ------------------------------------------------------------------------------
 
-// The fast path of free, called by the owner without the lock. True when the armed count is reached. The count is
-// written last: a thread that sees it also sees the block as free and the list complete.
-RH_INLINE bool free_local(Span* slab, Block* block) {
+// Whether a block starts there, of an address in the slab's first unit; it need not be carved yet.
+RH_INLINE bool starts_block(const Span* slab, const void* pointer) {
+  return static_cast<uint32_t>(address_of(pointer) % kUnitSize) * slab->freed.portion < slab->freed.portion;
+}
+
+// The fast path of free, called by the owner without the lock. True when the owner is to look at the slab: the armed
+// count is reached, or many frees went into the bin. The count is written last: a thread that sees it also sees the
+// block as free and the list complete.
+//
+// What was freed last is allocated next as long as it goes into the bin: its lines are in the cache.
+RH_INLINE bool free_local(Span* slab, Block* block, Block** bin) {
   mark_free(slab, block);
-  slab->freed.sum += static_cast<uint32_t>(address_of(block));
-  block->next = slab->free;
+  static_assert(kUncounted == 0);
+  Block** list = select(slab->armed.load(), bin, &slab->free);
+  if constexpr (platform::kThreadsAreTerminated) ++slab->freed.begun;
+  block->next = *list;
   // A fork may record the list at any moment.
   std::atomic_signal_fence(std::memory_order_release);
   schedule_point();
-  slab->free = block;
+  *list = block;
   return RH_UNLIKELY(slab->countdown.decrement() == 0);
 }
 

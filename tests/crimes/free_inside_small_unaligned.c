@@ -4,6 +4,5 @@
 int main(void) {
   take_blocks();
   free(hidden(blocks[500] + 5));
-  free_some();
-  return survived_reuse();
+  return survived(blocks[500]);
 }

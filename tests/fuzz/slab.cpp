@@ -30,7 +30,7 @@ class Player {
     case 0: return take();
     case 1: return give_back();
     case 2: return arm(input_.below(100));
-    case 3: return slab::recount(slab_);
+    case 3: return recount();
     case 4: return slab::share(slab_);
     case 5: slab::punch(slab_); return;
     default: return free_one();
@@ -76,10 +76,18 @@ class Player {
     mark_ = frees;
   }
 
+  void recount() {
+    slab::recount(slab_);
+    mark_ = slab_->armed.load();
+  }
+
   void free_one() {
     if (live_.empty()) return;
-    bool reached = slab::free_local(slab_, some());
-    FUZZ_EXPECT(!reached || mark_ != 0);
+    bool counted = slab_->armed.load() != slab::kUncounted;
+    Block *block = some(), *bin = nullptr;
+    bool reached = slab::free_local(slab_, block, &bin);
+    FUZZ_EXPECT(counted ? !reached || mark_ != 0 : bin == block);
+    if (bin != nullptr) slab::give_back_bin(slab_, bin);
   }
 
   void check() {

@@ -23,12 +23,13 @@ RH_INLINE void* malloc_inlined(const Host& host, size_t size) {
 // A block of the calling thread's own that is alive goes, and is noted as free: a second time it is refused.
 RH_INLINE void free_noted(Span* slab, void* block) {
   slab::note_free(slab, block);
-  if (slab::free_local(slab, static_cast<Block*>(block))) free_reached_mark(slab);
+  if (free_own(thread_heap(), slab, static_cast<Block*>(block))) free_reached_mark(slab);
 }
 
 RH_INLINE void free_inlined(const Host& host, void* block) {
   Span* slab = own_span(block);
-  if (RH_LIKELY(slab != nullptr && !slab::is_noted_free(slab, block))) return free_noted(slab, block);
+  bool live = slab != nullptr && can_free(slab, block) && !slab::is_noted_free(slab, block);
+  if (RH_LIKELY(live)) return free_noted(slab, block);
   if (block != nullptr) free_cold(host, block);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heap/idle.h"
+#include "heap/refill.h"
 #include "heap/shared.h"
 #include "heap/slab_lists.h"
 #include "support/heaps.h"
@@ -139,14 +140,35 @@ TEST(Heap, ZeroedBlocksAreZeroWhenTheOsWillNotTakeTheOldMemoryBack) {
   EXPECT_TRUE(all_zero(block, 8 * kMiB));
 }
 
+TEST(Heap, WhatWasFreedLastIsAllocatedNext) {
+  for (size_t size : {16, 100, 1000}) {
+    std::vector<void*> blocks;
+    for (int count = 0; count < 9990; ++count) blocks.push_back(allocate(size));
+    for (int round = 0; round < 3; ++round) {
+      size_t refills = own_heap()->refills.value();
+      for (size_t index = blocks.size(); index-- > blocks.size() - 5;) deallocate(blocks[index]);
+      for (size_t index = blocks.size() - 5; index < blocks.size(); ++index) EXPECT_EQ(allocate(size), blocks[index]);
+      EXPECT_EQ(own_heap()->refills.value(), refills);
+    }
+    free_all(blocks);
+  }
+}
+
 TEST(Heap, KnowsWhetherASmallBlockIsFreshFromTheOs) {
-  SizeClass size_class = size_class::computed(256);
-  void* block = allocate(256);
-  EXPECT_TRUE(thread_heap()->bin_zero[size_class]);
-  while (thread_heap()->bins[size_class] != nullptr) allocate(256);
-  deallocate(block);
-  EXPECT_EQ(allocate(256), block);
-  EXPECT_FALSE(thread_heap()->bin_zero[size_class]);
+  SizeClass size_class = size_class::computed(5000);
+  Heap* heap = own_heap();
+  auto refill_once = [&] {
+    LockGuard guard(heap->lock, heap->token.load());
+    return refill(heap, size_class);
+  };
+  slab::Taken fresh = refill_once();
+  EXPECT_TRUE(fresh.zero);
+  std::memset(static_cast<void*>(fresh.blocks), 0xee, 5000);
+  ASSERT_EQ(heap->bins[size_class], nullptr);
+  deallocate(fresh.blocks);
+  slab::Taken again = refill_once();
+  EXPECT_EQ(again.blocks, fresh.blocks);
+  EXPECT_FALSE(again.zero);
 }
 
 TEST(Heap, ALargeZeroedBlockFreshFromTheOsIsNotTouched) {

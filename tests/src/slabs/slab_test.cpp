@@ -127,16 +127,66 @@ TEST(Slab, AsksToBeLookedAtAfterSoManyFrees) {
   }
 }
 
-TEST(Slab, NeverIsNever) {
-  for (size_t index : {index_of(16), index_of(24), index_of(32 * 1024)}) {
+TEST(Slab, WhatIsNotCountedGoesIntoTheBin) {
+  for (size_t index : {index_of(16), index_of(24), index_of(2048)}) {
     Span* slab = make(index);
     std::vector<Block*> blocks = take_all(slab);
-    for (int round = 0; round < 200; ++round) {
-      arm(slab, kNever);
-      for (Block* block : blocks) ASSERT_FALSE(free_local(slab, block));
-      ASSERT_EQ(outstanding(slab), 0u);
-      ASSERT_EQ(take_all(slab).size(), blocks.size());
+    Block* bin = nullptr;
+    for (Block* block : blocks) {
+      ASSERT_FALSE(free_local(slab, block, &bin));
+      ASSERT_EQ(bin, block);
     }
+    EXPECT_EQ(outstanding(slab), blocks.size());
+    expect_conserved(slab);
+    EXPECT_EQ(take(slab).blocks, nullptr);
+    give_back_bin(slab, bin);
+    EXPECT_EQ(outstanding(slab), 0u);
+    expect_conserved(slab);
+  }
+}
+
+// Large ones do not wait in a bin while the owner sleeps.
+TEST(Slab, BlocksOfAPageOrSoAreAlwaysCounted) {
+  for (size_t size : {size_t{2049}, size_t{5000}, kMaxSmall}) {
+    Span* slab = make(index_of(size));
+    Block* bin = nullptr;
+    for (Block* block : take_all(slab)) ASSERT_FALSE(free_local(slab, block, &bin));
+    EXPECT_EQ(bin, nullptr);
+    EXPECT_EQ(outstanding(slab), 0u);
+    expect_conserved(slab);
+  }
+}
+
+// However many come between two refills.
+TEST(Slab, TheBooksStandWhateverGoesInAndOutOfTheBin) {
+  Span* slab = make(index_of(64));
+  size_t all = take_all(slab).size();
+  Block* block = reinterpret_cast<Block*>(g_realm.address(slab));
+  unsigned looks = 0;
+  for (unsigned count = 0; count < 200'000; ++count) {
+    Block* bin = nullptr;
+    looks += free_local(slab, hand_out(block), &bin);
+    ASSERT_EQ(bin, block);
+    ASSERT_EQ(outstanding(slab), all);
+  }
+  EXPECT_LE(looks, 200'000u >> 16);
+  hand_out(block);
+  arm(slab, 2);
+  EXPECT_EQ(outstanding(slab), all);
+  EXPECT_FALSE(free_local(slab, block));
+  EXPECT_TRUE(free_local(slab, block + 4));
+  EXPECT_EQ(length(take(slab).blocks), 2u);
+  expect_conserved(slab);
+}
+
+TEST(Slab, KnowsWhereABlockStarts) {
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    Span* slab = make(index);
+    char* start = reinterpret_cast<char*>(g_realm.address(slab));
+    for (size_t offset = 0; offset < kUnitSize; ++offset)
+      ASSERT_EQ(starts_block(slab, start + offset), offset % size_class::size_of(index) == 0) << index << " " << offset;
+    finish(slab);
+    g_arena.free(slab);
   }
 }
 
@@ -166,16 +216,30 @@ TEST(Slab, CountsAgainWhatAVanishedThreadHadLinked) {
   EXPECT_EQ(length(take(slab).blocks), 2u);
 }
 
+// Its next free is looked at: it does not go into the bin of another slab's blocks.
+TEST(Slab, CountsOnAfterAVanishedThreadHadReachedTheMark) {
+  Span* slab = make(index_of(64));
+  std::vector<Block*> blocks = take_all(slab);
+  slab->state = SlabState::full;
+  arm(slab, 1);
+  EXPECT_TRUE(free_local(slab, blocks[0]));
+  recount(slab);
+  Block* bin = nullptr;
+  EXPECT_TRUE(free_local(slab, blocks[1], &bin));
+  EXPECT_EQ(bin, nullptr);
+  EXPECT_EQ(outstanding(slab), blocks.size() - 2);
+}
+
 // Wherever in a free a thread was terminated.
 TEST(Slab, CountsAgainWhatATerminatedThreadWasFreeing) {
   if (!platform::kThreadsAreTerminated) GTEST_SKIP() << "threads end by themselves here";
   for (int step = 1; step <= 3; ++step) {
-    Span* slab = make(index_of(48));
+    Span* slab = make(index_of(64));
     std::vector<Block*> blocks = take_all(slab);
     arm(slab, 50);
     free_local(slab, blocks[0]);
     mark_free(slab, blocks[1]);
-    if (step >= 2) slab->freed.sum += static_cast<uint32_t>(address_of(blocks[1]));
+    if (step >= 2) ++slab->freed.begun;
     blocks[1]->next = slab->free;
     if (step >= 3) slab->free = blocks[1];
     unsigned freed = step >= 3 ? 2 : 1;
@@ -183,6 +247,24 @@ TEST(Slab, CountsAgainWhatATerminatedThreadWasFreeing) {
     EXPECT_EQ(outstanding(slab), blocks.size());
     expect_conserved(slab);
   }
+}
+
+// Else each list would be followed to be counted.
+TEST(Slab, FreesThatHaveBegunAreThoseThatAreCounted) {
+  if (!platform::kThreadsAreTerminated) GTEST_SKIP() << "threads end by themselves here";
+  Span* slab = make(index_of(64));
+  std::vector<Block*> blocks = take_all(slab);
+  Block* bin = nullptr;
+  free_local(slab, blocks[0], &bin);
+  ASSERT_EQ(bin, blocks[0]);
+  arm(slab, 2);
+  EXPECT_EQ(slab->freed.begun, 0);
+  for (size_t index = 1; index < 6; ++index) {
+    if (free_local(slab, blocks[index])) arm(slab, 2);
+    EXPECT_EQ(slab->freed.begun, index);
+  }
+  recount(slab);
+  EXPECT_EQ(slab->freed.begun, 5);
 }
 
 TEST(Slab, AFreeBlockSaysSo) {

@@ -32,10 +32,18 @@ inline void expect_conserved(const Span* slab) {
   unsigned capacity = properties(slab).capacity;
   unsigned booked = static_cast<uint16_t>(slab->outstanding.load() + slab->free_count + slab->returned_count);
   ASSERT_EQ(booked + hollow_blocks(slab) + (capacity - slab->carved.load()), capacity);
-  uint16_t unbooked = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
-  ASSERT_EQ(length(slab->free), static_cast<uint16_t>(slab->free_count + unbooked));
+  ASSERT_EQ(length(slab->free), static_cast<uint16_t>(slab->free_count + unsettled(slab)));
   ASSERT_EQ(length(returned(slab)), slab->returned_count);
   ASSERT_EQ(outstanding(slab) + free_blocks(slab), capacity);
+}
+
+// By the owner, where frees are counted.
+inline bool free_local(Span* slab, Block* block) {
+  Block* bin = nullptr;
+  if (slab->armed.load() == kUncounted) arm(slab, kNever);
+  bool reached = free_local(slab, block, &bin);
+  EXPECT_EQ(bin, nullptr);
+  return reached;
 }
 
 // As the layer above does.
