@@ -155,7 +155,8 @@ double far_share(unsigned nodes) {
 TEST(Threads, OnTwoNodesEachUsesWhatItTouched) {
   double share = far_share(2);
   RecordProperty("share", std::to_string(share));
-  EXPECT_LT(share, 0.05);
+  // In 32 bits it depends on where the address space happens to be free: 0.02 to 0.08 in 120 runs.
+  EXPECT_LT(share, k64Bit ? 0.05 : 0.15);
 }
 
 TEST(Threads, WhereNodesAreNotKnownItDoesNot) { EXPECT_GT(far_share(1), 0.2); }
