@@ -3,6 +3,7 @@
 #   reheap_core_objects      everything but the override       -> libreheap-core.a
 #   reheap_override_objects  malloc, operator new, start       -> with the core: libreheap.so, libreheap.a
 #   reheap_core_fake         the core over the fake platform   (tests only)
+#   reheap_hardened_objects  all of it again, and hardened/    -> libreheap-hardened.so, libreheap-hardened.a
 #
 # On Windows there is no libreheap.so; redirect/ makes reheap.dll of
 #
@@ -114,32 +115,36 @@ if(NOT WIN32)
   # Beside a file that is built with exceptions.
   set_source_files_properties(${REHEAP_SRC}/entry/linux/dlmopen.cpp PROPERTIES COMPILE_OPTIONS "-O2;-fno-exceptions")
   set_source_files_properties(${REHEAP_SRC}/entry/linux/dlopen.cpp PROPERTIES COMPILE_OPTIONS -O2)
-  add_library(reheap SHARED
-    $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects>
-    ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/dlmopen.cpp)
-  reheap_public(reheap reheap)
-  target_link_libraries(reheap PRIVATE $<BUILD_INTERFACE:reheap_dialect>
-                                       ${REHEAP_SYSTEM_LIBRARIES})
-  # Linked by the C driver, and CMake may not add the C++ library on its own: -z defs then proves that it is not needed.
-  set(CMAKE_CXX_IMPLICIT_LINK_LIBRARIES "")
-  set_target_properties(reheap PROPERTIES LINKER_LANGUAGE C)
-  target_link_options(reheap PRIVATE
-    -Wl,-z,defs -Wl,-z,now -Wl,-z,relro
-    -Wl,-z,nodelete # blocks outlive a dlclose
-    -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL -Wl,--as-needed)
   # Where the linker can: what few programs run lies apart, and what all of them touch in one piece.
   include(CheckLinkerFlag)
   set(layout -Wl,-z,noseparate-code -Wl,-T,${REHEAP_SRC}/entry/linux/layout.ld)
   list(JOIN layout " " joined)
   check_linker_flag(C "${joined}" REHEAP_LINKER_TAKES_LAYOUT)
-  if(REHEAP_LINKER_TAKES_LAYOUT)
-    target_link_options(reheap PRIVATE ${layout})
-    set_property(TARGET reheap APPEND PROPERTY LINK_DEPENDS ${REHEAP_SRC}/entry/linux/layout.ld)
-  endif()
-  # A program that leaves malloc to its libraries names no symbol of ours: link us all the same. In one word, which
-  # CMake leaves whole and at its place: the parent's other libraries are linked as the parent says.
-  target_link_libraries(reheap INTERFACE
-    "-Wl,--push-state,--no-as-needed,$<TARGET_FILE:$<TARGET_NAME:reheap>>,--pop-state")
+  # Linked by the C driver, and CMake may not add the C++ library on its own: -z defs then proves that it is not needed.
+  set(CMAKE_CXX_IMPLICIT_LINK_LIBRARIES "")
+
+  # reheap_shared(TARGET OUTPUT OBJECTS…): a library to preload or to link.
+  function(reheap_shared target output)
+    add_library(${target} SHARED
+      ${ARGN} ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/dlmopen.cpp)
+    reheap_public(${target} ${output})
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:reheap_dialect> ${REHEAP_SYSTEM_LIBRARIES})
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+    target_link_options(${target} PRIVATE
+      -Wl,-z,defs -Wl,-z,now -Wl,-z,relro
+      -Wl,-z,nodelete # blocks outlive a dlclose
+      -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL -Wl,--as-needed)
+    if(REHEAP_LINKER_TAKES_LAYOUT)
+      target_link_options(${target} PRIVATE ${layout})
+      set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${REHEAP_SRC}/entry/linux/layout.ld)
+    endif()
+    # A program that leaves malloc to its libraries names no symbol of ours: link us all the same. In one word, which
+    # CMake leaves whole and at its place: the parent's other libraries are linked as the parent says.
+    target_link_libraries(${target} INTERFACE
+      "-Wl,--push-state,--no-as-needed,$<TARGET_FILE:$<TARGET_NAME:${target}>>,--pop-state")
+  endfunction()
+
+  reheap_shared(reheap reheap $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects>)
   add_library(reheap::reheap ALIAS reheap)
 endif()
 
@@ -162,3 +167,23 @@ endif()
 target_link_options(reheap_static INTERFACE ${REHEAP_ASK_FOR_MALLOC})
 set_target_properties(reheap_static PROPERTIES EXPORT_NAME static)
 add_library(reheap::static ALIAS reheap_static)
+
+# The same source with another policy (docs/design/hardened.md).
+if(REHEAP_HARDENED AND NOT WIN32)
+  file(GLOB REHEAP_HARDENED_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/hardened/*.cpp)
+  add_library(reheap_hardened_objects OBJECT
+    ${REHEAP_PORTABLE_SOURCES} ${REHEAP_PLATFORM_SOURCES} ${REHEAP_HARDENED_SOURCES}
+    ${REHEAP_SRC}/entry/rules_hardened.cpp ${REHEAP_SRC}/entry/new.cpp ${REHEAP_OVERRIDE_SOURCES})
+  target_link_libraries(reheap_hardened_objects PRIVATE reheap_dialect reheap_no_exceptions)
+  target_compile_definitions(reheap_hardened_objects PRIVATE RH_HARDENED)
+  reheap_shared(reheap_hardened reheap-hardened $<TARGET_OBJECTS:reheap_hardened_objects>)
+  target_compile_definitions(reheap_hardened PRIVATE RH_HARDENED)
+  add_library(reheap::hardened ALIAS reheap_hardened)
+  add_library(reheap_static_hardened STATIC $<TARGET_OBJECTS:reheap_hardened_objects> ${runtime})
+  reheap_public(reheap_static_hardened reheap-hardened)
+  target_link_libraries(reheap_static_hardened PRIVATE $<BUILD_INTERFACE:reheap_dialect>
+                                               PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
+  target_link_options(reheap_static_hardened INTERFACE ${REHEAP_ASK_FOR_MALLOC})
+  set_target_properties(reheap_static_hardened PROPERTIES EXPORT_NAME hardened_static)
+  add_library(reheap::hardened_static ALIAS reheap_static_hardened)
+endif()

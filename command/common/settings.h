@@ -28,6 +28,8 @@ inline constexpr LibraryOption library_options[] = {
      "How long free memory stays warm before it returns to the OS"},
     {"--window", "REHEAP_WINDOW", Value::required, "SIZE[K|M|G|T]", "At most so much address space for the heap"},
     {"--window-at", "REHEAP_WINDOW_AT", Value::required, "low|image|0xADDR", "Where that address space lies"},
+    {"--strict", "REHEAP_STRICT", Value::none, "",
+     "With --hardened: free of what new made, and delete of what malloc made, end the program"},
 };
 inline constexpr std::size_t library_option_count = sizeof library_options / sizeof library_options[0];
 
@@ -35,9 +37,11 @@ inline constexpr std::size_t library_option_count = sizeof library_options / siz
 inline constexpr const char* require_flag = "--require";
 inline constexpr const char* quiet_flag = "--quiet";
 inline constexpr const char* library_option = "--library";
+inline constexpr const char* hardened_flag = "--hardened";
 
 struct Settings {
   const char* library = nullptr;        // --library
+  bool hardened = false;                // --hardened: the build that looks for misuse
   Str variables[library_option_count];  // "NAME=VALUE", empty for an option that was not given
 };
 

@@ -155,7 +155,7 @@ void examine_installation(Examination& examination, const Libraries& libraries) 
 
 int doctor(const DoctorOptions& options, char* const* arguments) {
   Libraries libraries;
-  check(find_libraries(options.settings.library, getenv("REHEAP_LIBRARY"), nullptr, libraries));
+  check(find_libraries(options.settings, getenv("REHEAP_LIBRARY"), nullptr, libraries));
   Examination examination(options, libraries);
   if (arguments)
     examination.examine(subject_of(arguments));

@@ -39,6 +39,7 @@ struct Command {
     auto keep_name = [&settings](const std::string& name) { settings.library = join({name.c_str()}).data; };
     sub.add_option_function<std::string>(library_option, keep_name, "The libreheap.so to use (or REHEAP_LIBRARY=PATH)")
         ->type_name("PATH");
+    sub.add_flag(hardened_flag, settings.hardened, "The build that looks for misuse of memory (docs/hardened.md)");
     for (const LibraryOption& option : library_options)
       add_library_option(sub, option,
                          [&settings, &option](const std::string& value) { set(settings, option, value.c_str()); });

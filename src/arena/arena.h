@@ -164,7 +164,7 @@ class Arena {
   Units unneeded_;              // dirty, and older than anything: what far alignments left
   uint64_t patient_at_ = 0;     // until then one refusal ends a purge
   uint64_t surplus_since_ = 0;  // since then what is beyond the peak may go back, an eighth of it a second
-  bool in_pieces_ = false;      // there may be dirty spans between clean ones that a purge made of one
+  bool in_pieces_ = false;      // there may be dirty spans between clean ones that would be one, were all dirty
   Units in_use_;
   const void* visitor_ = nullptr;  // the latest
   Units held_peak_;                // of in use and dirty together

@@ -20,7 +20,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
+#include "base/config.h"
+#include "base/secret.h"
 #include "base/units.h"
 #include "base/word.h"
 
@@ -28,9 +31,33 @@ namespace rh {
 
 struct Heap;
 
+struct Block;
+
+// From a free block to the next. What a program writes there by mistake leads, in a hardened build, to no block.
+class HardenedLink {
+ public:
+  HardenedLink() = default;
+  HardenedLink(Block* to) { *this = to; }
+  HardenedLink& operator=(Block* to) {
+    word_ = coded(reinterpret_cast<uintptr_t>(to));
+    return *this;
+  }
+  HardenedLink(const HardenedLink& other) { *this = other; }
+  HardenedLink& operator=(const HardenedLink& other) { return *this = static_cast<Block*>(other); }
+  operator Block*() const { return reinterpret_cast<Block*>(coded(word_)); }
+  Block* operator->() const { return *this; }
+
+ private:
+  uintptr_t coded(uintptr_t word) const {
+    return word ^ static_cast<uintptr_t>(secret(Secret::links)) ^ reinterpret_cast<uintptr_t>(this) >> 4;
+  }
+  uintptr_t word_;
+};
+using Link = std::conditional_t<kHardened, HardenedLink, Block*>;
+
 // A free block: its first word links it to the next, its second says that it is free (slabs/slab.h).
 struct Block {
-  Block* next;
+  Link next;
   alignas(8) uint64_t mark;
 };
 static_assert(sizeof(Block) <= kBlockAlign);
@@ -108,6 +135,7 @@ struct Span {
   SlabState state : 2;  // slab
   bool altered : 1;     // large: who holds it has changed what its pages are (large::note_altered)
   uint8_t node : 3;     // of a span that is dirty or in use: where its pages lie (arena/node_sets.h)
+  bool guarded : 1;     // of each unit: its last page is inaccessible (slab::open_guards)
   bool zero : 1;        // slab: what is not carved reads as zero; free span: as its kind
   uint8_t age : 3;      // slab: for how long it has been available (heap/sparse.h)
   uint8_t holes : 4;    // of each unit of a slab: which of its pages are holes

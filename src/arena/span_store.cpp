@@ -60,7 +60,7 @@ Span* SpanStore::take(Units units, Heap* owner, ThreadToken token) {
 
 void SpanStore::give(Span* span, Heap* owner, ThreadToken token) {
   uses_.add(1);
-  span->zero = false;
+  if (!kHardened) span->zero = false;
   if (span->units > budget_.count) {
     SpanList alone;
     alone.push_back(span);
@@ -75,7 +75,7 @@ void SpanStore::give_some(SpanList* spans, Heap* owner, ThreadToken token) {
   for (int pieces = 0; pieces < kPiecesAtATime && !spans->empty(); ++pieces) {
     Span* span = pop_joined(spans);
     uses_.add(1);
-    span->zero = false;
+    if (!kHardened) span->zero = false;
     if (total() + Units{span->units} > budget_)
       back.push_back(span);
     else

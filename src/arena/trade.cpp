@@ -34,6 +34,8 @@ void Arena::take_back(SpanList* spans, Visit* visit) {
   while (Span* span = spans->pop_front()) {
     span->owner.store(nullptr);
     visit->given += Units{span->units};
+    // What the program has used and reads as zero all the same lies between what does not.
+    if (kHardened && span->zero) in_pieces_ = true;
     insert(span, span->zero ? SpanKind::free_clean : SpanKind::free_dirty, now);
   }
   note_in_use(in_use_ - visit->given);

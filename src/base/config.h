@@ -19,6 +19,16 @@ inline constexpr size_t kUnitSize = size_t{1} << kUnitShift;
 // Largest block served from a slab; larger ones are spans of whole units.
 inline constexpr size_t kMaxSmall = 32 * 1024;
 
+// The hardened build: misuse of memory is looked for, and what remains is made hard to use (docs/design/hardened.md).
+#if defined(RH_HARDENED)
+inline constexpr bool kHardened = true;
+#else
+inline constexpr bool kHardened = false;
+#endif
+
+// So much of a slab, at its end, is kept inaccessible.
+inline constexpr size_t kSlabGuard = kHardened ? 4096 : 0;
+
 // Requests up to this size find their size class in a table, larger ones by arithmetic.
 inline constexpr size_t kTableMax = 1024;
 
@@ -29,7 +39,7 @@ inline constexpr size_t kMaxAlignment = size_t{1} << 30;
 
 // Whether the requested size of each block is recorded, beside its usable size: _msize and HeapSize must return it
 // where they are served, and _recalloc zeroes from there (docs/design/sizes.md).
-#if defined(RH_EXACT_SIZES)
+#if defined(RH_EXACT_SIZES) || defined(RH_HARDENED)
 inline constexpr bool kExactSizes = true;
 #else
 inline constexpr bool kExactSizes = false;

@@ -69,9 +69,16 @@ void rh_free(void* block) noexcept { rules::free(block); }
 
 size_t rh_usable_size(const void* block) noexcept { return rules::usable_size(block); }
 
-size_t rh_good_size(size_t size) noexcept { return good_size(size); }
+size_t rh_good_size(size_t size) noexcept {
+  if constexpr (kHardened) return hardened::good_size(size);
+  return good_size(size);
+}
 
-RH_AT_START bool rh_owns(const void* pointer) noexcept { return owns(pointer); }
+RH_AT_START bool rh_owns(const void* pointer) noexcept {
+  if constexpr (kHardened)
+    if (hardened::is_empty_block(pointer)) return true;
+  return owns(pointer);
+}
 
 rh_heap* rh_heap_create(void) noexcept {
   start();
@@ -91,7 +98,8 @@ void rh_heap_destroy(rh_heap* heap) noexcept {
 
 void* rh_heap_malloc(rh_heap* heap, size_t size) noexcept {
   Heap* from = inside(heap, "rh_heap_malloc");
-  if (void* block = allocate_in_fast(from, size)) return block;
+  if constexpr (!kHardened)
+    if (void* block = allocate_in_fast(from, size)) return block;
   return rules::heap_allocate(from, kBlockAlign, size, false);
 }
 
@@ -110,7 +118,7 @@ void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) noexcept {
   return rules::heap_reallocate(inside(heap, "rh_heap_realloc"), block, size);
 }
 
-size_t rh_trim(void) noexcept { return idle::trim(); }
+size_t rh_trim(void) noexcept { return rules::trim(); }
 
 bool rh_stats_get(rh_stats* stats) noexcept {
   if (stats->struct_size == 0) return false;

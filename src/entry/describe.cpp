@@ -116,6 +116,7 @@ void process(Text& text) {
   json.boolean("overridden", same_text(library.text, served_by.text));
   json.string("version", version());
   json.string("build", kBuild);
+  json.boolean("hardened", kHardened);
   json.number("pid", platform::process_id());
   json.open("options", '{');
   options::describe(json);

@@ -2,6 +2,7 @@
 
 #include "arena/realm.h"
 #include "base/compiler.h"
+#include "hardened/hardened.h"
 #include "heap/idle.h"
 #include "platform/platform.h"
 #include "platform/report.h"
@@ -43,6 +44,13 @@ bool set_switch(const char* value, bool* on) {
   bool yes = same_text(value, "1");
   if (!yes && !same_text(value, "0")) return false;
   *on = yes;
+  return true;
+}
+
+bool set_strict(const char* value) {
+  bool strict = false;
+  if (!kHardened || !set_switch(value, &strict)) return false;
+  if constexpr (kHardened) hardened::g_strict.store(strict, std::memory_order_relaxed);
   return true;
 }
 
@@ -127,6 +135,7 @@ constexpr Option kOptions[] = {
      k64Bit ? "low, image or an address that is a multiple of 16 KiB (with a window of at most 4G)"
             : "nothing in a 32-bit process",
      set_window_at, false},
+    {"strict", kHardened ? "0 or 1" : "nothing in a build that is not hardened", set_strict, true},
     {"doctor", "a file's path of less than 480 bytes", set_doctor, false},
 };
 
@@ -263,6 +272,7 @@ void describe(Json& json) {
   json.string("stats", g_stats.text);
   json.number("window", g_realm.window().size);
   json.string("window_at", kPlaces[static_cast<int>(g_realm.window().place)]);
+  if constexpr (kHardened) json.boolean("strict", hardened::g_strict.load(std::memory_order_relaxed));
 }
 
 }  // namespace rh::options

@@ -1,10 +1,12 @@
 #include "entry/rules.h"
 
+#include "heap/idle.h"
 #include "platform/report.h"
 
 namespace rh::rules {
 
 void* allocate_cold(size_t size) {
+  if constexpr (kHardened) return checked(allocate_hardened(kBlockAlign, size, Maker::c));
   if (void* block = allocate_medium_fast(size)) return block;
   start();
   return checked(rh::allocate_slow(size));
@@ -21,12 +23,17 @@ void free_cold(void* block) {
 void* allocate_zeroed(size_t count, size_t size) {
   size_t bytes = 0;
   if (!product(count, size, &bytes)) return out_of_memory();
+  if constexpr (kHardened) return allocate(bytes);
   if (void* block = allocate_fast(bytes)) return __builtin_memset(block, 0, bytes);
   start();
   return checked(rh::allocate_zeroed(bytes));
 }
 
 void* allocate_aligned(size_t alignment, size_t size) {
+  if constexpr (kHardened) {
+    if (alignment > kMaxAlignment || size > kMaxRequest) return out_of_memory();
+    return checked(allocate_hardened(alignment, size, Maker::c));
+  }
   if (void* block = allocate_aligned_fast(alignment, size)) return block;
   if (alignment > kMaxAlignment) return out_of_memory();
   start();
@@ -34,6 +41,8 @@ void* allocate_aligned(size_t alignment, size_t size) {
 }
 
 size_t usable_size(const void* block) {
+  if constexpr (kHardened)
+    if (hardened::holds(block)) return hardened::size_of(block, "malloc_usable_size");
   size_t size = 0;
   if (block == nullptr || usable_size_fast(block, &size)) return size;
   if (!in_realm(block)) return g_foreign.usable_size(const_cast<void*>(block));
@@ -48,6 +57,8 @@ static void* allocate_beside(const BlockAt& at, size_t size) {
 
 void* reallocate(void* block, size_t size) {
   if (block == nullptr) return allocate(size);
+  if constexpr (kHardened)
+    if (hardened::holds(block)) return reallocate_hardened(block, size);
   if (!in_realm(block)) return g_foreign.reallocate(block, size);
   BlockAt at = known_block(block, "realloc");
   if (size == 0) {
@@ -65,8 +76,14 @@ void* reallocate(void* block, size_t size) {
   return copy;
 }
 
+size_t trim() {
+  if constexpr (kHardened) hardened::flush();
+  return idle::trim();
+}
+
 void* heap_allocate(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   if (alignment > kMaxAlignment || size > kMaxRequest) return out_of_memory();
+  if constexpr (kHardened) return checked(allocate_hardened(alignment, size, Maker::c, heap));
   return checked(allocate_in(heap, alignment, size, zeroed));
 }
 

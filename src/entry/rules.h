@@ -6,6 +6,7 @@
 
 #include "entry/foreign.h"
 #include "entry/start.h"
+#include "hardened/hardened.h"
 #include "heap/heap.h"
 #include "heap/shared.h"
 
@@ -18,9 +19,18 @@ inline void* out_of_memory() {
 
 inline void* checked(void* block) { return RH_LIKELY(block != nullptr) ? block : out_of_memory(); }
 
+using hardened::Maker;
+
+// In hardened builds (rules_hardened.cpp): a block by a function of `maker`, null when there is no memory, and errno
+// left alone; its end, where `size` is what the caller says it has; and realloc of a pointer of ours.
+void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap = nullptr);
+void free_hardened(void* block, Maker maker, size_t size = hardened::kUnknown);
+void* reallocate_hardened(void* block, size_t size);
+
 RH_NOINLINE void* allocate_cold(size_t size);
 
 RH_INLINE void* allocate(size_t size) {
+  if constexpr (kHardened) return allocate_cold(size);
   void* block = allocate_fast(size);
   return RH_LIKELY(block != nullptr) ? block : allocate_cold(size);
 }
@@ -35,10 +45,19 @@ size_t usable_size(const void* block);
 
 RH_NOINLINE void free_cold(void* block);
 
-RH_INLINE void free(void* block) {
+RH_INLINE void free(void* block, Maker maker = Maker::c) {
+  if constexpr (kHardened) return free_hardened(block, maker);
   if (rh::deallocate_fast(block)) return;
   if (block != nullptr) free_cold(block);
 }
+
+RH_INLINE void free_sized(void* block, size_t size, Maker maker = Maker::c) {
+  if constexpr (kHardened) return free_hardened(block, maker, size);
+  free(block);
+}
+
+// Returns at once what can be returned. Gives the bytes.
+size_t trim();
 
 // First-class heaps.
 void* heap_allocate(Heap* heap, size_t alignment, size_t size, bool zeroed);

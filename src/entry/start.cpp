@@ -1,5 +1,6 @@
 #include "entry/start.h"
 
+#include "base/secret.h"
 #include "entry/describe.h"
 #include "entry/foreign.h"
 #include "entry/options.h"
@@ -14,6 +15,8 @@ constinit std::atomic<bool> g_started{false};
 void start_now() {
   // The first allocation of a process comes from its only thread.
   if (g_started.exchange(true, std::memory_order_relaxed)) return;
+  if constexpr (kHardened)
+    for (uint64_t& secret : g_secrets) secret = platform::random_secret();
   options::load();
 }
 

@@ -199,7 +199,10 @@ inline size_t requested_size(const void* pointer, const char* function) {
 void* block_start(const void* pointer, const char* function);
 
 // Whether any address at all lies in a slab or large block.
-inline bool owns(const void* pointer) { return find_block(pointer).span != nullptr; }
+inline bool owns(const void* pointer) {
+  BlockAt at = find_block(pointer);
+  return at.span != nullptr && !(at.is_large && large::is_delayed(at.span));
+}
 
 // Resizes in place, or null: then the block must move.
 void* resize_in_place(const BlockAt& at, size_t size, Fit fit = Fit::close);

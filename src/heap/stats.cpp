@@ -1,5 +1,6 @@
 #include "heap/stats.h"
 
+#include "heap/large.h"
 #include "heap/registry.h"
 #include "heap/sparse.h"
 
@@ -29,7 +30,7 @@ Span* add_some_spans(Figures* figures, Span* span) {
   for (size_t looked_at = 0; span < run.end && looked_at < kAtOnce; ++span, ++looked_at) {
     SpanKind kind = span->kind.load_acquire();
     if (kind == SpanKind::slab) add_slab(figures, span);
-    if (kind == SpanKind::large) {
+    if (kind == SpanKind::large && !large::is_delayed(span)) {
       figures->large_blocks += 1;
       figures->large_bytes += Units{span->units}.bytes();
     }

@@ -93,6 +93,19 @@ class ClassSet {
   Word<uintptr_t> words_[kWords] = {};
 };
 
+// Blocks that their user has freed and that are kept from being used again for a while: what is written there meanwhile
+// is seen (hardened/delay.h).
+template <typename Block, size_t kPlaces> struct DelayedOf {
+  Block places[kPlaces];
+  unsigned next;
+};
+struct Delayed {
+  DelayedOf<void*, 256> small;
+  DelayedOf<void*, 8> medium;
+  DelayedOf<Span*, 4> large;
+};
+struct NothingDelayed {};
+
 struct Heap {
   // Powers of two. Each batch keeps a slab, and where addresses are short heaps have fewer of them.
   static constexpr size_t kOutgoing = k64Bit ? 32 : 16, kParcels = 8;
@@ -103,6 +116,7 @@ struct Heap {
   Outgoing outgoing[kOutgoing] = {};
   Parcel parcels[kParcels] = {};
   size_t held = 0;  // bytes in both
+  [[no_unique_address]] std::conditional_t<kHardened, Delayed, NothingDelayed> delayed = {};
 
   // ---- under the lock ----
   Lock lock{LockRank::heap};
@@ -202,6 +216,7 @@ struct Caller {
 RH_INLINE Block* pop(Heap* heap, size_t size_class) {
   Block* block = heap->bins[size_class];
   if (RH_LIKELY(block != nullptr)) {
+    slab::check_unwritten(block);
     heap->bins[size_class] = block->next;
     block->mark = 0;
   }

@@ -10,7 +10,8 @@ constinit std::atomic<size_t> g_counts[static_cast<size_t>(OsCall::count)] = {};
 }  // namespace
 
 const char* os_call_name(OsCall kind) {
-  static constexpr const char* kNames[] = {"reserve", "release", "commit", "purge", "move", "thread", "wait", "wake"};
+  static constexpr const char* kNames[] = {"reserve", "release", "commit", "purge", "move",
+                                           "guard",   "thread",  "wait",   "wake"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == static_cast<size_t>(OsCall::count));
   return kNames[static_cast<size_t>(kind)];
 }

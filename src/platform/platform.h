@@ -59,6 +59,13 @@ Purged purge(uintptr_t address, size_t size);
 // undefined.
 bool replace_by_zeros(uintptr_t address, size_t size);
 
+// Makes a committed range inaccessible until unguard() makes it read as zero; its content is gone. False when the OS
+// refuses: then its content may be gone. `free_only`: not at the price of a memory mapping, of which a process may have
+// only so many.
+enum class GuardPrice : uint8_t { free_only, any };
+bool guard(uintptr_t address, size_t size, GuardPrice price);
+bool unguard(uintptr_t address, size_t size);
+
 // Moves the pages of [from, from + size) to [to, to + size); both ranges are committed and do not overlap.
 enum class Moved {
   done,     // the content of `from` is undefined
@@ -77,6 +84,9 @@ uint64_t now_ms();
 
 // A number that differs from process to process.
 uint64_t random_seed();
+
+// The same, and hard to guess for who sees what the process shows.
+uint64_t random_secret();
 
 // The address of the running program's image, or 0.
 uintptr_t image_address();
@@ -219,7 +229,7 @@ class FileWriter {
 
 // ---- calls to the OS --------------------------------------------------------------------------
 
-enum class OsCall { reserve, release, commit, purge, move, thread, wait, wake, count };
+enum class OsCall { reserve, release, commit, purge, move, guard, thread, wait, wake, count };
 
 const char* os_call_name(OsCall kind);
 size_t os_calls(OsCall kind);

@@ -131,9 +131,17 @@ class FreeBlocks {
 // and it cannot. Where others may see its stores out of order, none of them can.
 Block* newest_of(const Span* slab) { return kPlainWords ? *const_cast<Block* const volatile*>(&slab->free) : nullptr; }
 
+// A link as it is where the OS put zeros.
+void clear_link(Block* block) { __builtin_memset(static_cast<void*>(&block->next), 0, sizeof(block->next)); }
+bool is_link_clear(const Block* block) {
+  uintptr_t word;
+  __builtin_memcpy(&word, &block->next, sizeof(word));
+  return word == 0;
+}
+
 // Takes the hollow blocks out of a list. Of each the first word is zero from then on. Whoever writes to free blocks may
 // have broken it since it was looked at: it is followed as far as it is one.
-unsigned unlink(const Span* slab, const Layout& layout, Block** link, Pages holes) {
+unsigned unlink(const Span* slab, const Layout& layout, Link* link, Pages holes) {
   unsigned count = 0, index = 0;
   for (Block* block = *link; block != nullptr && layout.find(block, &index); block = *link) {
     if ((layout.pages_of(index) & holes) == 0) {
@@ -141,7 +149,7 @@ unsigned unlink(const Span* slab, const Layout& layout, Block** link, Pages hole
       continue;
     }
     *link = block->next;
-    block->next = nullptr;
+    clear_link(block);
     note_free(slab, block);
     ++count;
   }
@@ -159,10 +167,13 @@ Links link(const Span* slab, const Layout& layout, unsigned page, Pages holes) {
   for (unsigned index = layout.first_on(page), end = layout.end_on(page); index < end; ++index) {
     if (layout.pages_of(index) & holes) continue;
     Block* block = layout.block(index);
-    if (RH_UNLIKELY(block->next != nullptr))
+    if (RH_UNLIKELY(!is_link_clear(block)))
       fail_broken(slab, "write to a block, or second free of it, when it was free");
     block->mark = mark_of(slab, block);
-    (links.count != 0 ? links.last->next : links.first) = block;
+    if (links.count != 0)
+      links.last->next = block;
+    else
+      links.first = block;
     links.last = block;
     ++links.count;
   }
@@ -180,7 +191,7 @@ Links close(Span* slab, const Layout& layout, Pages pages) {
 // Whatever is there now is not what was written.
 void clear_links(const Layout& layout, unsigned page) {
   for (unsigned index = layout.first_on(page), end = layout.end_on(page); index < end; ++index)
-    layout.block(index)->next = nullptr;
+    clear_link(layout.block(index));
 }
 
 // Returns the content of the pages; gives those that the OS refused.
@@ -203,7 +214,7 @@ size_t punch(Span* slab) {
   Pages before = holes_of(slab);
   FreeBlocks free(layout, before);
   Block* newest = newest_of(slab);
-  Block* others = returned(slab);
+  Link others = returned(slab);
   if ((newest != nullptr && !free.add_list(newest->next)) || !free.add_list(others)) return 0;
   Pages fresh = free.pages(slab->units * kPagesInUnit);
   if (fresh == 0) return 0;

@@ -34,12 +34,15 @@ constexpr SizeClass computed(size_t size) {
   return static_cast<SizeClass>(kLinear + (top - kLinearBits) * kPerDoubling + step);
 }
 
-// The shortest slab that holds enough blocks and wastes at most a thirty-second of itself at the end.
+// The shortest slab that holds enough blocks and wastes at most a thirty-second of itself at the end; or an eighth
+// where the end is a guard, and what is wasted before it never touched.
 constexpr Units slab_units_of(size_t index) {
   size_t size = size_of(index);
   size_t enough = size <= 8 * 1024 ? 8 : 4;
+  size_t most = kSlabGuard == 0 ? 32 : 8;
   Units units{1};
-  while (units.bytes() / size < enough || units.bytes() % size > units.bytes() / 32) units += Units{1};
+  auto room = [&] { return units.bytes() - kSlabGuard; };
+  while (room() / size < enough || room() % size > units.bytes() / most) units += Units{1};
   return units;
 }
 
@@ -54,7 +57,7 @@ struct Properties {
 constexpr Properties properties_of(size_t index) {
   size_t size = size_of(index);
   Units units = slab_units_of(index);
-  size_t capacity = units.bytes() / size;
+  size_t capacity = (units.bytes() - kSlabGuard) / size;
   size_t carve = size < 4096 ? 4096 / size : 1;
   size_t worth = capacity / 16;
   return {static_cast<uint16_t>(size), static_cast<uint16_t>(capacity), static_cast<uint8_t>(units.count),

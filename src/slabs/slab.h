@@ -21,6 +21,10 @@ inline Span* head(Span* span) { return span->kind.load() == SpanKind::interior ?
 // the same number.
 void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number);
 
+// In hardened builds there are guards where slabs ended. Removes those of the units from `first` to before `end`, which
+// are in use as something else now.
+void open_guards(Span* first, Span* end);
+
 // Turns it back into a plain span, whatever is still handed out.
 void finish(Span* slab);
 
@@ -115,13 +119,28 @@ inline void set_returned(Span* slab, const Block* first) {
 // address. (glibc marks the blocks that its threads keep in a similar way.)
 RH_INLINE uint64_t mark_of(const Span* slab, const Block* block) {
   uint64_t number = slab->stamp;
-  return (k64Bit ? number : number << 32) - address_of(block);
+  return ((k64Bit ? number : number << 32) - address_of(block)) ^ secret(Secret::marks);
 }
 
 RH_INLINE bool is_marked(const Span* slab, const Block* block) { return block->mark == mark_of(slab, block); }
 
 // Ends the process: the block is free.
 [[noreturn]] RH_COLD void fail_twice(const Span* slab, const Block* block);
+
+// Ends the process: a block was written to while it was free.
+[[noreturn]] RH_COLD void fail_written(const Block* block);
+
+// In a hardened build ends the process when what a free block says of itself is not what was written there. Of a block
+// that is about to be handed out, in a list of blocks of one slab.
+RH_INLINE void check_unwritten(const Block* block) {
+  if constexpr (!kHardened) return;
+  const Span* slab = g_realm.span_of(block);
+  if (slab->kind.load() == SpanKind::interior) slab -= slab->units;
+  const Block* next = block->next;
+  size_t offset = address_of(next) - g_realm.address(slab);
+  bool is_near = next == nullptr || (offset < Units{slab->units}.bytes() && offset % kBlockAlign == 0);
+  if (RH_UNLIKELY(!is_marked(slab, block) || !is_near)) fail_written(block);
+}
 
 // Marks a block as free, which it must not be.
 RH_INLINE void mark_free(const Span* slab, Block* block) {

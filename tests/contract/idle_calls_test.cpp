@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "idle.h"
+#include "support/library.h"
 #include "support/process.h"
 #include "support/scenario.h"
 
@@ -217,7 +218,8 @@ SCENARIO(returned_in_endless_calls) {
     if (sleepers[at] == 0) sleep_in(kCalls[at], ends[at], report[1]);
     std::size_t held[2];
     NEED(read(report[0], held, sizeof held) == sizeof held);
-    NEED(held[1] > held[0] + kFreed / 2, "%s: nothing was held", kCalls[at].name);
+    // The hardened build returns such blocks as they are freed.
+    NEED(is_hardened() || held[1] > held[0] + kFreed / 2, "%s: nothing was held", kCalls[at].name);
     before[at] = held[0];
     close(report[0]);
     close(report[1]);

@@ -24,6 +24,7 @@ bool take(RunOptions& options, Str word) {
   const Str value = word.part(name.size + 1);
   if (!has_value && name == require_flag) return options.require = true;
   if (!has_value && name == quiet_flag) return options.quiet = true;
+  if (!has_value && name == hardened_flag) return options.settings.hardened = true;
   if (has_value && name == library_option) {
     options.settings.library = value.data;
     return true;

@@ -5,7 +5,8 @@
 namespace rh::command {
 namespace {
 
-constexpr const char* file_name = "libreheap.so";
+constexpr const char* plain_name = "libreheap.so";
+constexpr const char* hardened_name = "libreheap-hardened.so";
 
 // Beside the folder the command lies in. The first that fits a program's architecture is taken.
 constexpr const char* places[] = {
@@ -45,8 +46,8 @@ Refusal add_if_there(Str path, Libraries& libraries) {
   return check_spelling(path);
 }
 
-Refusal none_found(Str prefix) {
-  return {exit_failed, join({"cannot find libreheap.so (looked for ", prefix, places[0], file_name,
+Refusal none_found(Str prefix, Str file_name) {
+  return {exit_failed, join({"cannot find ", file_name, " (looked for ", prefix, places[0], file_name,
                              " and its like); build it with ./dev build, or name it with --library PATH or "
                              "REHEAP_LIBRARY=PATH"})};
 }
@@ -59,11 +60,17 @@ const Library* Libraries::for_architecture(const Architecture& architecture) con
   return nullptr;
 }
 
-Refusal find_libraries(const char* option, const char* variable, const Architecture* wanted, Libraries& libraries) {
+Refusal find_libraries(const Settings& settings, const char* variable, const Architecture* wanted,
+                       Libraries& libraries) {
+  const char* option = settings.library;
+  const bool has_option = option && *option;
+  if (has_option && settings.hardened)
+    return {exit_failed, join({"--hardened and --library name two libraries; leave one of them out"})};
   libraries.named = true;
-  if (option && *option) return add_named(option, "--library", libraries);
-  if (variable && *variable) return add_named(variable, "REHEAP_LIBRARY", libraries);
+  if (has_option) return add_named(option, "--library", libraries);
+  if (variable && *variable && !settings.hardened) return add_named(variable, "REHEAP_LIBRARY", libraries);
   libraries.named = false;
+  const char* file_name = settings.hardened ? hardened_name : plain_name;
   const Str prefix = command_path().directory().directory();
   for (const char* place : places) {
     if (const Refusal refusal = add_if_there(join({prefix, place, file_name}), libraries)) return refusal;
@@ -71,7 +78,7 @@ Refusal find_libraries(const char* option, const char* variable, const Architect
   }
   const Str beside = join({prefix.directory(), neighbour, file_name});
   if (const Refusal refusal = add_if_there(beside, libraries)) return refusal;
-  return libraries.count > 0 ? Refusal() : none_found(prefix);
+  return libraries.count > 0 ? Refusal() : none_found(prefix, file_name);
 }
 
 Str command_path() { return kernel::read_link("/proc/self/exe"); }

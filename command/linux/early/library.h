@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/refusal.h"
+#include "common/settings.h"
 #include "elf_file.h"
 
 namespace rh::command {
@@ -21,11 +22,12 @@ struct Libraries {
   const Library* for_architecture(const Architecture& architecture) const;
 };
 
-// `option` is --library's value, `variable` REHEAP_LIBRARY's, nullptr when not given. Without them
-// counts what lies beside the command: ../lib/libreheap.so and its like, in a build tree as in an
+// `variable` is REHEAP_LIBRARY's value, nullptr when not given. Where neither it nor the settings name a
+// file counts what lies beside the command: ../lib/libreheap.so and its like, in a build tree as in an
 // installation. The search ends at the first that fits `wanted`; nullptr wants all there are.
 // Refused when a named file is no library that could be preloaded, or when there is none at all.
-Refusal find_libraries(const char* option, const char* variable, const Architecture* wanted, Libraries& libraries);
+Refusal find_libraries(const Settings& settings, const char* variable, const Architecture* wanted,
+                       Libraries& libraries);
 
 // The running command's own file; empty when /proc is not there.
 Str command_path();

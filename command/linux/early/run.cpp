@@ -31,7 +31,7 @@ Refusal plan(const RunOptions& options, char* const* arguments, char* const* env
   Libraries libraries;
   const Architecture* wanted = program.elf.valid ? &program.elf.architecture : nullptr;
   const char* variable = value_of(environment, "REHEAP_LIBRARY");
-  if (const Refusal refusal = find_libraries(options.settings.library, variable, wanted, libraries)) return refusal;
+  if (const Refusal refusal = find_libraries(options.settings, variable, wanted, libraries)) return refusal;
   choose_library(libraries, plan);
   return {};
 }

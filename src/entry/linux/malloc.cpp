@@ -9,7 +9,6 @@
 #include "base/bits.h"
 #include "entry/describe.h"
 #include "entry/rules.h"
-#include "heap/idle.h"
 #include "heap/stats.h"
 #include "platform/platform.h"
 
@@ -86,9 +85,9 @@ RH_EXPORT void* reallocarray(void* block, size_t count, size_t size) noexcept {
 
 RH_EXPORT void cfree(void* block) noexcept { rules::free(block); }
 
-RH_EXPORT void free_sized(void* block, size_t) noexcept { rules::free(block); }
+RH_EXPORT void free_sized(void* block, size_t size) noexcept { rules::free_sized(block, size); }
 
-RH_EXPORT void free_aligned_sized(void* block, size_t, size_t) noexcept { rules::free(block); }
+RH_EXPORT void free_aligned_sized(void* block, size_t, size_t size) noexcept { rules::free_sized(block, size); }
 
 RH_EXPORT void* aligned_alloc(size_t alignment, size_t size) noexcept {
   if (!is_power_of_two(alignment)) return fail(EINVAL);
@@ -121,7 +120,7 @@ RH_EXPORT void* pvalloc(size_t size) noexcept {
 
 RH_EXPORT size_t malloc_usable_size(void* block) noexcept { return rules::usable_size(block); }
 
-RH_EXPORT int malloc_trim(size_t) noexcept { return idle::trim() != 0; }
+RH_EXPORT int malloc_trim(size_t) noexcept { return rules::trim() != 0; }
 
 // glibc's parameters steer its own arenas and thresholds, which are not here: known ones are accepted without effect.
 RH_EXPORT int mallopt(int parameter, int) noexcept {

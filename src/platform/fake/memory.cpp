@@ -236,6 +236,21 @@ bool replace_by_zeros(uintptr_t address, size_t size) {
   return false;
 }
 
+bool guard(uintptr_t address, size_t size, GuardPrice) {
+  memory_call(OsCall::guard);
+  check_committed("guard of what is not committed", address, size);
+  if (fails(Call::guard)) return false;
+  Guard hold(g_memory_mutex);
+  return system::clear({address, address + size}) && system::close({address, address + size});
+}
+
+bool unguard(uintptr_t address, size_t size) {
+  memory_call(OsCall::guard);
+  check_committed("end of a guard that is not committed", address, size);
+  Guard hold(g_memory_mutex);
+  return system::open({address, address + size});
+}
+
 Moved move_pages(uintptr_t from, uintptr_t to, size_t size) {
   count_os_call(OsCall::move);
   check_committed("move of what is not committed", from, size);

@@ -79,6 +79,49 @@ bool replace_by_zeros(uintptr_t address, size_t size) {
   return !is_error(system_call(SYS_madvise, static_cast<long>(address), static_cast<long>(size), MADV_DONTNEED));
 }
 
+namespace {
+
+// Since Linux 6.13: marks in the page table, which split no mapping.
+constexpr long kInstallGuard = 102, kRemoveGuard = 103;
+
+// Some ranges are guarded by their protection.
+constinit std::atomic<bool> g_protects{false};
+
+bool advise(uintptr_t address, size_t size, long advice) {
+  return !is_error(system_call(SYS_madvise, static_cast<long>(address), static_cast<long>(size), advice));
+}
+
+bool protect(uintptr_t address, size_t size, int protection) {
+  return !is_error(system_call(SYS_mprotect, static_cast<long>(address), static_cast<long>(size), protection));
+}
+
+}  // namespace
+
+// Kernels that know no marks refuse them, and some do so for pages locked in memory.
+bool guard(uintptr_t address, size_t size, GuardPrice price) {
+  enum : int { kUnknown, kMarks, kNoMarks };
+  static constinit std::atomic<int> kernel{kUnknown};
+  count_os_call(OsCall::guard);
+  int known = kernel.load(std::memory_order_relaxed);
+  bool marked = known != kNoMarks && advise(address, size, kInstallGuard);
+  if (known == kUnknown) kernel.store(marked ? kMarks : kNoMarks, std::memory_order_relaxed);
+  if (marked) return true;
+  if (price == GuardPrice::free_only) {
+    if (known == kMarks) advise(address, size, kRemoveGuard);
+    return false;
+  }
+  g_protects.store(true, std::memory_order_relaxed);
+  advise(address, size, MADV_DONTNEED);
+  return protect(address, size, PROT_NONE);
+}
+
+bool unguard(uintptr_t address, size_t size) {
+  count_os_call(OsCall::guard);
+  bool marked = advise(address, size, kRemoveGuard);
+  if (!g_protects.load(std::memory_order_relaxed)) return marked;
+  return protect(address, size, PROT_READ | PROT_WRITE);
+}
+
 Purged purge(uintptr_t address, size_t size) { return replace_by_zeros(address, size) ? Purged::zero : Purged::kept; }
 
 namespace {

@@ -21,6 +21,13 @@ uint64_t random_seed() {
   return mix(seed ^ process_id());
 }
 
+uint64_t random_secret() {
+  constexpr long kNoWait = 1;  // GRND_NONBLOCK
+  uint64_t secret = 0;
+  long got = system_call(SYS_getrandom, reinterpret_cast<long>(&secret), sizeof(secret), kNoWait);
+  return got == sizeof(secret) ? secret : mix(random_seed() ^ address_of(&secret) ^ now_ms());
+}
+
 uintptr_t image_address() {
   // The program headers lie in the first page of the image.
   return align_down(getauxval(AT_PHDR), kPageSize);

@@ -112,6 +112,14 @@ Purged purge(uintptr_t address, size_t size) {
 
 bool replace_by_zeros(uintptr_t, size_t) { return false; }
 
+bool guard(uintptr_t address, size_t size, GuardPrice) {
+  KeepLastError keep;
+  count_os_call(OsCall::guard);
+  return uncommit(address, size);
+}
+
+bool unguard(uintptr_t address, size_t size) { return commit(address, size); }
+
 Moved move_pages(uintptr_t, uintptr_t, size_t) { return Moved::refused; }
 
 bool places_freely() { return true; }

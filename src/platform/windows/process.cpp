@@ -78,6 +78,8 @@ uint64_t random_seed() {
   return mix(seed ^ time.dwLowDateTime);
 }
 
+uint64_t random_secret() { return random_seed(); }
+
 uintptr_t image_address() { return reinterpret_cast<uintptr_t>(GetModuleHandleW(nullptr)); }
 
 uint64_t process_id() { return GetCurrentProcessId(); }

@@ -24,4 +24,6 @@ Mode mode() {
   return known;
 }
 
+bool is_hardened() { return std::getenv("CONTRACT_HARDENED") != nullptr; }
+
 }  // namespace contract

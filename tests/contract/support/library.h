@@ -15,6 +15,9 @@ enum class Mode { system, preload, shared, archive };
 Mode mode();
 inline bool on_reheap() { return mode() != Mode::system; }
 
+// Whether it is the hardened build, by CONTRACT_HARDENED: that does not allow what others do.
+bool is_hardened();
+
 // `count` rounds where the library is preloaded, a quarter of them in the other modes, which run the same code.
 inline int rounds(int count) { return mode() == Mode::preload ? count : (count + 3) / 4; }
 

@@ -1,0 +1,35 @@
+// The rules as hardened builds keep them.
+#include "entry/rules.h"
+
+namespace rh::rules {
+
+// When memory is short what this thread keeps from use is let go, and one more attempt made.
+void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap) {
+  start();
+  if (alignment < kBlockAlign) alignment = kBlockAlign;
+  if (void* block = hardened::allocate(heap, alignment, size, maker)) return block;
+  hardened::flush();
+  return hardened::allocate(heap, alignment, size, maker);
+}
+
+void free_hardened(void* block, Maker maker, size_t size) {
+  if (block != nullptr && hardened::free(block, maker, size) == Freed::foreign) g_foreign.free(block);
+}
+
+void* reallocate_hardened(void* block, size_t size) {
+  size_t present = hardened::size_of(block, "realloc");
+  if (size == 0) {
+    free(block);
+    return nullptr;
+  }
+  if (size > kMaxRequest) return out_of_memory();
+  if (present != 0)
+    if (void* resized = hardened::resize(block, size)) return resized;
+  void* copy = checked(allocate_hardened(kBlockAlign, size, Maker::c, hardened::heap_beside(block)));
+  if (copy == nullptr) return nullptr;
+  __builtin_memcpy(copy, block, size < present ? size : present);
+  free(block);
+  return copy;
+}
+
+}  // namespace rh::rules

@@ -1,0 +1,29 @@
+// What keeps freed blocks from use for a while: places of the thread's heap, taken in turn.
+#pragma once
+
+#include "heap/types.h"
+
+namespace rh::hardened {
+
+// Keeps `block` in the next place; gives what was there, which may be null. What comes out is out before anything is
+// done with it: a fork may find the thread anywhere here, and better that the child loses a block than that it frees
+// one twice.
+template <typename Block, size_t kPlaces> RH_INLINE Block exchange(DelayedOf<Block, kPlaces>& delayed, Block block) {
+  Block& place = delayed.places[delayed.next++ % kPlaces];
+  Block before = place;
+  place = block;
+  std::atomic_signal_fence(std::memory_order_release);
+  return before;
+}
+
+template <typename Block, size_t kPlaces, typename Visit>
+void take_each(DelayedOf<Block, kPlaces>& delayed, Visit visit) {
+  for (Block& place : delayed.places) {
+    Block block = place;
+    place = nullptr;
+    std::atomic_signal_fence(std::memory_order_release);
+    if (block != nullptr) visit(block);
+  }
+}
+
+}  // namespace rh::hardened

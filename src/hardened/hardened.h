@@ -1,0 +1,48 @@
+// The heap as hardened builds hand it out (docs/design/hardened.md): the layer below, with blocks that say when they
+// were misused. Each function is the one of its name in heap/heap.h, with what it needs to know beyond that.
+//
+//   malloc  room for a tail → the heap's block, unwritten since it was free → zeros, and a tail behind them
+//   free    a live block, freed by who may → tail as it was → zeros → kept for a while → an older one to the heap
+//
+// All blocks read as zero when they are handed out.
+#pragma once
+
+#include "hardened/tail.h"
+#include "heap/heap.h"
+
+namespace rh::hardened {
+
+// Whether a block that new made may not be freed by free, and one of malloc's not by delete.
+RH_HIDDEN extern constinit std::atomic<bool> g_strict;
+
+// Null when there is no memory. `alignment` is a power of two from kBlockAlign to kMaxAlignment; `heap` a first-class
+// one, or null.
+void* allocate(Heap* heap, size_t alignment, size_t size, Maker maker);
+
+// Of any pointer but null. `size` is what the caller says the block has, or kUnknown. Ends the process when it is no
+// live block of ours, or one that was misused.
+inline constexpr size_t kUnknown = SIZE_MAX;
+Freed free(void* block, Maker maker, size_t size = kUnknown);
+
+// The size of the block that a request of `size` gets; 0 when it cannot be met.
+size_t good_size(size_t size);
+
+// Whether it is a live block without bytes.
+bool is_empty_block(const void* pointer);
+
+// Whether an address is ours.
+bool holds(const void* pointer);
+
+// What its user may use of a live block: what was asked for. Ends the process for anything else; `function` was called.
+size_t size_of(const void* block, const char* function);
+
+// Resizes where it lies, or null: then the block must move. Not of one without bytes, nor to none.
+void* resize(void* block, size_t size);
+
+// The first-class heap that a copy of a live block is to be in, or null.
+Heap* heap_beside(const void* block);
+
+// Lets go of what the calling thread keeps from use.
+void flush();
+
+}  // namespace rh::hardened
