@@ -12,6 +12,7 @@ import hours
 import idle
 import latency
 import link
+import misuse
 import peers.linux
 import programs
 import startup
@@ -34,6 +35,7 @@ MEASURING = {
     "hours": (hours.main, "memory held by a server for days whose sizes shift"),
     "latency": (latency.main, "how long each single malloc and free takes under load"),
     "heaps": (heaps.main, "first-class heaps: made, filled, churned and destroyed"),
+    "misuse": (misuse.main, "which misuse of memory is stopped"),
     "synthetic": (synthetic.main, "well-known patterns at 1, 2 and 4 threads"),
     "programs": (programs.main, "real programs: linkers, compilers, solvers, interpreters, servers, tools"),
     "link": (link.main, "a ThinLTO link of a real C++ library (what ./dev run shows)"),

@@ -3,7 +3,7 @@
 #   reheap_core_objects      everything but the override       -> libreheap-core.a
 #   reheap_override_objects  malloc, operator new, start       -> with the core: libreheap.so, libreheap.a
 #   reheap_core_fake         the core over the fake platform   (tests only)
-#   reheap_hardened_objects  all of it again, and hardened/    -> libreheap-hardened.so, libreheap-hardened.a
+#   reheap_hardened_…_objects  all of it again, and hardened/  -> libreheap-hardened.so, libreheap-hardened.a
 #
 # On Windows there is no libreheap.so; redirect/ makes reheap.dll of
 #
@@ -89,6 +89,15 @@ if(REHEAP_TESTS AND REHEAP_FAKE_SOURCES)
                                          PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
   target_include_directories(reheap_core_fake PUBLIC ${PROJECT_SOURCE_DIR}/include)
   set_target_properties(reheap_core_fake PROPERTIES UNITY_BUILD ON)  # a fifth of the time
+  file(GLOB REHEAP_HARDENED_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/hardened/*.cpp)
+  add_library(reheap_hardened_fake STATIC EXCLUDE_FROM_ALL
+    ${REHEAP_PORTABLE_SOURCES} ${REHEAP_HARDENED_SOURCES} ${REHEAP_SRC}/entry/rules_hardened.cpp
+    ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_FAKE_SOURCES})
+  target_compile_definitions(reheap_hardened_fake PRIVATE RH_FAKE_PLATFORM PUBLIC RH_HARDENED)
+  target_link_libraries(reheap_hardened_fake PRIVATE reheap_dialect reheap_no_exceptions
+                                             PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
+  target_include_directories(reheap_hardened_fake PUBLIC ${PROJECT_SOURCE_DIR}/include)
+  set_target_properties(reheap_hardened_fake PROPERTIES UNITY_BUILD ON)
 endif()
 
 if(REHEAP_SANITIZE)
@@ -171,15 +180,22 @@ add_library(reheap::static ALIAS reheap_static)
 # The same source with another policy (docs/design/hardened.md).
 if(REHEAP_HARDENED AND NOT WIN32)
   file(GLOB REHEAP_HARDENED_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/hardened/*.cpp)
-  add_library(reheap_hardened_objects OBJECT
+  add_library(reheap_hardened_core_objects OBJECT
     ${REHEAP_PORTABLE_SOURCES} ${REHEAP_PLATFORM_SOURCES} ${REHEAP_HARDENED_SOURCES}
-    ${REHEAP_SRC}/entry/rules_hardened.cpp ${REHEAP_SRC}/entry/new.cpp ${REHEAP_OVERRIDE_SOURCES})
-  target_link_libraries(reheap_hardened_objects PRIVATE reheap_dialect reheap_no_exceptions)
-  target_compile_definitions(reheap_hardened_objects PRIVATE RH_HARDENED)
-  reheap_shared(reheap_hardened reheap-hardened $<TARGET_OBJECTS:reheap_hardened_objects>)
+    ${REHEAP_SRC}/entry/rules_hardened.cpp)
+  add_library(reheap_hardened_override_objects OBJECT ${REHEAP_SRC}/entry/new.cpp ${REHEAP_OVERRIDE_SOURCES})
+  set_target_properties(reheap_hardened_core_objects PROPERTIES UNITY_BUILD ON)
+  set_target_properties(reheap_hardened_override_objects PROPERTIES UNITY_BUILD OFF)
+  foreach(part core override)
+    target_link_libraries(reheap_hardened_${part}_objects PRIVATE reheap_dialect reheap_no_exceptions)
+    target_compile_definitions(reheap_hardened_${part}_objects PRIVATE RH_HARDENED)
+    list(APPEND hardened_objects $<TARGET_OBJECTS:reheap_hardened_${part}_objects>)
+  endforeach()
+  reheap_shared(reheap_hardened reheap-hardened ${hardened_objects})
   target_compile_definitions(reheap_hardened PRIVATE RH_HARDENED)
+  set_target_properties(reheap_hardened PROPERTIES EXPORT_NAME hardened)
   add_library(reheap::hardened ALIAS reheap_hardened)
-  add_library(reheap_static_hardened STATIC $<TARGET_OBJECTS:reheap_hardened_objects> ${runtime})
+  add_library(reheap_static_hardened STATIC ${hardened_objects} ${runtime})
   reheap_public(reheap_static_hardened reheap-hardened)
   target_link_libraries(reheap_static_hardened PRIVATE $<BUILD_INTERFACE:reheap_dialect>
                                                PUBLIC ${REHEAP_SYSTEM_LIBRARIES})

@@ -81,6 +81,23 @@ def rpmalloc() -> Built:
     return Built(rpmalloc_version(crate), [library])
 
 
+def hardened_malloc() -> Built:
+    crate = fetch_crate("hardened-malloc-sys", "16.0.2026071503", SOURCES)
+    source = crate / "vendor" / "hardened-malloc"
+    settings = re.findall(r"^(\w+=\w+)$", (crate / "config-default.conf").read_text(), re.MULTILINE)
+    library = PEERS / "hardened-malloc" / "libhardened_malloc.so"
+    library.parent.mkdir(parents=True, exist_ok=True)
+    flags = ["-O3", "-fPIC", "-fvisibility=hidden", "-D_GNU_SOURCE", f"-I{source / 'include'}",
+             *(f"-D{setting}" for setting in settings)]
+    objects = []
+    for part in sorted([*source.glob("*.c"), source / "new.cc"]):
+        compiler, standard = ("clang++-19", "-std=c++20") if part.suffix == ".cc" else ("clang-19", "-std=c2x")
+        objects.append(library.with_name(part.stem + ".o"))
+        run_step([need_tool(compiler, "clang-19"), standard, *flags, "-c", part, "-o", objects[-1]])
+    run_step([need_tool("clang++-19", "clang-19"), "-shared", "-Wl,-z,now", "-o", library, *objects, "-lpthread"])
+    return Built(crate.name.rpartition("-")[2], [library])
+
+
 def jemalloc() -> Built:
     return _debian("libjemalloc2", "libjemalloc.so.2")
 
@@ -107,6 +124,7 @@ RECIPES: dict[str, Callable[[], Built]] = {
     "tcmalloc": tcmalloc,
     "tbbmalloc": tbbmalloc,
     "scudo": scudo,
+    "hardened-malloc": hardened_malloc,
 }
 
 

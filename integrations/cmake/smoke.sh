@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# find_package(reheap) from an installed tree, in C and C++, against each of the three libraries.
+# find_package(reheap) from an installed tree, in C and C++, against each of the libraries.
 source "$(dirname "$0")/../install.sh"
 
 cmake=${CMAKE:-cmake}

@@ -31,4 +31,5 @@ try() {
 [[ $(pkg-config --modversion reheap) == $("$prefix/bin/reheap" --version | grep -o '[0-9.]*[0-9]' | head -1) ]]
 try reheap serves
 try reheap-static serves
+try reheap-hardened serves
 try reheap-core beside

@@ -3,6 +3,7 @@
 #include "arena/realm.h"
 #include "base/compiler.h"
 #include "hardened/hardened.h"
+#include "hardened/misuse.h"
 #include "heap/idle.h"
 #include "platform/platform.h"
 #include "platform/report.h"
@@ -51,6 +52,13 @@ bool set_strict(const char* value) {
   bool strict = false;
   if (!kHardened || !set_switch(value, &strict)) return false;
   if constexpr (kHardened) hardened::g_strict.store(strict, std::memory_order_relaxed);
+  return true;
+}
+
+bool set_misuse(const char* value) {
+  bool goes_on = same_text(value, "report");
+  if (!kHardened || (!goes_on && !same_text(value, "end"))) return false;
+  if constexpr (kHardened) hardened::g_goes_on.store(goes_on, std::memory_order_relaxed);
   return true;
 }
 
@@ -135,6 +143,7 @@ constexpr Option kOptions[] = {
      k64Bit ? "low, image or an address that is a multiple of 16 KiB (with a window of at most 4G)"
             : "nothing in a 32-bit process",
      set_window_at, false},
+    {"misuse", kHardened ? "end or report" : "nothing in a build that is not hardened", set_misuse, true},
     {"strict", kHardened ? "0 or 1" : "nothing in a build that is not hardened", set_strict, true},
     {"doctor", "a file's path of less than 480 bytes", set_doctor, false},
 };
@@ -272,7 +281,10 @@ void describe(Json& json) {
   json.string("stats", g_stats.text);
   json.number("window", g_realm.window().size);
   json.string("window_at", kPlaces[static_cast<int>(g_realm.window().place)]);
-  if constexpr (kHardened) json.boolean("strict", hardened::g_strict.load(std::memory_order_relaxed));
+  if constexpr (kHardened) {
+    json.string("misuse", hardened::g_goes_on.load(std::memory_order_relaxed) ? "report" : "end");
+    json.boolean("strict", hardened::g_strict.load(std::memory_order_relaxed));
+  }
 }
 
 }  // namespace rh::options

@@ -23,7 +23,7 @@ void free_cold(void* block) {
 void* allocate_zeroed(size_t count, size_t size) {
   size_t bytes = 0;
   if (!product(count, size, &bytes)) return out_of_memory();
-  if constexpr (kHardened) return allocate(bytes);
+  if constexpr (kHardened) return checked(allocate_hardened(kBlockAlign, bytes, Maker::c, nullptr, true));
   if (void* block = allocate_fast(bytes)) return __builtin_memset(block, 0, bytes);
   start();
   return checked(rh::allocate_zeroed(bytes));
@@ -83,7 +83,7 @@ size_t trim() {
 
 void* heap_allocate(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   if (alignment > kMaxAlignment || size > kMaxRequest) return out_of_memory();
-  if constexpr (kHardened) return checked(allocate_hardened(alignment, size, Maker::c, heap));
+  if constexpr (kHardened) return checked(allocate_hardened(alignment, size, Maker::c, heap, zeroed));
   return checked(allocate_in(heap, alignment, size, zeroed));
 }
 

@@ -23,7 +23,7 @@ using hardened::Maker;
 
 // In hardened builds (rules_hardened.cpp): a block by a function of `maker`, null when there is no memory, and errno
 // left alone; its end, where `size` is what the caller says it has; and realloc of a pointer of ours.
-void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap = nullptr);
+void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap = nullptr, bool zeroed = false);
 void free_hardened(void* block, Maker maker, size_t size = hardened::kUnknown);
 void* reallocate_hardened(void* block, size_t size);
 

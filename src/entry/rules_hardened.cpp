@@ -4,12 +4,12 @@
 namespace rh::rules {
 
 // When memory is short what this thread keeps from use is let go, and one more attempt made.
-void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap) {
+void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap, bool zeroed) {
   start();
   if (alignment < kBlockAlign) alignment = kBlockAlign;
-  if (void* block = hardened::allocate(heap, alignment, size, maker)) return block;
+  if (void* block = hardened::allocate(heap, alignment, size, maker, zeroed)) return block;
   hardened::flush();
-  return hardened::allocate(heap, alignment, size, maker);
+  return hardened::allocate(heap, alignment, size, maker, zeroed);
 }
 
 void free_hardened(void* block, Maker maker, size_t size) {

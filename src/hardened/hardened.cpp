@@ -13,7 +13,7 @@ constinit std::atomic<bool> g_strict{false};
 
 namespace {
 
-constexpr size_t kGuard = platform::kPageSize;
+constexpr size_t kGuard = kSlabGuard;
 
 // From this alignment on a block has a tail only where its class is longer than it: it would take twice the memory.
 constexpr size_t kNoTailFrom = 256;
@@ -22,14 +22,15 @@ constexpr size_t kNoTailFrom = 256;
 constexpr size_t kMostDelayed = size_t{16} << 20;
 
 // From here on a block has no memory while it is delayed.
-constexpr size_t kLong = size_t{256} << 10;
+constexpr size_t kLong = size_t{1} << 20;
+
+// So much is cleared, and looked at, at each end of a large block that keeps its memory while it is delayed.
+constexpr size_t kEnd = 512;
 
 // Blocks up to here are delayed in the places of small ones.
 constexpr size_t kMostDelayedSmall = 1024;
 
 bool is_small(size_t size, size_t alignment) { return size <= kMaxSmall - Tail::kLength && alignment <= kUnitSize; }
-
-void* start_of(const Span* span) { return reinterpret_cast<void*>(g_realm.address(span)); }
 
 // ---- blocks in slabs ----------------------------------------------------------------------------
 
@@ -48,10 +49,13 @@ class Small {
 
   void set_size(size_t size) { g_realm.sizes().note(block_, size, slab_->size_class.load() == 0); }
 
-  // Its first bytes were the heap's.
+  // Its first bytes are the heap's.
+  bool is_unwritten() const {
+    const unsigned char* rest = static_cast<const unsigned char*>(block_) + sizeof(Block);
+    return is_clear(rest, room() - sizeof(Block));
+  }
+
   void* hand_out(size_t size, Maker maker) {
-    unsigned char* rest = static_cast<unsigned char*>(block_) + sizeof(Block);
-    if (RH_UNLIKELY(!is_clear(rest, room() - sizeof(Block)))) fail_written(block_, room());
     clear(block_, sizeof(Block));
     set_size(size);
     tail().write(maker);
@@ -75,53 +79,59 @@ class Small {
 // What a large block asks of the heap, so that there is a page for its guard.
 size_t with_guard(size_t size) { return align_up(size, kGuard) + kGuard; }
 
-// A large block. Behind it the rest of its span is inaccessible.
+// A large block. The last page of its span is a guard.
 class Large {
  public:
   explicit Large(Span* span) : span_(span) {}
 
-  size_t size() const { return span_->requested; }
+  size_t size() const { return span_->requested & ~large::kDelayed; }
   bool is_free() const { return large::is_delayed(span_); }
-  Tail tail() const { return {start_of(span_), size(), guard_start() - start()}; }
+  void* block() const { return reinterpret_cast<void*>(start()); }
+  Tail tail() const {
+    size_t room = align_up(size() + Tail::kLength, Tail::kLength), most = end() - kGuard - start();
+    return {block(), size(), room < most ? room : most};
+  }
 
-  // Of a span that is a heap's, who gives it back without our knowing, its pages have to be mapped anew.
   void* hand_out(size_t size, Maker maker) {
+    slab::guard_end(span_);
     span_->requested = size;
-    close();
-    tail().write(maker);
-    return start_of(span_);
-  }
-
-  void close() {
-    platform::guard(guard_start(), end() - guard_start(), platform::GuardPrice::any);
-    span_->altered = large::has_owner(span_);
     span_->zero = false;
+    tail().write(maker);
+    return block();
   }
 
-  bool open() { return platform::unguard(guard_start(), end() - guard_start()); }
+  void open() { slab::open_guards(span_, span_ + span_->units); }
 
-  // While it is delayed it is inaccessible: a long one all of it, and its memory goes back meanwhile; of others the
-  // first page and the last, for what goes back has to come again. False when the OS refuses.
+  // A long one loses its memory while it is delayed, and nobody can touch it. Of others the first bytes and the last
+  // are cleared. False when it is too long, or the OS refuses.
   bool begin_delay() {
     if (end() - start() > kMostDelayed) return false;
-    if (!close(start(), is_long() ? end() : start() + kGuard)) return false;
-    if (!is_long() && guard_start() > start() + kGuard) close(guard_start() - kGuard, guard_start());
-    span_->requested = large::kDelayed;
+    if (is_long() && !platform::guard(start(), end() - start(), platform::GuardPrice::free_only)) return false;
+    if (!is_long()) each_end([](unsigned char* bytes, size_t length) { clear(bytes, length); });
+    span_->requested |= large::kDelayed;
     return true;
   }
 
+  // False when the OS refuses, or somebody has written to it: nobody is to have it again.
   bool end_delay() {
     span_->zero = is_long();
-    return platform::unguard(start(), end() - start());
+    if (is_long()) return platform::unguard(start(), end() - start());
+    bool unwritten = true;
+    each_end([&](const unsigned char* bytes, size_t length) { unwritten = unwritten && is_clear(bytes, length); });
+    if (RH_UNLIKELY(!unwritten)) tell_written(block(), size());
+    return unwritten;
   }
 
  private:
   uintptr_t start() const { return g_realm.address(span_); }
   uintptr_t end() const { return start() + Units{span_->units}.bytes(); }
-  uintptr_t guard_start() const { return start() + align_up(size(), kGuard); }
   bool is_long() const { return end() - start() > kLong; }
-  static bool close(uintptr_t from, uintptr_t to) {
-    return platform::guard(from, to - from, platform::GuardPrice::free_only);
+
+  template <typename Visit> void each_end(Visit visit) const {
+    unsigned char* bytes = static_cast<unsigned char*>(block());
+    size_t whole = align_up(size(), sizeof(Block)), length = whole < kEnd ? whole : kEnd;
+    visit(bytes, length);
+    visit(bytes + whole - length, length);
   }
 
   Span* span_;
@@ -135,14 +145,13 @@ bool is_tolerated(Maker maker, Maker freed_by) {
   return !g_strict.load(std::memory_order_relaxed) && (maker == Maker::c) != (freed_by == Maker::c);
 }
 
-// Returns if nothing is wrong that is not tolerated.
 RH_COLD void judge_tail(const Tail& tail, const void* block, size_t size, Maker freed_by, const char* seen) {
   for (Maker maker : kMakers) {
     if (!tail.is(maker)) continue;
-    if (is_tolerated(maker, freed_by)) return;
-    fail_maker(block, size, maker, freed_by);
+    if (!is_tolerated(maker, freed_by)) tell_maker(block, size, maker, freed_by);
+    return;
   }
-  fail_overflow(block, size, seen);
+  tell_overflow(block, size, seen);
 }
 
 RH_INLINE void check(const Tail& tail, const void* block, size_t size, Maker maker, const char* seen) {
@@ -150,22 +159,22 @@ RH_INLINE void check(const Tail& tail, const void* block, size_t size, Maker mak
 }
 
 RH_INLINE void check_size(const void* block, size_t size, size_t freed_as) {
-  if (RH_UNLIKELY(freed_as != kUnknown && freed_as != size)) fail_size(block, size, freed_as);
+  if (RH_UNLIKELY(freed_as != kUnknown && freed_as != size)) tell_size(block, size, freed_as);
 }
 
-// To the heap, of what was kept from use.
+// To the heap, of what was kept from use. Not where somebody has written to it: nobody is to have it again.
 void let_go(void* block) {
   if (block == nullptr) return;
   size_t room = Small(block).room();
-  if (RH_UNLIKELY(!is_clear(block, room))) fail_written(block, room);
+  if (RH_UNLIKELY(!is_clear(block, room))) return tell_written(block, room);
   rh::deallocate(block);
 }
 
 void let_go(Span* span) {
-  if (span != nullptr && Large(span).end_delay()) rh::deallocate(start_of(span));
+  if (span != nullptr && Large(span).end_delay()) rh::deallocate(Large(span).block());
 }
 
-void free_small(Small small, void* block) {
+void release_small(Small small, void* block) {
   small.note_free();
   Heap* heap = own_heap_if_any();
   // The memory of a first-class heap may be gone before the block's turn comes.
@@ -178,13 +187,13 @@ void free_small(Small small, void* block) {
     let_go(exchange(heap->delayed.medium, block));
 }
 
-void free_large(Span* span) {
+void release_large(Span* span) {
   Large large(span);
   Heap* heap = own_heap_if_any();
   if (heap != nullptr && !large::has_owner(span) && large.begin_delay())
     let_go(exchange(heap->delayed.large, span));
-  else if (large::has_owner(span) || large.open())
-    rh::deallocate(start_of(span));
+  else
+    rh::deallocate(large.block());
 }
 
 // A live block of ours; ends the process for anything else.
@@ -196,6 +205,9 @@ BlockAt live(const void* pointer, const char* function) {
   if (RH_UNLIKELY(is_free)) fail_invalid(function, pointer);
   return at;
 }
+
+// The program has changed what its pages are: they may be inaccessible.
+bool is_altered(const BlockAt& at) { return at.is_large && at.span->altered; }
 
 size_t size_at(const BlockAt& at) {
   return at.is_large ? Large(at.span).size() : Small(at.span, const_cast<void*>(at.pointer)).size();
@@ -226,68 +238,70 @@ Span* change_span(const BlockAt& at, size_t whole) {
   return moved != nullptr ? g_realm.span_of(moved) : nullptr;
 }
 
-void clear_bytes(Span* span, size_t from, size_t to) {
-  if (from < to) __builtin_memset(reinterpret_cast<void*>(g_realm.address(span) + from), 0, to - from);
-}
-
 void* resize_large(const BlockAt& at, size_t size) {
+  if (is_small(size, 1) || size > kMaxRequest - kUnitSize) return nullptr;
   Large large(at.span);
-  size_t before = large.size(), whole = with_guard(size);
-  Units units{at.span->units};
-  if (is_small(size, 1) || size > kMaxRequest - kUnitSize || !large.open()) return nullptr;
-  at.span->altered = false;
-  at.span->zero = Units::holding(whole) > units;  // unless what comes to it does not
-  Span* span = change_span(at, whole);
-  if (span == nullptr) {
-    at.span->requested = before;
-    large.close();
-    return nullptr;
-  }
-  // The tail, and what came to the span.
-  size_t end = align_up(size, kGuard), page_end = align_up(before, kGuard);
-  clear_bytes(span, before, page_end < end ? page_end : end);
-  if (!span->zero) clear_bytes(span, units.bytes(), end);
-  return Large(span).hand_out(size, Maker::c);
+  size_t before = large.size();
+  large.open();  // pages may move
+  Span* span = change_span(at, with_guard(size));
+  bool changed = span != nullptr;
+  void* block = Large(changed ? span : at.span).hand_out(changed ? size : before, Maker::c);
+  return changed ? block : nullptr;
 }
 
 }  // namespace
 
-RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t size, Maker maker) {
+RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t size, Maker maker, bool zeroed) {
   if (size > kMaxRequest - kUnitSize || alignment > kMaxAlignment) return nullptr;
   size_t whole = with_guard(size);
-  void* block = rh::allocate_in(heap, alignment, whole > kMaxSmall ? whole : kMaxSmall + 1, true);
-  return block != nullptr ? Large(g_realm.span_of(block)).hand_out(size, maker) : nullptr;
+  void* block = rh::allocate_in(heap, alignment, whole > kMaxSmall ? whole : kMaxSmall + 1, false);
+  if (block == nullptr) return nullptr;
+  Span* span = g_realm.span_of(block);
+  if (zeroed) large::clear(span, size);  // not up to its end, where a guard may be
+  return Large(span).hand_out(size, maker);
 }
 
-void* allocate(Heap* heap, size_t alignment, size_t size, Maker maker) {
-  if (RH_UNLIKELY(!is_small(size, alignment))) return allocate_large(heap, alignment, size, maker);
+RH_INLINE static void* take(Heap* heap, size_t alignment, size_t whole) {
+  if (RH_UNLIKELY(heap != nullptr)) return rh::allocate_in(heap, alignment, whole, false);
+  return RH_UNLIKELY(alignment > kBlockAlign) ? rh::allocate_aligned(alignment, whole) : rh::allocate(whole);
+}
+
+void* allocate(Heap* heap, size_t alignment, size_t size, Maker maker, bool zeroed) {
+  if (RH_UNLIKELY(!is_small(size, alignment))) return allocate_large(heap, alignment, size, maker, zeroed);
   // One of a first-class heap ends with it, so it has to be there.
   if (RH_UNLIKELY(size == 0) && heap == nullptr)
     if (void* block = empty::allocate(alignment)) return block;
   size_t tail = size == 0 || alignment < kNoTailFrom ? Tail::kLength : 0;
-  void* block = heap != nullptr           ? rh::allocate_in(heap, alignment, size + tail, false)
-                : alignment > kBlockAlign ? rh::allocate_aligned(alignment, size + tail)
-                                          : rh::allocate(size + tail);
-  return RH_LIKELY(block != nullptr) ? Small(block).hand_out(size, maker) : nullptr;
+  for (;;) {
+    void* block = take(heap, alignment, size + tail);
+    if (RH_UNLIKELY(block == nullptr)) return nullptr;
+    Small small(block);
+    if (RH_LIKELY(small.is_unwritten())) return small.hand_out(size, maker);
+    tell_written(block, small.room());  // nobody is to have it
+  }
 }
 
 Freed free(void* block, Maker maker, size_t size) {
   BlockAt at = find_block(block);
   if (RH_UNLIKELY(!at.is_start())) {
     if (empty::free(block)) return Freed::done;
-    if (empty::holds(block)) fail_invalid("free", block);
     if (!in_realm(block)) return Freed::foreign;
-    fail_invalid("free", block);
+    tell_invalid(block);
+    return Freed::done;
   }
   bool is_free = at.is_large ? Large(at.span).is_free() : Small(at.span, block).is_free();
-  if (RH_UNLIKELY(is_free)) fail_twice(block, at.usable_size());
+  if (RH_UNLIKELY(is_free)) {
+    tell_twice(block, at.usable_size());
+    return Freed::done;
+  }
+  if (RH_UNLIKELY(is_altered(at))) return rh::deallocate(block);
   size_t present = size_at(at);
   check(tail_at(at), block, present, maker, "its free");
   check_size(block, present, size);
   if (RH_UNLIKELY(at.is_large))
-    free_large(at.span);
+    release_large(at.span);
   else
-    free_small(Small(at.span, block), block);
+    release_small(Small(at.span, block), block);
   return Freed::done;
 }
 
@@ -303,6 +317,7 @@ size_t size_of(const void* block, const char* function) {
 
 void* resize(void* block, size_t size) {
   BlockAt at = live(block, "realloc");
+  if (is_altered(at)) return nullptr;
   check(tail_at(at), block, size_at(at), Maker::c, "its realloc");
   return at.is_large ? resize_large(at, size) : resize_small(at, size);
 }

@@ -3,8 +3,6 @@
 //
 //   malloc  room for a tail → the heap's block, unwritten since it was free → zeros, and a tail behind them
 //   free    a live block, freed by who may → tail as it was → zeros → kept for a while → an older one to the heap
-//
-// All blocks read as zero when they are handed out.
 #pragma once
 
 #include "hardened/tail.h"
@@ -16,8 +14,8 @@ namespace rh::hardened {
 RH_HIDDEN extern constinit std::atomic<bool> g_strict;
 
 // Null when there is no memory. `alignment` is a power of two from kBlockAlign to kMaxAlignment; `heap` a first-class
-// one, or null.
-void* allocate(Heap* heap, size_t alignment, size_t size, Maker maker);
+// one, or null. Small blocks read as zero; large ones if they are to.
+void* allocate(Heap* heap, size_t alignment, size_t size, Maker maker, bool zeroed = false);
 
 // Of any pointer but null. `size` is what the caller says the block has, or kUnknown. Ends the process when it is no
 // live block of ours, or one that was misused.

@@ -4,7 +4,14 @@
 
 namespace rh::hardened {
 
+constinit std::atomic<bool> g_goes_on{false};
+
 namespace {
+
+void tell(const Text& message) {
+  if (!g_goes_on.load(std::memory_order_relaxed)) fatal(message);
+  report(message);
+}
 
 Text& put_block(Text& message, const void* block, size_t size) {
   message << "the block ";
@@ -14,39 +21,45 @@ Text& put_block(Text& message, const void* block, size_t size) {
 
 }  // namespace
 
-void fail_overflow(const void* block, size_t size, const char* seen) {
+void tell_overflow(const void* block, size_t size, const char* seen) {
   Text message;
   put_block(message, block, size) << " was written to behind its end or before its start, seen at " << seen;
-  fatal(message);
+  tell(message);
 }
 
-void fail_written(const void* block, size_t size) {
+void tell_written(const void* block, size_t size) {
   Text message;
   message << "write to a free block: ";
   put_block(message, block, size) << " was to be used again";
-  fatal(message);
+  tell(message);
 }
 
-void fail_twice(const void* block, size_t size) {
+void tell_twice(const void* block, size_t size) {
   Text message;
   message << "free of a block that is free already: ";
   message.hex(address_of(block)) << ", of ";
-  fatal(message.decimal(size) << " bytes");
+  tell(message.decimal(size) << " bytes");
 }
 
-void fail_maker(const void* block, size_t size, Maker maker, Maker freed_by) {
+void tell_maker(const void* block, size_t size, Maker maker, Maker freed_by) {
   static constexpr const char* kMadeBy[] = {"malloc", "new", "new[]"};
   static constexpr const char* kFreedBy[] = {"free", "delete", "delete[]"};
   Text message;
   put_block(message, block, size) << ", made by " << kMadeBy[static_cast<unsigned>(maker)] << ", was given to "
                                   << kFreedBy[static_cast<unsigned>(freed_by)];
-  fatal(message);
+  tell(message);
 }
 
-void fail_size(const void* block, size_t size, size_t freed_as) {
+void tell_size(const void* block, size_t size, size_t freed_as) {
   Text message;
   put_block(message, block, size) << " was freed as one of ";
-  fatal(message.decimal(freed_as) << " bytes");
+  tell(message.decimal(freed_as) << " bytes");
+}
+
+void tell_invalid(const void* pointer) {
+  Text message;
+  message << "free of invalid pointer ";
+  tell(message.hex(address_of(pointer)) << ": not the start of a live block");
 }
 
 }  // namespace rh::hardened

@@ -74,7 +74,7 @@ void give_back(Span* span, Heap* home) {
 }
 
 void begin(Span* span, size_t size, Heap* owner) {
-  if constexpr (kHardened) slab::open_guards(span, span + span->units);
+  if constexpr (kHardened) slab::open_guards(span, span + span->units - 1);
   span->owner.store(owner);
   span->requested = size;
   span->altered = false;
@@ -172,7 +172,7 @@ Resized resize_in_place(Span* span, size_t size, Fit fit) {
     Span* rest = wanted < present ? g_arena.cut(span, wanted) : nullptr;
     mark(span);
     if (!can) return Resized::no;
-    if (kHardened && wanted > present) slab::open_guards(span + present.count, span + wanted.count);
+    if (kHardened && wanted > present) slab::open_guards(span + present.count - 1, span + wanted.count - 1);
     if (rest != nullptr) {
       rest->altered = span->altered;
       give_back(rest, has_owner(span) ? nullptr : home_of(span));

@@ -10,9 +10,9 @@ enum class Fit : uint8_t { close, loose };
 
 namespace large {
 
-// In place of the bytes asked for: its user has freed the block, which is kept from use for a while (hardened builds).
-inline constexpr size_t kDelayed = SIZE_MAX;
-inline bool is_delayed(const Span* span) { return kHardened && span->requested == kDelayed; }
+// Beside the bytes asked for: its user has freed the block, which is kept from use for a while (hardened builds).
+inline constexpr size_t kDelayed = kMaxRequest + 1;
+inline bool is_delayed(const Span* span) { return kHardened && (span->requested & kDelayed) != 0; }
 
 // Whether any memory at all could hold so much.
 inline bool is_possible(size_t size) { return size <= kMaxRequest && Units::holding(size).count <= UINT32_MAX; }

@@ -21,9 +21,12 @@ inline Span* head(Span* span) { return span->kind.load() == SpanKind::interior ?
 // the same number.
 void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number);
 
-// In hardened builds there are guards where slabs ended. Removes those of the units from `first` to before `end`, which
-// are in use as something else now.
+// In hardened builds the last page of a slab or large block may be a guard. It stays there when that ends: the next one
+// will often lie in the same place. The first removes those of the units from `first` to before `end`, which are in use
+// as something else now; the other does so within a span, and makes one at its end where there is to be one, if the OS
+// lets it.
 void open_guards(Span* first, Span* end);
+void guard_end(Span* span);
 
 // Turns it back into a plain span, whatever is still handed out.
 void finish(Span* slab);
@@ -138,8 +141,9 @@ RH_INLINE void check_unwritten(const Block* block) {
   if (slab->kind.load() == SpanKind::interior) slab -= slab->units;
   const Block* next = block->next;
   size_t offset = address_of(next) - g_realm.address(slab);
-  bool is_near = next == nullptr || (offset < Units{slab->units}.bytes() && offset % kBlockAlign == 0);
-  if (RH_UNLIKELY(!is_marked(slab, block) || !is_near)) fail_written(block);
+  bool leads_on =
+      next == nullptr || (offset < Units{slab->units}.bytes() && offset % kBlockAlign == 0 && is_marked(slab, next));
+  if (RH_UNLIKELY(!leads_on || !is_marked(slab, block))) fail_written(block);
 }
 
 // Marks a block as free, which it must not be.

@@ -9,7 +9,7 @@ import unittest
 from support import *
 
 REPORT = {"library": FAKE_LIBRARY, "malloc_served_by": FAKE_LIBRARY, "overridden": True, "version": None,
-          "build": "release test", "pid": 1, "options": {"decay_ms": 1000, "stats": ""},
+          "build": "release test", "hardened": False, "pid": 1, "options": {"decay_ms": 1000, "stats": ""},
           "realm": {"base": "0x1000", "reserved": 1 << 30, "window": 0}}
 
 
@@ -62,6 +62,11 @@ class WithTheLibrary(DoctorTest):
         self.assertEqual(report["version"], version())
         self.assertEqual(set(REPORT), set(report))
         self.assertIn("base", report["realm"])
+
+    def test_the_hardened_build(self):
+        report = self.doctor(SHOW, status=0, options=("--hardened", "--strict"))["report"]
+        self.assertTrue(report["hardened"] and report["options"]["strict"])
+        self.assertFalse(self.doctor(SHOW, status=0)["report"]["hardened"])
 
     def test_options_in_force(self):
         findings = self.doctor(SHOW, status=0, options=("--decay-ms=123",))

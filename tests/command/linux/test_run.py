@@ -157,6 +157,24 @@ class TheLibrary(CommandTest):
         done = run(SHOW, library=os.path.basename(FAKE_LIBRARY), cwd=PROGRAMS)
         self.assertEqual(shown(done.stdout).variables[b"LD_PRELOAD"], FAKE_LIBRARY.encode())
 
+    def test_the_hardened_one_lies_beside_it(self):
+        for ways in WAYS.values():
+            done = call("run", "--hardened", *ways, "--", SHOW, env=environment(REHEAP_LIBRARY=FAKE_LIBRARY))
+            library = os.fsdecode(shown(done.stdout).variables[b"LD_PRELOAD"])
+            self.assertEqual(os.path.basename(library), "libreheap-hardened.so")
+            self.assertTrue(os.path.isfile(library))
+
+    def test_the_hardened_one_and_another_are_an_error(self):
+        done = call("run", "--hardened", f"--library={FAKE_LIBRARY}", "--", "true")
+        self.assertEqual(done.returncode, 125)
+        self.assert_one_line(done.stderr, "--hardened and --library", "leave one of them out")
+
+    def test_a_missing_hardened_one_is_an_error(self):
+        lonely = self.copy(COMMAND, "lonely")
+        done = subprocess.run([lonely, "run", "--hardened", "--", "true"], capture_output=True, env=environment())
+        self.assertEqual(done.returncode, 125)
+        self.assert_one_line(done.stderr, "cannot find libreheap-hardened.so")
+
     def test_a_missing_one_is_an_error(self):
         lonely = self.copy(COMMAND, "lonely")
         done = subprocess.run([lonely, "run", "--", "true"], capture_output=True, env=environment())

@@ -1,0 +1,280 @@
+// What the hardened build adds, over the fake platform.
+#include "hardened/hardened.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hardened/empty.h"
+#include "hardened/misuse.h"
+#include "heap/shared.h"
+#include "platform/fake/fake.h"
+#include "support/heaps.h"
+
+namespace rh {
+namespace {
+
+using hardened::Maker;
+
+unsigned char* make(size_t size, Heap* heap = nullptr) {
+  return static_cast<unsigned char*>(hardened::allocate(heap, kBlockAlign, size, Maker::c));
+}
+
+unsigned char* make_zeroed(size_t size, Heap* heap = nullptr) {
+  return static_cast<unsigned char*>(hardened::allocate(heap, kBlockAlign, size, Maker::c, true));
+}
+
+constexpr size_t kMostZero = kMaxSmall - 8;  // up to here blocks read as zero without being asked to
+
+void release(void* block) { ASSERT_EQ(hardened::free(block, Maker::c), Freed::done); }
+
+bool is_zero(const unsigned char* block, size_t size) {
+  return std::all_of(block, block + size, [](unsigned char byte) { return byte == 0; });
+}
+
+// A class that is in use has slabs of its own, and what is free in them is taken again.
+void use(size_t size) {
+  std::vector<unsigned char*> blocks;
+  for (int count = 0; count < 2000; ++count) blocks.push_back(make(size));
+  for (unsigned char* block : blocks) release(block);
+  hardened::flush();
+}
+
+constexpr size_t kSizes[] = {1, 8, 24, 100, 1000, 5000, 32760, 32761, 40000, 200000, 300000, 3000000, 20000000};
+
+TEST(Hardened, BlocksReadAsZeroAndHaveTheirSize) {
+  for (int round = 0; round < 40; ++round) {
+    for (size_t size : kSizes) {
+      unsigned char* block = size <= kMostZero ? make(size) : make_zeroed(size);
+      ASSERT_NE(block, nullptr) << size;
+      ASSERT_EQ(hardened::size_of(block, "test"), size);
+      ASSERT_TRUE(is_zero(block, size)) << size;
+      std::memset(block, 0xee, size);
+      release(block);
+    }
+  }
+}
+
+TEST(Hardened, ABlockWaitsBeforeItIsUsedAgain) {
+  use(24);
+  unsigned char* block = make(24);
+  release(block);
+  for (int count = 0; count < 255; ++count) {
+    unsigned char* next = make(24);
+    ASSERT_NE(next, block);
+    release(next);
+  }
+  // But not for ever.
+  bool is_back = false;
+  for (int count = 0; count < 100000 && !is_back; ++count) {
+    unsigned char* next = make(24);
+    is_back = next == block;
+    release(next);
+  }
+  EXPECT_TRUE(is_back);
+}
+
+TEST(Hardened, ResizedBlocksKeepTheirContent) {
+  for (size_t from : kSizes) {
+    for (size_t to : kSizes) {
+      unsigned char* block = make(from);
+      fill(block, from, 7);
+      auto* resized = static_cast<unsigned char*>(hardened::resize(block, to));
+      if (resized == nullptr) {
+        ASSERT_TRUE(intact(block, from, 7));
+        ASSERT_EQ(hardened::size_of(block, "test"), from);
+        release(block);
+        continue;
+      }
+      ASSERT_EQ(hardened::size_of(resized, "test"), to);
+      ASSERT_TRUE(intact(resized, std::min(from, to), 7)) << from << " to " << to;
+      if (to > from && to <= kMostZero) ASSERT_TRUE(is_zero(resized + from, to - from)) << from << " to " << to;
+      std::memset(resized, 0xee, to);
+      release(resized);
+    }
+  }
+}
+
+TEST(Hardened, WithoutMemoryThereIsNoBlockAndNothingBreaks) {
+  std::vector<unsigned char*> blocks;
+  fake::limit_committed(fake::committed_bytes() + 4 * kMiB);
+  while (unsigned char* block = make(5000)) blocks.push_back(block);
+  EXPECT_EQ(make(100000), nullptr);
+  for (unsigned char* block : blocks) release(block);
+  hardened::flush();
+  unsigned char* block = make(100000);
+  ASSERT_NE(block, nullptr);
+  release(block);
+}
+
+TEST(Hardened, WhatWasKeptFromUseCanBeLetGo) {
+  std::vector<unsigned char*> blocks;
+  for (size_t size : kSizes) blocks.push_back(make(size));
+  for (unsigned char* block : blocks) release(block);
+  hardened::flush();
+  for (unsigned char* block : blocks) EXPECT_DEATH(hardened::free(block, Maker::c), "free");
+}
+
+TEST(Hardened, GuardsThatTheSystemRefusesAreDoneWithout) {
+  fake::fail_all(fake::Call::guard, true);
+  for (int round = 0; round < 20; ++round) {
+    for (size_t size : kSizes) {
+      unsigned char* block = make_zeroed(size);
+      ASSERT_NE(block, nullptr);
+      ASSERT_TRUE(is_zero(block, size)) << size;
+      std::memset(block, 0xee, size);
+      release(block);
+    }
+  }
+}
+
+// Long blocks lie where slabs have ended, and the reverse.
+TEST(Hardened, GuardsGoWhereTheMemoryIsUsedOtherwise) {
+  std::minstd_rand random(5);
+  std::vector<std::pair<unsigned char*, size_t>> blocks;
+  for (int step = 0; step < 6000; ++step) {
+    if (blocks.size() > 200 || (!blocks.empty() && random() % 2 == 0)) {
+      size_t at = random() % blocks.size();
+      auto [block, size] = blocks[at];
+      ASSERT_TRUE(intact(block, size, static_cast<unsigned>(size)));
+      release(block);
+      blocks[at] = blocks.back();
+      blocks.pop_back();
+      continue;
+    }
+    size_t size = size_t{1} << random() % 21;
+    unsigned char* block = random() % 2 == 0 && size > kMostZero ? make(size) : make_zeroed(size);
+    if (size <= kMostZero) ASSERT_TRUE(is_zero(block, size)) << size;
+    fill(block, size, static_cast<unsigned>(size));
+    blocks.emplace_back(block, size);
+  }
+}
+
+TEST(Hardened, HeapsThatEndLeaveNoGuards) {
+  for (int round = 0; round < 50; ++round) {
+    Heap* heap = shared::create();
+    for (size_t size : kSizes) {
+      unsigned char* block = make_zeroed(size, heap);
+      ASSERT_TRUE(is_zero(block, size)) << size;
+      std::memset(block, 0xee, size);
+      if (round % 2 == 0) release(block);
+    }
+    destroy_heap(heap);
+  }
+}
+
+TEST(Hardened, BlocksWithoutBytesAreManyAndApart) {
+  std::set<void*> blocks;
+  for (int count = 0; count < 70000; ++count) {
+    void* block = make(0);
+    ASSERT_NE(block, nullptr);
+    ASSERT_TRUE(blocks.insert(block).second);
+    ASSERT_EQ(hardened::size_of(block, "test"), 0u);
+  }
+  for (void* block : blocks) release(block);
+  for (size_t alignment = kBlockAlign; alignment <= 4 * kUnitSize; alignment *= 2) {
+    void* block = hardened::allocate(nullptr, alignment, 0, Maker::c);
+    ASSERT_EQ(address_of(block) % alignment, 0u) << alignment;
+    release(block);
+  }
+}
+
+TEST(Hardened, BlocksWithoutBytesCannotBeTouched) {
+  volatile unsigned char* block = make(0);
+  ASSERT_TRUE(hardened::is_empty_block(const_cast<unsigned char*>(block)));
+  EXPECT_DEATH(*block = 1, "");
+  EXPECT_DEATH(static_cast<void>(*block), "");
+  release(const_cast<unsigned char*>(block));
+  EXPECT_DEATH(hardened::free(const_cast<unsigned char*>(block), Maker::c), "free of invalid pointer");
+}
+
+TEST(Hardened, WritesBehindTheEndAreSeen) {
+  for (size_t size : {1, 8, 15, 24, 100, 3000, 32760, 40000, 300000}) {
+    unsigned char* block = make(size);
+    block[size] ^= 1;
+    EXPECT_DEATH(hardened::free(block, Maker::c), "was written to behind its end") << size;
+    block[size] ^= 1;
+    release(block);
+  }
+}
+
+TEST(Hardened, WritesToFreeBlocksAreSeen) {
+  for (size_t size : {24, 1000, 30000}) {
+    unsigned char* block = make(size);
+    release(block);
+    block[size / 2] = 1;
+    EXPECT_DEATH(hardened::flush(), "write to a free block") << size;
+    block[size / 2] = 0;
+  }
+  // Where its link was, in the hands of the heap.
+  use(24);
+  unsigned char* block = make(24);
+  release(block);
+  hardened::flush();
+  std::memset(block, 'A', sizeof(void*));
+  EXPECT_DEATH(for (int count = 0; count < 100000; ++count) make(24), "write to a free block");
+}
+
+TEST(Hardened, EndsOfOtherMakersAreSeenOrTolerated) {
+  for (size_t size : {24, 3000, 40000}) {
+    unsigned char* block = make(size);
+    EXPECT_DEATH(
+        {
+          hardened::g_strict.store(true);
+          hardened::free(block, Maker::single);
+        },
+        "made by malloc, was given to delete");
+    EXPECT_EQ(hardened::free(block, Maker::single), Freed::done);
+    block = static_cast<unsigned char*>(hardened::allocate(nullptr, kBlockAlign, size, Maker::single));
+    EXPECT_DEATH(hardened::free(block, Maker::array), "made by new, was given to delete\\[\\]");
+    EXPECT_DEATH(hardened::free(block, Maker::single, size + 1), "was freed as one of");
+    EXPECT_EQ(hardened::free(block, Maker::single, size), Freed::done);
+  }
+}
+
+std::string said() {
+  std::string text = fake::errors();
+  fake::clear_errors();
+  return text;
+}
+
+TEST(Hardened, GoesOnAfterMisuseIfAskedTo) {
+  hardened::g_goes_on.store(true);
+  use(24);
+  for (size_t size : {24, 3000, 40000}) {
+    unsigned char* block = make(size);
+    block[size] ^= 1;
+    release(block);
+    EXPECT_NE(said().find("was written to behind its end"), std::string::npos);
+    release(block);
+    EXPECT_NE(said().find("free of a block that is free already"), std::string::npos);
+    block = make(size);
+    release(block + 16);
+    EXPECT_NE(said().find("free of invalid pointer"), std::string::npos);
+    EXPECT_EQ(hardened::free(block, Maker::c, size - 1), Freed::done);
+    EXPECT_NE(said().find("was freed as one of"), std::string::npos);
+    // Written to while it is free: nobody has it again.
+    hardened::flush();
+    block = make(size);
+    release(block);
+    block[20] = 1;
+    hardened::flush();
+    EXPECT_NE(said().find("write to a free block"), std::string::npos);
+    for (int count = 0; count < 3000; ++count) ASSERT_NE(make(size), block);
+    EXPECT_EQ(said(), "");
+  }
+  unsigned char* block = make(24);
+  release(block);
+  hardened::flush();
+  block[20] = 1;
+  for (int count = 0; count < 3000; ++count) ASSERT_NE(make(24), block);
+  EXPECT_NE(said().find("write to a free block"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rh
