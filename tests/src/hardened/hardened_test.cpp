@@ -102,8 +102,9 @@ TEST(Hardened, ResizedBlocksKeepTheirContent) {
 
 TEST(Hardened, WithoutMemoryThereIsNoBlockAndNothingBreaks) {
   std::vector<unsigned char*> blocks;
-  fake::limit_committed(fake::committed_bytes() + 4 * kMiB);
+  fake::limit_committed(fake::committed_bytes() + 16 * kMiB);
   while (unsigned char* block = make(5000)) blocks.push_back(block);
+  ASSERT_GT(blocks.size(), 500u);
   EXPECT_EQ(make(100000), nullptr);
   for (unsigned char* block : blocks) release(block);
   hardened::flush();
