@@ -115,7 +115,10 @@ class Large {
   // False when the OS refuses, or somebody has written to it: nobody is to have it again.
   bool end_delay() {
     span_->zero = is_long();
-    if (is_long()) return platform::unguard(start(), end() - start());
+    if (is_long()) {
+      span_[span_->units - 1].guarded = false;
+      return platform::unguard(start(), end() - start());
+    }
     bool unwritten = true;
     each_end([&](const unsigned char* bytes, size_t length) { unwritten = unwritten && is_clear(bytes, length); });
     if (RH_UNLIKELY(!unwritten)) tell_written(block(), size());
@@ -275,6 +278,11 @@ void* allocate(Heap* heap, size_t alignment, size_t size, Maker maker, bool zero
   for (;;) {
     void* block = take(heap, alignment, size + tail);
     if (RH_UNLIKELY(block == nullptr)) return nullptr;
+    if (RH_UNLIKELY(g_realm.span_of(block)->kind.load() == SpanKind::large)) {
+      // Where nothing can be trusted any more the heap gives whole spans, without room for a guard.
+      rh::deallocate(block);
+      return allocate_large(heap, alignment, size, maker, zeroed);
+    }
     Small small(block);
     if (RH_LIKELY(small.is_unwritten())) return small.hand_out(size, maker);
     tell_written(block, small.room());  // nobody is to have it

@@ -134,6 +134,23 @@ TEST(Hardened, GuardsThatTheSystemRefusesAreDoneWithout) {
   }
 }
 
+// A process that ends: nothing is freed any more, and each block has a span of its own.
+TEST(Hardened, ServesWhereNothingCanBeTrustedAnyMore) {
+  std::vector<unsigned char*> blocks;
+  for (size_t size : kSizes) blocks.push_back(make(size));
+  g_inconsistent.store(true);
+  for (int round = 0; round < 3; ++round) {
+    for (size_t size : kSizes) {
+      unsigned char* block = make(size);
+      ASSERT_NE(block, nullptr) << size;
+      std::memset(block, 0xee, size);
+      ASSERT_EQ(hardened::size_of(block, "test"), size);
+      release(block);
+    }
+  }
+  for (unsigned char* block : blocks) release(block);
+}
+
 // Long blocks lie where slabs have ended, and the reverse.
 TEST(Hardened, GuardsGoWhereTheMemoryIsUsedOtherwise) {
   std::minstd_rand random(5);
