@@ -29,15 +29,19 @@ def hardened() -> list[Allocator]:
             Allocator(f"{REHEAP}-strict", (HARDENED,), variables=(("REHEAP_STRICT", "1"),))]
 
 
-def outcomes_of(allocator: Allocator) -> dict[str, list[bool]]:
+def outcomes_in(printed: str) -> dict[str, list[bool]]:
     """Of each crime, for each size, whether it came to nothing."""
-    program = build(SOURCE, flags=["-fsized-deallocation"])
-    with tempfile.TemporaryDirectory() as folder:
-        printed, _ = run_once([program], allocator, Path(folder))
     found: dict[str, list[bool]] = {}
     for name, _, outcome in LINE.findall(printed):
         found.setdefault(name, []).append(outcome != "unnoticed")
     return found
+
+
+def outcomes_of(allocator: Allocator) -> dict[str, list[bool]]:
+    program = build(SOURCE, flags=["-fsized-deallocation"])
+    with tempfile.TemporaryDirectory() as folder:
+        printed, _ = run_once([program], allocator, Path(folder))
+    return outcomes_in(printed)
 
 
 def show(found: dict[str, dict[str, list[bool]]]) -> None:

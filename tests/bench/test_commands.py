@@ -8,6 +8,7 @@ import corpus
 import fast_path
 import hours
 import idle
+import misuse
 import pytest
 import startup
 import survivors
@@ -29,6 +30,11 @@ def test_idle_the_share_is_of_what_the_blocks_added():
     assert idle.figures_of(printed)["after_2000_ms"] == 10.0
     with pytest.raises(KeyError, match="after_0_ms"):
         idle.figures_of("before 1000\nfull 11000\n")
+
+
+def test_misuse_what_ended_or_could_do_nothing_counts_by_size():
+    printed = "one.small   stopped\none.large unnoticed\nanother    harmless\n2 of 3 stopped or harmless\n"
+    assert misuse.outcomes_in(printed) == {"one": [True, False], "another": [True]}
 
 
 def test_survivors_what_a_program_did_not_print_is_no_figure():
