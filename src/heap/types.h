@@ -116,7 +116,6 @@ struct Heap {
   Outgoing outgoing[kOutgoing] = {};
   Parcel parcels[kParcels] = {};
   size_t held = 0;  // bytes in both
-  [[no_unique_address]] std::conditional_t<kHardened, Delayed, NothingDelayed> delayed = {};
 
   // ---- under the lock ----
   Lock lock{LockRank::heap};
@@ -163,6 +162,9 @@ struct Heap {
   // Written by the owner, or under the lock.
   alignas(64) Counter refills, slabs_taken, marks, remote_frees, remote_batches;
   Counter seen_activity, seen_store_uses;  // the idle helper's notes
+
+  // ---- the owning thread's alone, last because most builds have none ----
+  std::conditional_t<kHardened, Delayed, NothingDelayed> delayed = {};
 };
 
 }  // namespace rh
