@@ -119,6 +119,7 @@ void leave() {
   stop_watching();
   copies::withdraw();
   platform::stop_helper();
+  platform::forget_faults();
   end();
   registry::release_unused();
   platform::forget_thread_words();

@@ -75,6 +75,7 @@ enum class SpanKind : uint8_t {
   interior,          // a later unit of a slab; `units` leads back to its head
   large,             // one block
   inside,            // a unit of a long large block that leads back to its head by `units` (heap/large.cpp)
+  guarded,           // of the pool of guarded places (heap/guards.h)
 };
 
 // Whether a span of this kind is in one of the arena's sets.

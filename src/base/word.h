@@ -22,6 +22,7 @@ template <typename T> class Word {
  public:
   constexpr Word() = default;
   constexpr explicit Word(T value) : value_(value) {}
+  constexpr void set(T value) { value_ = value; }  // while nobody else can read it
   Word(const Word&) = delete;
   Word& operator=(const Word&) = delete;
 

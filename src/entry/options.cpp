@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "hardened/hardened.h"
 #include "hardened/misuse.h"
+#include "heap/guards.h"
 #include "heap/idle.h"
 #include "platform/platform.h"
 #include "platform/report.h"
@@ -59,6 +60,15 @@ bool set_misuse(const char* value) {
   bool goes_on = same_text(value, "report");
   if (!kHardened || (!goes_on && !same_text(value, "end"))) return false;
   if constexpr (kHardened) hardened::g_goes_on.store(goes_on, std::memory_order_relaxed);
+  return true;
+}
+
+bool set_sample_guard(const char* value) {
+  constexpr uint64_t kMost = 1000000000;
+  uint64_t every = 0;
+  const char* end = nullptr;
+  if (kHardened || !parse_number(value, &every, &end) || *end != 0 || every > kMost) return false;
+  guards::set_every(every);
   return true;
 }
 
@@ -145,6 +155,10 @@ constexpr Option kOptions[] = {
      set_window_at, false},
     {"misuse", kHardened ? "end or report" : "nothing in a build that is not hardened", set_misuse, true},
     {"strict", kHardened ? "0 or 1" : "nothing in a build that is not hardened", set_strict, true},
+    {"sample_guard",
+     kHardened ? "nothing in a hardened build, which guards all blocks"
+               : "0 to 1000000000: one allocation in so many gets pages of its own",
+     set_sample_guard, true},
     {"doctor", "a file's path of less than 480 bytes", set_doctor, false},
 };
 
@@ -263,7 +277,10 @@ bool set(const char* name, const char* value, When when) {
     refuse_late(*option);
     return false;
   }
-  if (option->set(value)) return true;
+  if (option->set(value)) {
+    if (when == When::running) guards::look_at_faults();
+    return true;
+  }
   refuse(*option, value);
   return false;
 }
@@ -281,6 +298,7 @@ void describe(Json& json) {
   json.string("stats", g_stats.text);
   json.number("window", g_realm.window().size);
   json.string("window_at", kPlaces[static_cast<int>(g_realm.window().place)]);
+  if constexpr (!kHardened) json.number("sample_guard", guards::every());
   if constexpr (kHardened) {
     json.string("misuse", hardened::g_goes_on.load(std::memory_order_relaxed) ? "report" : "end");
     json.boolean("strict", hardened::g_strict.load(std::memory_order_relaxed));

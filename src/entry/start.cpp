@@ -4,6 +4,7 @@
 #include "entry/describe.h"
 #include "entry/foreign.h"
 #include "entry/options.h"
+#include "heap/guards.h"
 #include "heap/registry.h"
 #include "platform/platform.h"
 #include "platform/report.h"
@@ -62,6 +63,7 @@ void begin() {
   platform::prepare();
   options::refuse_unknown_variables();
   registry::loaded();
+  guards::look_at_faults();
   g_foreign.resolve();
   if (options::verbose()) {
     Text text(write_to_error, nullptr);

@@ -204,20 +204,20 @@ BlockAt live(const void* pointer, const char* function) {
   BlockAt at = find_block(pointer);
   if (RH_UNLIKELY(!at.is_start())) fail_invalid(function, pointer);
   void* block = const_cast<void*>(pointer);
-  bool is_free = at.is_large ? Large(at.span).is_free() : Small(at.span, block).is_free();
+  bool is_free = at.is_large() ? Large(at.span).is_free() : Small(at.span, block).is_free();
   if (RH_UNLIKELY(is_free)) fail_invalid(function, pointer);
   return at;
 }
 
 // The program has changed what its pages are: they may be inaccessible.
-bool is_altered(const BlockAt& at) { return at.is_large && at.span->altered; }
+bool is_altered(const BlockAt& at) { return at.is_large() && at.span->altered; }
 
 size_t size_at(const BlockAt& at) {
-  return at.is_large ? Large(at.span).size() : Small(at.span, const_cast<void*>(at.pointer)).size();
+  return at.is_large() ? Large(at.span).size() : Small(at.span, const_cast<void*>(at.pointer)).size();
 }
 
 Tail tail_at(const BlockAt& at) {
-  return at.is_large ? Large(at.span).tail() : Small(at.span, const_cast<void*>(at.pointer)).tail();
+  return at.is_large() ? Large(at.span).tail() : Small(at.span, const_cast<void*>(at.pointer)).tail();
 }
 
 void* resize_small(const BlockAt& at, size_t size) {
@@ -297,7 +297,7 @@ Freed free(void* block, Maker maker, size_t size) {
     tell_invalid(block);
     return Freed::done;
   }
-  bool is_free = at.is_large ? Large(at.span).is_free() : Small(at.span, block).is_free();
+  bool is_free = at.is_large() ? Large(at.span).is_free() : Small(at.span, block).is_free();
   if (RH_UNLIKELY(is_free)) {
     tell_twice(block, at.usable_size());
     return Freed::done;
@@ -306,7 +306,7 @@ Freed free(void* block, Maker maker, size_t size) {
   size_t present = size_at(at);
   check(tail_at(at), block, present, maker, "its free");
   check_size(block, present, size);
-  if (RH_UNLIKELY(at.is_large))
+  if (RH_UNLIKELY(at.is_large()))
     release_large(at.span);
   else
     release_small(Small(at.span, block), block);
@@ -327,7 +327,7 @@ void* resize(void* block, size_t size) {
   BlockAt at = live(block, "realloc");
   if (is_altered(at)) return nullptr;
   check(tail_at(at), block, size_at(at), Maker::c, "its realloc");
-  return at.is_large ? resize_large(at, size) : resize_small(at, size);
+  return at.is_large() ? resize_large(at, size) : resize_small(at, size);
 }
 
 Heap* heap_beside(const void* block) {

@@ -17,6 +17,8 @@ Span* find_within_large(const void* pointer) {
 
 void fail_invalid(const char* function, const void* pointer) {
   Text message;
+  if (const Span* span = g_realm.find(pointer); span != nullptr && span->kind.load() == SpanKind::guarded)
+    guards::fail_invalid(span, function, pointer);
   message << function << " of invalid pointer ";
   message.hex(address_of(pointer)) << ": not the start of a live block";
   fatal(message);

@@ -11,10 +11,11 @@
 #include "heap/retained.h"
 #include "heap/shared.h"
 #include "heap/slab_lists.h"
+#include "heap/watch.h"
 
 namespace rh {
 
-constinit const platform::Unset platform::g_unset;
+constinit platform::Unset platform::g_unset;
 
 RH_COLD static Heap* find_own_heap() {
   static constinit std::atomic<bool> watches{false};
@@ -119,15 +120,19 @@ RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t
 }
 
 void* allocate_slow(size_t size) {
+  if (RH_UNLIKELY(watch::is_on()))
+    if (void* block = watch::allocate(kBlockAlign, size)) return block;
   if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, false);
-  SizeClass size_class = class_of(size);
+  SizeClass size_class = size_class::of(size);
   if (Block* block = take_quickly(size_class)) return noted(block, size_class, size);
   return allocate_small(nullptr, size_class, size, false);
 }
 
 void* allocate_zeroed(size_t size) {
+  if (RH_UNLIKELY(watch::is_on()))
+    if (void* block = watch::allocate(kBlockAlign, size)) return block;
   if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, true);
-  return allocate_small(nullptr, class_of(size), size, true);
+  return allocate_small(nullptr, size_class::of(size), size, true);
 }
 
 // Whether the calling thread may allocate there. False when it has no heap of its own, for want of memory.
@@ -145,7 +150,10 @@ RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, b
 }
 
 void* allocate_aligned(size_t alignment, size_t size) {
-  return alignment <= kBlockAlign ? allocate(size) : allocate_any(nullptr, alignment, size, false);
+  if (alignment <= kBlockAlign) return allocate(size);
+  if (RH_UNLIKELY(watch::is_on()))
+    if (void* block = watch::allocate(alignment, size)) return block;
+  return allocate_any(nullptr, alignment, size, false);
 }
 
 void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
@@ -203,7 +211,8 @@ static bool free_large(Span* span) {
 
 RH_INLINE static void free_block(const BlockAt& at, void* pointer) {
   Block* block = static_cast<Block*>(pointer);
-  if (at.is_large ? free_large(at.span) : free_small(at.span, block)) idle::note_free();
+  if (RH_UNLIKELY(at.is_guarded())) return guards::free(at.span, pointer);
+  if (at.is_large() ? free_large(at.span) : free_small(at.span, block)) idle::note_free();
 }
 
 void bound_reached_mark(Heap* heap, Span* slab) {
@@ -224,7 +233,7 @@ Freed deallocate_slow(void* pointer) {
 bool deallocate_live(void* pointer) {
   BlockAt at = find_block(pointer);
   if (!at.is_live()) return false;
-  if (!at.is_large) slab::note_free(at.span, pointer);
+  if (at.is_small()) slab::note_free(at.span, pointer);
   free_block(at, pointer);
   return true;
 }
@@ -254,13 +263,15 @@ void* block_start(const void* pointer, const char* function) {
 
 size_t good_size(size_t size) {
   if (size > kMaxRequest) return 0;
+  if (guards::every() != 0) return size;  // some have no byte more
   if (size > kMaxSmall) return Units::holding(size).bytes();
-  return size_class::kProperties[class_of(size)].size;
+  return size_class::kProperties[size_class::of(size)].size;
 }
 
 void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
   void* block = const_cast<void*>(at.pointer);
-  if (at.is_large) {
+  if (at.is_guarded()) return nullptr;
+  if (at.is_large()) {
     large::Resized resized = large::resize_in_place(at.span, size, fit);
     if (resized == large::Resized::memory_freed) idle::note_free();
     return resized == large::Resized::no ? nullptr : block;
@@ -273,7 +284,7 @@ void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
 }
 
 void* resize_by_moving(const BlockAt& at, size_t size) {
-  if (!at.is_large || !large::may_move(at.span, size)) return nullptr;
+  if (!at.is_large() || !large::may_move(at.span, size)) return nullptr;
   Span* target = allocate_span(kUnitSize, size, Prefer::zero);
   if (target == nullptr) return nullptr;
   if (large::move(at.span, target)) return start_of(target);

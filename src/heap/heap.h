@@ -27,7 +27,7 @@ RH_INLINE void* noted(Block* block, SizeClass size_class, size_t size) {
 // A block for `size`, of the class of `rounded`, up to kTableMax.
 RH_INLINE void* pop_for(size_t rounded, size_t size) {
   uintptr_t address = platform::unset_address();
-  size_t size_class = reinterpret_cast<const platform::Unset*>(address)->classes[rounded];
+  size_t size_class = reinterpret_cast<const platform::Unset*>(address)->classes[rounded].load();
   platform::go_to_thread_word(address);
   Heap* heap = reinterpret_cast<Heap*>(address);
   if (platform::kUnsetIsNull && RH_UNLIKELY(heap == nullptr)) return nullptr;
@@ -38,7 +38,7 @@ RH_INLINE void* allocate_fast(size_t size) { return RH_LIKELY(size <= kTableMax)
 
 // The same for sizes above kTableMax, up to kMaxSmall.
 RH_INLINE void* allocate_medium_fast(size_t size) {
-  if (RH_UNLIKELY(size - kTableMax - 1 >= kMaxSmall - kTableMax)) return nullptr;
+  if (RH_UNLIKELY(size - kTableMax - 1 >= platform::g_unset.medium_sizes.load())) return nullptr;
   uintptr_t address = platform::unset_address();
   platform::go_to_thread_word(address);
   Heap* heap = reinterpret_cast<Heap*>(address);
@@ -69,7 +69,7 @@ void* allocate_aligned(size_t alignment, size_t size);
 // From a heap that is bound to the calling thread.
 RH_INLINE void* allocate_in_fast(Heap* heap, size_t size) {
   if (RH_UNLIKELY(size > kTableMax || !is_mine(heap))) return nullptr;
-  SizeClass size_class = platform::g_unset.classes[size];
+  SizeClass size_class = platform::g_unset.classes[size].load();
   return noted(pop(heap, size_class), size_class, size);
 }
 
@@ -201,7 +201,8 @@ void* block_start(const void* pointer, const char* function);
 // Whether any address at all lies in a slab or large block.
 inline bool owns(const void* pointer) {
   BlockAt at = find_block(pointer);
-  return at.span != nullptr && !(at.is_large && large::is_delayed(at.span));
+  if (at.span == nullptr || at.is_small()) return at.span != nullptr;
+  return at.is_large() ? !large::is_delayed(at.span) : guards::is_live(at.span);
 }
 
 // Resizes in place, or null: then the block must move.

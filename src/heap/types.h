@@ -7,6 +7,7 @@
 //   retained    counts what heaps hold back
 //   spans       where a heap's spans come from, and where they go
 //   large       blocks with a span of their own
+//   guards      a few blocks on guarded pages
 //   block       which block a pointer means
 //   slab_lists  which slab a heap uses next, and which it gives back
 //   sparse      pages of slabs of which little is in use
@@ -18,6 +19,7 @@
 //   shared      what is different about first-class heaps: those that all threads share, and those bound to one
 //   idle        memory that goes back to the OS
 //   fork, mend  what is left of heaps in a fork's child, and after a thread was terminated
+//   watch       who sees every allocation
 //   stats       what heaps hold
 //   heap        what the layer above calls
 //
@@ -106,12 +108,19 @@ struct Delayed {
 };
 struct NothingDelayed {};
 
+// What a thread knows of its allocations while they are watched (heap/watch.h).
+struct Watched {
+  uint64_t random = 0;        // 0: to be seeded
+  uint64_t until_guard = 0;   // allocations to the next one on guarded pages,
+  uint64_t guard_every = 0;   // one of so many
+};
+
 struct Heap {
   // Powers of two. Each batch keeps a slab, and where addresses are short heaps have fewer of them.
   static constexpr size_t kOutgoing = k64Bit ? 32 : 16, kParcels = 8;
 
   // ---- the owning thread's alone ----
-  Block* bins[size_class::kCount] = {};  // blocks of the current slabs
+  Block* bins[size_class::kCount + 1] = {};  // blocks of the current slabs; none in the last (kNoClass)
   Word<Tenant> tenant;                   // read by anyone; written by who has just become the owner
   Outgoing outgoing[kOutgoing] = {};
   Parcel parcels[kParcels] = {};
@@ -163,28 +172,34 @@ struct Heap {
   alignas(64) Counter refills, slabs_taken, marks, remote_frees, remote_batches;
   Counter seen_activity, seen_store_uses;  // the idle helper's notes
 
-  // ---- the owning thread's alone, last because most builds have none ----
+  // ---- the owning thread's alone, last because they are seldom used ----
+  Watched watched = {};
   std::conditional_t<kHardened, Delayed, NothingDelayed> delayed = {};
 };
 
 }  // namespace rh
 
 // An empty heap's bins, for threads that have none yet; and beside them, so that malloc takes one address for both, the
-// class of each size up to kTableMax.
+// class of each size up to kTableMax. One byte per size, not per step of 16: this saves two instructions in malloc, and
+// a program touches only the lines of the sizes it uses.
 struct alignas(64) rh::platform::Unset {  // as a heap is
-  Block* bins[size_class::kCount] = {};
+  Block* bins[size_class::kCount + 1] = {};
   Word<Tenant> tenant{kNewcomer};
-  decltype(size_class::kTable) classes = size_class::kTable;
+  // While allocations are watched (heap/watch.h), kNoClass for each size.
+  Word<SizeClass> classes[kTableMax + 1] = {};
+  Word<size_t> medium_sizes{kMaxSmall - kTableMax};  // how many above kTableMax have a class; 0 while watched
+
+  constexpr Unset() {
+    for (size_t size = 0; size <= kTableMax; ++size) classes[size].set(size_class::of(size));
+  }
 };
 static_assert(offsetof(rh::Heap, bins) == offsetof(rh::platform::Unset, bins));
 static_assert(offsetof(rh::Heap, tenant) == offsetof(rh::platform::Unset, tenant));
 
 namespace rh {
 
-// The class of `size`, up to kMaxSmall; size 0 has the smallest class.
-inline SizeClass class_of(size_t size) {
-  return size <= kTableMax ? platform::g_unset.classes[size] : size_class::computed(size);
-}
+// The class whose bin is always empty.
+inline constexpr SizeClass kNoClass = size_class::kCount;
 
 // The calling thread's heap, for the fast paths: before it has one, null or a heap with empty bins that owns nothing.
 // The slow paths ask own_heap_if_any().

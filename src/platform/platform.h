@@ -105,6 +105,9 @@ unsigned node();
 using ThreadToken = uintptr_t;
 ThreadToken thread_token();
 
+// The calling thread's number as the system's tools show it.
+uint64_t thread_id();
+
 // Whether the calling thread is the only one this process has ever had, as far as the C library knows.
 bool is_single_threaded();
 
@@ -221,6 +224,12 @@ class FileWriter {
  private:
   intptr_t handle_;
 };
+
+// From now on calls `look` when a thread accesses memory and the OS refuses, in that thread; then whoever handled it
+// before has it, who else ends the process. To be called once, when the library is loaded or later. May allocate.
+enum class Access : uint8_t { unknown, read, write };
+using LookAtFault = void(uintptr_t address, Access access);
+void on_fault(LookAtFault* look);
 
 [[noreturn]] void abort_process();
 

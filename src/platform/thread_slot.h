@@ -18,7 +18,7 @@ namespace rh::platform {
 
 // What the word of a thread leads to that has set none; whoever says what the words mean defines it.
 struct Unset;
-RH_HIDDEN extern const Unset g_unset;
+RH_HIDDEN extern Unset g_unset;
 
 #if defined(_WIN32)
 

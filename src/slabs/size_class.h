@@ -83,16 +83,8 @@ inline constexpr Units kMostUnits = [] {
   return most;
 }();
 
-// By size, up to kTableMax; size 0 has the smallest class. One byte per size, not per step of 16: this saves two
-// instructions in malloc, and a program touches only the lines of the sizes it uses. malloc reads the copy in
-// heap/types.h.
-inline constexpr auto kTable = [] {
-  Table<SizeClass, kTableMax + 1> table{};
-  for (size_t size = 1; size <= kTableMax; ++size) table.entries[size] = computed(size);
-  return table;
-}();
-
-constexpr SizeClass tabled(size_t size) { return kTable[size]; }
+// The same of sizes from 0 on; size 0 has the smallest class.
+constexpr SizeClass of(size_t size) { return size == 0 ? SizeClass{0} : computed(size); }
 
 // The smallest class whose blocks all lie at multiples of `alignment` (at most a unit's size) and hold `size`; kCount
 // when there is none. Slabs start at multiples of a unit, so the block size must be a multiple.
@@ -151,7 +143,7 @@ inline constexpr auto kPortions = [] {
 static_assert([] {
   for (size_t alignment = kBlockAlign; alignment <= kTableMax; alignment *= 2)
     for (size_t size = alignment; size <= kTableMax; size += alignment)
-      if (size_of(tabled(size)) % alignment != 0) return false;
+      if (size_of(of(size)) % alignment != 0) return false;
   return true;
 }());
 static_assert(kMostUnits.bytes() / kBlockAlign <= size_t{1} << kPositionBits);

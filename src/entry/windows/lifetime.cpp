@@ -17,6 +17,7 @@ namespace {
 void leave() {
   copies::withdraw();
   platform::stop_helper();
+  platform::forget_faults();
   end();
   registry::release_unused();
   platform::forget_thread_words();

@@ -101,6 +101,11 @@ void set_terminated(platform::ThreadToken token);
 bool step_helper();
 bool helper_is_there();
 
+// ---- faults -------------------------------------------------------------------------------------
+
+// A thread accesses memory, and the system refuses it: what looks at that does so. False when nobody does.
+bool fault(uintptr_t address, platform::Access access);
+
 // ---- messages -----------------------------------------------------------------------------------
 
 // What was written to the error stream, which receives it as well.

@@ -27,6 +27,7 @@ constinit char g_errors[64 * 1024] = {};
 constinit size_t g_errors_length = 0;
 
 constinit uintptr_t g_image = 0;
+constinit platform::LookAtFault* g_look_at_fault = nullptr;
 constinit std::atomic<unsigned> g_node{0};
 
 }  // namespace
@@ -54,6 +55,12 @@ size_t calls(Call kind) { return switch_of(kind).calls.load(); }
 void set_node(unsigned node) { g_node.store(node); }
 
 void set_image_address(uintptr_t address) { g_image = address; }
+
+bool fault(uintptr_t address, platform::Access access) {
+  if (g_look_at_fault == nullptr) return false;
+  g_look_at_fault(address, access);
+  return true;
+}
 
 const char* errors() { return g_errors; }
 
@@ -114,6 +121,8 @@ FileWriter::~FileWriter() {
 }
 
 void FileWriter::write(const char* text, size_t length) { write_all(static_cast<int>(handle_), text, length); }
+
+void on_fault(LookAtFault* look) { g_look_at_fault = look; }
 
 void abort_process() { abort(); }
 

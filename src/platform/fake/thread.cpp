@@ -183,6 +183,8 @@ uint64_t now_ms() { return g_now.load(); }
 
 ThreadToken thread_token() { return record_of(played()).token; }
 
+uint64_t thread_id() { return played() + 1; }
+
 bool is_single_threaded() { return false; }
 
 void back_off(unsigned) {

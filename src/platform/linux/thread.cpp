@@ -48,6 +48,8 @@ void set_signal_mask(const SignalMask& mask, SignalMask* old) {
 
 ThreadToken thread_token() { return thread_pointer(); }
 
+uint64_t thread_id() { return static_cast<uint64_t>(system_call(SYS_gettid)); }
+
 void back_off(unsigned attempt) {
   constexpr unsigned kSpins = 64;
   constexpr unsigned kYields = 32;

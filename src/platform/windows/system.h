@@ -43,6 +43,9 @@ void note_thread_end();
 // exits with that code.
 void keep_exit_code();
 
+// Faults are no longer looked at: the library is about to be unloaded.
+void forget_faults();
+
 // Whether the process has more rights than the one that started it.
 bool is_raised();
 

@@ -11,6 +11,8 @@ namespace rh::platform {
 // Thread ids are multiples of 4: never 0, kHelperToken or kForkToken.
 ThreadToken thread_token() { return GetCurrentThreadId(); }
 
+uint64_t thread_id() { return GetCurrentThreadId(); }
+
 // Nothing on Windows depends on it.
 bool is_single_threaded() { return false; }
 

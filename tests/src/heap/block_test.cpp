@@ -25,7 +25,7 @@ TEST(FindBlock, KnowsSmallOnesByAnyAddress) {
     for (size_t offset : {size_t{0}, size_t{1}, size - 1, usable - 1}) {
       BlockAt at = find_block(block + offset);
       ASSERT_NE(at.span, nullptr);
-      EXPECT_FALSE(at.is_large);
+      EXPECT_FALSE(at.is_large());
       EXPECT_EQ(at.start(), block);
       EXPECT_EQ(at.usable_size(), usable);
       EXPECT_EQ(at.is_start(), offset == 0);
@@ -42,7 +42,7 @@ TEST(FindBlock, KnowsLargeOnesByAnyAddress) {
     for (size_t offset : {size_t{0}, size_t{1}, kUnitSize, size / 2, size - 1}) {
       BlockAt at = find_block(block + offset);
       ASSERT_EQ(at.span, g_realm.span_of(block)) << offset;
-      EXPECT_TRUE(at.is_large);
+      EXPECT_TRUE(at.is_large());
       EXPECT_EQ(at.start(), block);
       EXPECT_EQ(at.usable_size(), size);
       EXPECT_EQ(at.is_live(), offset == 0);

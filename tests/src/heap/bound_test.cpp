@@ -225,10 +225,10 @@ TEST(Bound, WhatIsFreeGoesBackWhileItsThreadSleeps) {
   std::vector<void*> blocks = take_all_sizes(heap);
   for (int count = 0; count < 10; ++count) take_from(heap, 48);
   for (void* block : blocks) free_as_a_program_does(block);
-  Block* bin = heap->bins[class_of(48)];
+  Block* bin = heap->bins[size_class::of(48)];
   ASSERT_TRUE(fake::helper_is_there());
   for (int step = 0; step < 100 && fake::step_helper(); ++step) continue;
-  EXPECT_EQ(heap->bins[class_of(48)], bin);
+  EXPECT_EQ(heap->bins[size_class::of(48)], bin);
   EXPECT_LE(g_arena.dirty_bytes(), kMiB);
   registry::check_books();
   destroy_heap(heap);

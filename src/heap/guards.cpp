@@ -1,0 +1,245 @@
+#include "heap/guards.h"
+
+#include "base/bits.h"
+#include "heap/guards_report.h"
+#include "heap/watch.h"
+
+namespace rh::guards {
+
+namespace {
+
+enum class State : uint8_t {
+  unused,  // never had a block
+  busy,    // somebody is making one, or freeing it; for good, if its pages could not be taken back
+  live,
+  free,
+};
+
+struct Place {
+  std::atomic<State> state{State::unused};
+  uint32_t offset = 0;  // of the block, from the place's start
+  uint32_t size = 0;
+  Event made, freed;
+};
+
+constinit std::atomic<uint64_t> g_every{0};
+constinit std::atomic<Span*> g_pool{nullptr};  // the unit before the first place
+RH_RARE_ZEROS constinit Place g_places[kPlaces];
+constinit std::atomic<size_t> g_next{0}, g_made{0}, g_live{0};
+
+Span* span_of(size_t index) { return g_pool.load(std::memory_order_acquire) + 1 + index; }
+
+// Null for the unit before the first.
+Place* place_of(const Span* span) {
+  size_t unit = static_cast<size_t>(span - g_pool.load(std::memory_order_acquire));
+  return unit == 0 ? nullptr : &g_places[unit - 1];
+}
+
+uintptr_t start_of(const Span* span, const Place& place) { return g_realm.address(span) + place.offset; }
+
+// ---- the pool -----------------------------------------------------------------------------------
+
+bool guard_whole(const Span* first, Units units) {
+  return platform::guard(g_realm.address(first), units.bytes(), platform::GuardPrice::any);
+}
+
+RH_COLD Span* open() {
+  constexpr Units kUnits{kPlaces + 1};
+  Span* pool = g_arena.allocate(kUnits);
+  if (pool == nullptr) return nullptr;
+  Span* none = nullptr;
+  if (guard_whole(pool, kUnits) && g_pool.compare_exchange_strong(none, pool)) {
+    for (Span* span = pool; span < pool + kUnits.count; ++span) {
+      span->units = 1;
+      span->owner.store(kNobody);
+      span->kind.store_release(SpanKind::guarded);
+    }
+    return pool;
+  }
+  if (platform::unguard(g_realm.address(pool), kUnits.bytes())) g_arena.free(pool);
+  return g_pool.load();
+}
+
+// The place that has been free for longest, about; null when all are taken.
+Place* take_place(size_t* index) {
+  if (g_live.load(std::memory_order_relaxed) >= kPlaces) return nullptr;
+  for (size_t attempt = 0; attempt < kPlaces; ++attempt) {
+    *index = g_next.fetch_add(1, std::memory_order_relaxed) % kPlaces;
+    Place& place = g_places[*index];
+    State state = place.state.load(std::memory_order_relaxed);
+    bool takes = state == State::unused || state == State::free;
+    if (takes && place.state.compare_exchange_strong(state, State::busy)) return &place;
+  }
+  return nullptr;
+}
+
+// ---- what lies beside a block -------------------------------------------------------------------
+
+struct Pages {
+  uintptr_t start, end;
+};
+
+// The pages that a block needs.
+Pages pages_of(uintptr_t block, size_t size) {
+  if (size == 0) return {block, block};
+  return {align_down(block, platform::kPageSize), align_up(block + size, platform::kPageSize)};
+}
+
+unsigned char pattern_at(uintptr_t address) { return static_cast<unsigned char>(0xa5 ^ address); }
+
+// Of each byte of the block's pages that is not its own; ends when `visit` gives false.
+template <typename Visit> bool each_byte_beside(uintptr_t block, size_t size, Visit visit) {
+  Pages pages = pages_of(block, size);
+  for (uintptr_t at = pages.start; at < pages.end; ++at) {
+    if (at == block) at += size;
+    if (at < pages.end && !visit(at, *reinterpret_cast<unsigned char*>(at))) return false;
+  }
+  return true;
+}
+
+void fill_beside(uintptr_t block, size_t size) {
+  each_byte_beside(block, size, [](uintptr_t at, unsigned char& byte) {
+    byte = pattern_at(at);
+    return true;
+  });
+}
+
+bool is_unwritten_beside(uintptr_t block, size_t size) {
+  return each_byte_beside(block, size, [](uintptr_t at, unsigned char byte) { return byte == pattern_at(at); });
+}
+
+// ---- what is said -------------------------------------------------------------------------------
+
+Described describe(const Span* span) {
+  const Place* place = place_of(span);
+  State state = place != nullptr ? place->state.load(std::memory_order_acquire) : State::unused;
+  if (state == State::unused) return {};
+  bool live = state == State::live;
+  return {start_of(span, *place), place->size, live, &place->made, live ? nullptr : &place->freed};
+}
+
+size_t distance(const Described& block, uintptr_t address) {
+  if (block.start == 0) return SIZE_MAX;
+  return address < block.start ? block.start - address : address - block.start - block.size;
+}
+
+bool holds(const Span* span) { return span != nullptr && span->kind.load() == SpanKind::guarded; }
+
+bool is_last(const Span* span) { return span == span_of(kPlaces - 1); }
+
+// The block meant by an address in the last page of a place, which belongs to two: the one that lies nearer, and of a
+// live and a freed one the live one.
+Described describe_nearer(const Span* span, uintptr_t address) {
+  Described one = describe(span), other = is_last(span) ? Described{} : describe(span + 1);
+  if (one.is_live != other.is_live) return one.is_live ? one : other;
+  return distance(one, address) <= distance(other, address) ? one : other;
+}
+
+void look(uintptr_t address, platform::Access access) {
+  const Span* span = g_realm.find(reinterpret_cast<const void*>(address));
+  if (!holds(span)) return;
+  bool between = address - g_realm.address(span) >= kMostSize;
+  tell_fault(between ? describe_nearer(span, address) : describe(span), address, access);
+}
+
+}  // namespace
+
+// ---- which allocations --------------------------------------------------------------------------
+
+void set_every(uint64_t every) {
+  g_every.store(every, std::memory_order_relaxed);
+  if (every != 0)
+    watch::begin(watch::Watcher::guards);
+  else
+    watch::end(watch::Watcher::guards);
+}
+
+void look_at_faults() {
+  static constinit std::atomic<bool> looks{false};
+  if (every() != 0 && !looks.exchange(true)) platform::on_fault(look);
+}
+
+uint64_t every() { return g_every.load(std::memory_order_relaxed); }
+
+static uint64_t next_random(Watched& watched) {
+  if (watched.random == 0) watched.random = platform::random_secret() | 1;
+  watched.random = mix(watched.random + 1);
+  return watched.random;
+}
+
+bool is_next(Watched& watched) {
+  uint64_t every = guards::every();
+  if (watched.guard_every == every && watched.until_guard > 1) {
+    --watched.until_guard;
+    return false;
+  }
+  bool is_due = watched.guard_every == every;
+  watched.guard_every = every;
+  watched.until_guard = every == 0 ? UINT64_MAX : 1 + next_random(watched) % (2 * every - 1);
+  return every == 1 || (is_due && every != 0);
+}
+
+// ---- blocks -------------------------------------------------------------------------------------
+
+void* allocate(size_t alignment, size_t size, bool at_end) {
+  if (size > kMostSize || alignment > kUnitSize) return nullptr;
+  if (g_pool.load(std::memory_order_acquire) == nullptr && open() == nullptr) return nullptr;
+  size_t index = 0;
+  Place* place = take_place(&index);
+  if (place == nullptr) return nullptr;
+  bool ends = size == 0 || (at_end && alignment <= platform::kPageSize);
+  if (alignment < kBlockAlign) alignment = kBlockAlign;
+  size_t offset = ends ? align_down(kMostSize - size, alignment) : 0;
+  uintptr_t block = g_realm.address(span_of(index)) + offset;
+  Pages pages = pages_of(block, size);
+  if (pages.start != pages.end && !platform::unguard(pages.start, pages.end - pages.start)) {
+    place->state.store(State::unused);
+    return nullptr;
+  }
+  fill_beside(block, size);
+  place->offset = static_cast<uint32_t>(offset);
+  place->size = static_cast<uint32_t>(size);
+  place->freed = {};
+  note(place->made);
+  place->state.store(State::live, std::memory_order_release);
+  g_live.fetch_add(1, std::memory_order_relaxed);
+  g_made.fetch_add(1, std::memory_order_relaxed);
+  return reinterpret_cast<void*>(block);
+}
+
+bool is_live(const Span* span) {
+  const Place* place = place_of(span);
+  return place != nullptr && place->state.load(std::memory_order_acquire) == State::live;
+}
+
+void* start_of(const Span* span) {
+  const Place* place = place_of(span);
+  bool had_block = place != nullptr && place->state.load(std::memory_order_acquire) != State::unused;
+  return had_block ? reinterpret_cast<void*>(start_of(span, *place)) : nullptr;
+}
+
+size_t size_of(const Span* span) {
+  const Place* place = place_of(span);
+  return place != nullptr ? place->size : 0;
+}
+
+void free(Span* span, const void* pointer) {
+  if (pointer != start_of(span)) fail_invalid(span, "free", pointer);
+  Place& place = *place_of(span);
+  State live = State::live;
+  if (!place.state.compare_exchange_strong(live, State::busy)) fail_invalid(span, "free", pointer);
+  if (!is_unwritten_beside(start_of(span, place), place.size)) fail_written(describe(span));
+  note(place.freed);
+  g_live.fetch_sub(1, std::memory_order_relaxed);
+  if (guard_whole(span, {1})) place.state.store(State::free, std::memory_order_release);
+}
+
+void fail_invalid(const Span* span, const char* function, const void* pointer) {
+  Described block = describe(span);
+  bool twice = block.start == address_of(pointer) && !block.is_live;
+  fail_call(block, function, pointer, twice);
+}
+
+Figures figures() { return {g_made.load(std::memory_order_relaxed), g_live.load(std::memory_order_relaxed)}; }
+
+}  // namespace rh::guards

@@ -1,0 +1,55 @@
+// A few blocks on pages of their own, with inaccessible memory before and behind them, which is inaccessible as a whole
+// once they are freed: what a program does wrong with one of them is seen as it does it, in the thread that does it. At
+// one block in some thousands that costs so little that it can stay on for good. (GWP-ASan does this in Chrome and
+// Android; docs/design/guards.md.)
+//
+// A place is a unit. Its last page is never accessible, and what a block does not need of the others is not either:
+//
+//   ....|guard|  block in its last bytes |guard|block in its first bytes  |guard|....
+//
+// Half of the blocks end where their place's last page begins, but for what their alignment takes, the others begin
+// where it does.
+#pragma once
+
+#include "arena/arena.h"
+#include "heap/types.h"
+
+namespace rh::guards {
+
+// The most blocks at a time, and their most bytes.
+inline constexpr size_t kPlaces = k64Bit ? 256 : 64;
+inline constexpr size_t kMostSize = kUnitSize - platform::kPageSize;
+
+// One allocation in `every` of each thread, on average; 0: none, as it is at first. May change at any time.
+void set_every(uint64_t every);
+uint64_t every();
+
+// From now on a thread that accesses such memory as it may not says what it was before it ends. To be called once the
+// library is loaded; has no effect while there are none, nor a second time.
+void look_at_faults();
+
+// Whether the calling thread's next allocation is to get such a block.
+bool is_next(Watched& watched);
+
+// A block, which reads as zero. Null when it is too long, all places are taken, or there is no memory.
+void* allocate(size_t alignment, size_t size, bool at_end);
+
+// Of a span of kind guarded: the block that it has or had last, whose size is what was asked for; null when it never
+// had one.
+void* start_of(const Span* place);
+size_t size_of(const Span* place);
+bool is_live(const Span* place);
+
+// Frees the block. Ends the process when `pointer` is not the start of one that is live, or when the bytes beside it
+// were written to.
+void free(Span* place, const void* pointer);
+
+// Ends the process: `function` was called with `pointer`, which lies there and is not the start of a live block.
+[[noreturn]] RH_COLD void fail_invalid(const Span* place, const char* function, const void* pointer);
+
+struct Figures {
+  size_t made, live;
+};
+Figures figures();
+
+}  // namespace rh::guards

@@ -1,0 +1,46 @@
+#include "heap/watch.h"
+
+#include "heap/guards.h"
+
+namespace rh::watch {
+
+namespace {
+
+constinit std::atomic<unsigned> g_watchers{0};
+
+void fill_table(bool watched) {
+  platform::Unset& unset = platform::g_unset;
+  for (size_t size = 0; size <= kTableMax; ++size) unset.classes[size].store(watched ? kNoClass : size_class::of(size));
+  unset.medium_sizes.store(watched ? 0 : kMaxSmall - kTableMax);
+}
+
+// Who changes the watchers fills the table until it agrees with them: of several who do so at once the last to finish
+// leaves it right.
+void update_table() {
+  unsigned watchers = 0;
+  do {
+    watchers = g_watchers.load();
+    fill_table(watchers != 0);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  } while (watchers != g_watchers.load());
+}
+
+}  // namespace
+
+void begin(Watcher watcher) {
+  g_watchers.fetch_or(static_cast<unsigned>(watcher));
+  update_table();
+}
+
+void end(Watcher watcher) {
+  g_watchers.fetch_and(~static_cast<unsigned>(watcher));
+  update_table();
+}
+
+void* allocate(size_t alignment, size_t size) {
+  Heap* heap = own_heap_if_any();
+  if (heap == nullptr || !guards::is_next(heap->watched)) return nullptr;
+  return guards::allocate(alignment, size, (heap->watched.random & 1) != 0);
+}
+
+}  // namespace rh::watch
