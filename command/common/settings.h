@@ -28,6 +28,8 @@ inline constexpr LibraryOption library_options[] = {
      "How long free memory stays warm before it returns to the OS"},
     {"--window", "REHEAP_WINDOW", Value::required, "SIZE[K|M|G|T]", "At most so much address space for the heap"},
     {"--window-at", "REHEAP_WINDOW_AT", Value::required, "low|image|0xADDR", "Where that address space lies"},
+    {"--sample-guard", "REHEAP_SAMPLE_GUARD", Value::required, "N",
+     "One allocation in N gets pages of its own: what the program does wrong with it is reported"},
     {"--misuse", "REHEAP_MISUSE", Value::required, "end|report",
      "With --hardened: end a program that misuses memory, or only say so"},
     {"--strict", "REHEAP_STRICT", Value::none, "",

@@ -11,11 +11,12 @@ bool is_size(Str text) {
   return text.only(decimal_digits);
 }
 
-bool is_decay(Str text) {
-  if (!text.only(decimal_digits) || text.size > 6) return false;
-  unsigned long number = 0;
-  for (std::size_t at = 0; at < text.size; ++at) number = number * 10 + static_cast<unsigned long>(text.data[at] - '0');
-  return number <= 600000;
+bool is_number(Str text, unsigned long most) {
+  constexpr std::size_t most_digits = 10;
+  if (!text.only(decimal_digits) || text.size > most_digits) return false;
+  unsigned long long number = 0;
+  for (std::size_t at = 0; at < text.size; ++at) number = number * 10 + static_cast<unsigned>(text.data[at] - '0');
+  return number <= most;
 }
 
 bool is_place(Str text) {
@@ -27,7 +28,8 @@ bool is_layers(Str text) { return text == "both" || text == "crt" || text == "he
 }  // namespace
 
 bool well_formed(const LibraryOption& option, Str value) {
-  if (option.name == "--decay-ms") return is_decay(value);
+  if (option.name == "--decay-ms") return is_number(value, 600000);
+  if (option.name == "--sample-guard") return is_number(value, 1000000000);
   if (option.name == "--window") return is_size(value);
   if (option.name == "--window-at") return is_place(value);
   if (option.name == "--layers") return is_layers(value);

@@ -74,6 +74,11 @@ void classes(Json& json, const stats::Figures& figures) {
   json.number("blocks", figures.large_blocks);
   json.number("bytes", figures.large_bytes);
   json.close('}');
+  json.open("guarded", '{');
+  json.number("blocks", figures.guards.live);
+  json.number("bytes", figures.guards.bytes);
+  json.number("made", figures.guards.made);
+  json.close('}');
 }
 
 void calls(Json& json) {

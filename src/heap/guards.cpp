@@ -25,7 +25,7 @@ struct Place {
 constinit std::atomic<uint64_t> g_every{0};
 constinit std::atomic<Span*> g_pool{nullptr};  // the unit before the first place
 RH_RARE_ZEROS constinit Place g_places[kPlaces];
-constinit std::atomic<size_t> g_next{0}, g_made{0}, g_live{0};
+constinit std::atomic<size_t> g_next{0}, g_made{0}, g_taken{0};
 
 Span* span_of(size_t index) { return g_pool.load(std::memory_order_acquire) + 1 + index; }
 
@@ -62,15 +62,22 @@ RH_COLD Span* open() {
 
 // The place that has been free for longest, about; null when all are taken.
 Place* take_place(size_t* index) {
-  if (g_live.load(std::memory_order_relaxed) >= kPlaces) return nullptr;
+  if (g_taken.load(std::memory_order_relaxed) >= kPlaces) return nullptr;
   for (size_t attempt = 0; attempt < kPlaces; ++attempt) {
     *index = g_next.fetch_add(1, std::memory_order_relaxed) % kPlaces;
     Place& place = g_places[*index];
     State state = place.state.load(std::memory_order_relaxed);
     bool takes = state == State::unused || state == State::free;
-    if (takes && place.state.compare_exchange_strong(state, State::busy)) return &place;
+    if (!takes || !place.state.compare_exchange_strong(state, State::busy)) continue;
+    g_taken.fetch_add(1, std::memory_order_relaxed);
+    return &place;
   }
   return nullptr;
+}
+
+void leave_place(Place& place, State state) {
+  place.state.store(state, std::memory_order_release);
+  g_taken.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // ---- what lies beside a block -------------------------------------------------------------------
@@ -193,7 +200,7 @@ void* allocate(size_t alignment, size_t size, bool at_end) {
   uintptr_t block = g_realm.address(span_of(index)) + offset;
   Pages pages = pages_of(block, size);
   if (pages.start != pages.end && !platform::unguard(pages.start, pages.end - pages.start)) {
-    place->state.store(State::unused);
+    leave_place(*place, State::unused);
     return nullptr;
   }
   fill_beside(block, size);
@@ -202,7 +209,6 @@ void* allocate(size_t alignment, size_t size, bool at_end) {
   place->freed = {};
   note(place->made);
   place->state.store(State::live, std::memory_order_release);
-  g_live.fetch_add(1, std::memory_order_relaxed);
   g_made.fetch_add(1, std::memory_order_relaxed);
   return reinterpret_cast<void*>(block);
 }
@@ -230,8 +236,7 @@ void free(Span* span, const void* pointer) {
   if (!place.state.compare_exchange_strong(live, State::busy)) fail_invalid(span, "free", pointer);
   if (!is_unwritten_beside(start_of(span, place), place.size)) fail_written(describe(span));
   note(place.freed);
-  g_live.fetch_sub(1, std::memory_order_relaxed);
-  if (guard_whole(span, {1})) place.state.store(State::free, std::memory_order_release);
+  if (guard_whole(span, {1})) leave_place(place, State::free);
 }
 
 void fail_invalid(const Span* span, const char* function, const void* pointer) {
@@ -240,6 +245,15 @@ void fail_invalid(const Span* span, const char* function, const void* pointer) {
   fail_call(block, function, pointer, twice);
 }
 
-Figures figures() { return {g_made.load(std::memory_order_relaxed), g_live.load(std::memory_order_relaxed)}; }
+Figures figures() {
+  Figures figures{g_made.load(std::memory_order_relaxed), 0, 0};
+  if (figures.made == 0) return figures;
+  for (const Place& place : g_places) {
+    if (place.state.load(std::memory_order_acquire) != State::live) continue;
+    figures.live += 1;
+    figures.bytes += place.size;
+  }
+  return figures;
+}
 
 }  // namespace rh::guards

@@ -48,7 +48,8 @@ void free(Span* place, const void* pointer);
 [[noreturn]] RH_COLD void fail_invalid(const Span* place, const char* function, const void* pointer);
 
 struct Figures {
-  size_t made, live;
+  size_t made;         // so far
+  size_t live, bytes;  // now
 };
 Figures figures();
 

@@ -88,8 +88,8 @@ void tell_fault(const Described& block, uintptr_t address, platform::Access acce
   Line line;
   Text& text = line.text();
   bool inside = block.start != 0 && address - block.start < block.size;
-  const char* what = block.start == 0 ? "invalid access: " : "use after free: ";
-  if (block.is_live) what = inside ? "refused: " : address < block.start ? "underflow: " : "overflow: ";
+  const char* what = inside ? "use after free: " : "invalid access: ";
+  if (block.is_live && !inside) what = address < block.start ? "underflow: " : "overflow: ";
   text << what << kAccesses[static_cast<unsigned>(access)];
   text.hex(address);
   if (block.start == 0) {
@@ -104,10 +104,13 @@ void fail_call(const Described& block, const char* function, const void* pointer
   {
     Line line;
     Text& text = line.text();
-    text << function << (twice ? " of a block that is free already: " : " of invalid pointer ");
-    text.hex(address_of(pointer));
-    if (!twice) text << ": not the start of a live block";
-    if (block.start != 0) put_position(text << ", ", block, address_of(pointer));
+    text << function << (twice ? " of what is free already: " : " of invalid pointer ");
+    if (twice) {
+      put_block(text, block);
+    } else {
+      text.hex(address_of(pointer)) << ": not the start of a live block";
+      if (block.start != 0) put_position(text << ", but ", block, address_of(pointer));
+    }
     put_events(text, block);
   }
   platform::abort_process();

@@ -68,6 +68,8 @@ void gather(Figures* figures) {
   }
   figures->arena.returned += sparse::returned();
   add_spans(figures);
+  figures->guards = guards::figures();
+  figures->in_use += figures->guards.bytes;
   for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) add_heap(figures, heap);
 }
 

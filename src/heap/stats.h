@@ -1,7 +1,7 @@
 // What the library holds, gathered from its books when asked.
 #pragma once
 
-#include "heap/types.h"
+#include "heap/guards.h"
 
 namespace rh::stats {
 
@@ -15,6 +15,7 @@ struct Figures {
   size_t in_use;  // bytes in blocks handed out, those in threads' bins included
   ClassFigures classes[size_class::kCount];
   size_t large_blocks, large_bytes;
+  guards::Figures guards;
   size_t heaps, refills, slabs_taken, marks, remote_frees, remote_batches;
 };
 

@@ -110,9 +110,9 @@ struct NothingDelayed {};
 
 // What a thread knows of its allocations while they are watched (heap/watch.h).
 struct Watched {
-  uint64_t random = 0;        // 0: to be seeded
-  uint64_t until_guard = 0;   // allocations to the next one on guarded pages,
-  uint64_t guard_every = 0;   // one of so many
+  uint64_t random = 0;       // 0: to be seeded
+  uint64_t until_guard = 0;  // allocations to the next one on guarded pages,
+  uint64_t guard_every = 0;  // one of so many
 };
 
 struct Heap {
@@ -121,7 +121,7 @@ struct Heap {
 
   // ---- the owning thread's alone ----
   Block* bins[size_class::kCount + 1] = {};  // blocks of the current slabs; none in the last (kNoClass)
-  Word<Tenant> tenant;                   // read by anyone; written by who has just become the owner
+  Word<Tenant> tenant;                       // read by anyone; written by who has just become the owner
   Outgoing outgoing[kOutgoing] = {};
   Parcel parcels[kParcels] = {};
   size_t held = 0;  // bytes in both

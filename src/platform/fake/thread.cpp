@@ -183,7 +183,7 @@ uint64_t now_ms() { return g_now.load(); }
 
 ThreadToken thread_token() { return record_of(played()).token; }
 
-uint64_t thread_id() { return played() + 1; }
+uint64_t thread_id() { return played(); }
 
 bool is_single_threaded() { return false; }
 

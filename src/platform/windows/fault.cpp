@@ -15,10 +15,9 @@ LONG CALLBACK handle(EXCEPTION_POINTERS* exception) {
     constexpr ULONG_PTR kRead = 0, kWrite = 1;
     ULONG_PTR kind = record.ExceptionInformation[0];
     KeepLastError keep;
-    g_look(record.ExceptionInformation[1],
-           kind == kWrite  ? Access::write
-           : kind == kRead ? Access::read
-                           : Access::unknown);
+    g_look(record.ExceptionInformation[1], kind == kWrite  ? Access::write
+                                           : kind == kRead ? Access::read
+                                                           : Access::unknown);
   }
   return EXCEPTION_CONTINUE_SEARCH;
 }

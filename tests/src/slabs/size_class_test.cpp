@@ -13,9 +13,7 @@ size_t searched(size_t size) {
 }
 
 TEST(SizeClass, EverySizeHasItsSmallestClass) {
-  for (size_t size = 1; size <= kMaxSmall; ++size) {
-    ASSERT_EQ(computed(size), searched(size)) << size;
-  }
+  for (size_t size = 1; size <= kMaxSmall; ++size) ASSERT_EQ(computed(size), searched(size)) << size;
   EXPECT_EQ(of(0), 0u);
 }
 

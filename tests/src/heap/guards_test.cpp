@@ -1,0 +1,272 @@
+// Blocks on guarded pages, and the watching that they come by.
+#include "heap/guards.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
+
+#include "heap/watch.h"
+#include "support/heaps.h"
+
+namespace rh {
+namespace {
+
+using Bytes = unsigned char*;
+
+bool is_guarded(const void* block) { return find_block(block).is_guarded(); }
+
+// Every allocation that fits a place gets one, from here on to the end of the scope.
+struct AllGuarded {
+  AllGuarded() {
+    deallocate(allocate(1));  // the thread has a heap
+    guards::set_every(1);
+  }
+  ~AllGuarded() { guards::set_every(0); }
+};
+
+size_t to_end_of_place(const void* block) { return guards::kMostSize - address_of(block) % kUnitSize; }
+
+// One whose last byte is the last before a guard, or one that begins behind a guard.
+Bytes make(size_t size, bool at_end = true) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    Bytes block = static_cast<Bytes>(allocate(size));
+    if (at_end ? to_end_of_place(block) == size : address_of(block) % kUnitSize == 0) return block;
+    deallocate(block);
+  }
+  return nullptr;
+}
+
+bool has(const std::string& text) { return std::string(fake::errors()).find(text) != std::string::npos; }
+
+bool says_at_fault(const void* at, platform::Access access, const std::string& text) {
+  guards::look_at_faults();
+  fake::clear_errors();
+  return fake::fault(address_of(at), access) && has(text);
+}
+
+// ---- watching -----------------------------------------------------------------------------------
+
+TEST(Watch, TheFastPathsKnowNoSizeWhileSomebodyWatches) {
+  auto reach = [](void* (*fast)(size_t), size_t size) {
+    for (int count = 0; count < 1000; ++count, allocate(size))
+      if (fast(size) != nullptr) return true;
+    return false;
+  };
+  EXPECT_TRUE(reach(allocate_fast, 100));
+  EXPECT_TRUE(reach(allocate_medium_fast, 1025));
+  watch::begin(watch::Watcher::guards);
+  EXPECT_TRUE(watch::is_on());
+  for (size_t size = 0; size <= kMaxSmall; ++size) {
+    ASSERT_EQ(allocate_fast(size), nullptr) << size;
+    ASSERT_EQ(allocate_medium_fast(size), nullptr) << size;
+  }
+  EXPECT_EQ(allocate_aligned_fast(64, 64), nullptr);
+  void* block = allocate(100);
+  EXPECT_TRUE(block != nullptr && find_block(block).is_small());
+  watch::end(watch::Watcher::guards);
+  EXPECT_FALSE(watch::is_on());
+  EXPECT_TRUE(reach(allocate_fast, 100));
+  EXPECT_TRUE(reach(allocate_medium_fast, 1025));
+  EXPECT_EQ(allocate_fast(1025), nullptr);
+}
+
+TEST(Watch, OneInSoManyIsChosen) {
+  deallocate(allocate(1));
+  guards::set_every(50);
+  size_t chosen = 0;
+  for (int count = 0; count < 100000; ++count) {
+    void* block = allocate(64);
+    chosen += is_guarded(block);
+    deallocate(block);
+  }
+  EXPECT_NEAR(static_cast<double>(chosen), 2000, 100);
+  guards::set_every(1000000);
+  guards::set_every(10);
+  for (int count = 0; count < 20 && chosen < 1000000; ++count) chosen = is_guarded(allocate(64)) ? 1000000 : chosen;
+  EXPECT_EQ(chosen, 1000000u) << "waits for what it had to wait for at the rate before";
+}
+
+TEST(Watch, FirstClassHeapsKeepTheirBlocks) {
+  AllGuarded all;
+  Heap* heap = shared::create();
+  EXPECT_FALSE(is_guarded(allocate_in(heap, kBlockAlign, 64, false)));
+  Heap* bound = create_bound_heap();
+  EXPECT_FALSE(is_guarded(allocate_in(bound, kBlockAlign, 64, false)));
+  destroy_heap(heap);
+  destroy_heap(bound);
+}
+
+// ---- blocks -------------------------------------------------------------------------------------
+
+TEST(Guards, EverySizeAndAlignmentIsMetAndReadsAsZero) {
+  AllGuarded all;
+  for (size_t alignment = 1; alignment <= kUnitSize; alignment *= 2) {
+    for (size_t size : {size_t{0}, size_t{1}, size_t{15}, size_t{16}, size_t{4095}, size_t{4097}, guards::kMostSize}) {
+      for (int count = 0; count < 8; ++count) {
+        Bytes block = static_cast<Bytes>(allocate_aligned(alignment, size));
+        ASSERT_TRUE(is_guarded(block)) << alignment << ' ' << size;
+        ASSERT_EQ(address_of(block) % (alignment < kBlockAlign ? kBlockAlign : alignment), 0u);
+        ASSERT_EQ(usable_size(block, "test"), size);
+        ASSERT_TRUE(all_zero(block, size));
+        if (size != 0) std::memset(block, 0xee, size);
+        ASSERT_EQ(deallocate(block), Freed::done);
+      }
+    }
+  }
+  EXPECT_FALSE(is_guarded(allocate(guards::kMostSize + 1)));
+  EXPECT_FALSE(is_guarded(allocate_aligned(2 * kUnitSize, 16)));
+  EXPECT_EQ(figures().guards.live, 0u);
+}
+
+TEST(Guards, BlocksLieAtBothEndsOfTheirPlaces) {
+  AllGuarded all;
+  ASSERT_NE(make(48), nullptr);
+  ASSERT_NE(make(48, false), nullptr);
+  EXPECT_EQ(figures().guards.live, 2u);
+  EXPECT_EQ(figures().guards.bytes, 96u);
+}
+
+TEST(Guards, AnyAddressOfABlockLeadsToIt) {
+  AllGuarded all;
+  Bytes block = make(100, false);
+  EXPECT_EQ(block_start(block + 99, "test"), block);
+  EXPECT_TRUE(owns(block + 99));
+  EXPECT_TRUE(is_live(block));
+  EXPECT_FALSE(is_live(block + 16));
+  EXPECT_EQ(good_size(100), 100u);
+  EXPECT_EQ(resize_in_place(find_block(block), 100), nullptr);
+  deallocate(block);
+  EXPECT_FALSE(owns(block + 99));
+  EXPECT_FALSE(is_live(block));
+}
+
+TEST(Guards, WhereAllPlacesAreTakenBlocksAreOrdinary) {
+  AllGuarded all;
+  std::vector<void*> blocks;
+  for (size_t count = 0; count < guards::kPlaces; ++count) blocks.push_back(allocate(40));
+  for (void* block : blocks) ASSERT_TRUE(is_guarded(block));
+  EXPECT_FALSE(is_guarded(allocate(40)));
+  deallocate(blocks[7]);
+  EXPECT_EQ(g_realm.span_of(allocate(40)), g_realm.span_of(blocks[7]));
+}
+
+TEST(Guards, APlaceThatWasFreedIsTheLastToBeUsedAgain) {
+  AllGuarded all;
+  void* first = allocate(40);
+  deallocate(first);
+  for (size_t count = 1; count < guards::kPlaces; ++count) {
+    void* block = allocate(40);
+    ASSERT_NE(g_realm.span_of(block), g_realm.span_of(first));
+    deallocate(block);
+  }
+  EXPECT_EQ(g_realm.span_of(allocate(40)), g_realm.span_of(first));
+}
+
+TEST(Guards, ABlockThatMustBeFreedByAnotherThreadIs) {
+  AllGuarded all;
+  void* block = allocate(40);
+  Actor other;
+  other([&] { EXPECT_EQ(deallocate(block), Freed::done); });
+  EXPECT_FALSE(is_live(block));
+}
+
+TEST(Guards, WithoutPagesBlocksAreOrdinary) {
+  AllGuarded all;
+  fake::fail_all(fake::Call::guard, true);
+  EXPECT_FALSE(is_guarded(allocate(40))) << "no pool";
+  fake::fail_all(fake::Call::guard, false);
+  void* block = allocate(40);
+  EXPECT_TRUE(is_guarded(block));
+  fake::fail_all(fake::Call::guard, true);
+  EXPECT_EQ(deallocate(block), Freed::done);
+  fake::fail_all(fake::Call::guard, false);
+  std::set<const Span*> places;
+  for (size_t count = 1; count < guards::kPlaces; ++count) places.insert(g_realm.span_of(allocate(40)));
+  EXPECT_EQ(places.count(g_realm.span_of(block)), 0u) << "pages that could not be taken back are used again";
+  EXPECT_EQ(places.size(), guards::kPlaces - 1);
+}
+
+TEST(Guards, WithoutMemoryThereAreNone) {
+  deallocate(allocate(1));
+  fake::limit_committed(fake::committed_bytes());
+  AllGuarded all;
+  while (void* block = allocate(200)) ASSERT_FALSE(is_guarded(block));
+}
+
+// ---- misuse -------------------------------------------------------------------------------------
+
+TEST(Guards, TouchingWhatIsNotTheBlocksEndsTheProgram) {
+  AllGuarded all;
+  volatile Bytes block = make(48);
+  EXPECT_DEATH(block[48] = 1, "");
+  volatile Bytes first = make(48, false);
+  EXPECT_DEATH(static_cast<void>(*static_cast<volatile unsigned char*>(first - 1)), "");
+  deallocate(block);
+  EXPECT_DEATH(block[0] = 1, "");
+  volatile Bytes empty = static_cast<Bytes>(allocate(0));
+  EXPECT_DEATH(empty[0] = 1, "");
+}
+
+TEST(Guards, AFaultIsExplained) {
+  AllGuarded all;
+  using platform::Access;
+  Bytes block = make(48);
+  EXPECT_TRUE(says_at_fault(block + 48, Access::write, "reheap: overflow: write to 0x"));
+  EXPECT_TRUE(has(", 0 bytes behind the end of the block 0x") && has(" of 48 bytes; made by thread 1"))
+      << fake::errors();
+  EXPECT_FALSE(has("freed"));
+  Bytes first = make(48, false);
+  EXPECT_TRUE(says_at_fault(first - 8, Access::read, "reheap: underflow: read of 0x"));
+  EXPECT_TRUE(has(", 8 bytes before the start of the block 0x")) << fake::errors();
+  deallocate(block);
+  EXPECT_TRUE(says_at_fault(block + 3, Access::unknown, "reheap: use after free: access to 0x"));
+  EXPECT_TRUE(has(", byte 3 of the block 0x") && has("; freed by thread 1")) << fake::errors();
+  deallocate(first);
+  EXPECT_TRUE(says_at_fault(first + 60, Access::read, "reheap: invalid access: read of 0x"));
+  EXPECT_TRUE(has(", 12 bytes behind the end of the block 0x"));
+  const Span* pool = g_realm.span_of(block);
+  while ((pool - 1)->kind.load() == SpanKind::guarded) --pool;
+  EXPECT_TRUE(says_at_fault(reinterpret_cast<void*>(g_realm.address(pool)), Access::read, ", between blocks"));
+  EXPECT_FALSE(says_at_fault(&all, Access::read, "reheap")) << "somebody else's memory";
+  EXPECT_FALSE(says_at_fault(allocate(20000), Access::read, "reheap")) << "a block without guards";
+}
+
+TEST(Guards, FreesOfWhatIsNoBlockEndTheProgram) {
+  AllGuarded all;
+  Bytes block = make(48, false);
+  EXPECT_DEATH(deallocate(block + 16),
+               "free of invalid pointer 0x.*: not the start of a live block, but byte 16 of the "
+               "block 0x.* of 48 bytes; made by thread 1\n");
+  EXPECT_DEATH(known_block(block + 16, "realloc"), "realloc of invalid pointer 0x");
+  EXPECT_DEATH(deallocate(block - 16), "free of invalid pointer 0x");
+  deallocate(block);
+  EXPECT_DEATH(deallocate(block), "free of what is free already: the block 0x.* of 48 bytes; made by thread 1; "
+                                  "freed by thread 1\n");
+  EXPECT_DEATH(known_block(block, "realloc"), "realloc of what is free already: the block 0x");
+  EXPECT_FALSE(deallocate_live(block));
+}
+
+TEST(Guards, WhatIsWrittenBesideABlockIsSeenWhenItIsFreed) {
+  AllGuarded all;
+  Bytes block = make(48, false);
+  for (size_t at : {size_t{48}, size_t{4095}}) {
+    block[at] ^= 1;
+    EXPECT_DEATH(deallocate(block),
+                 "the block 0x.* of 48 bytes was written to behind its end or before its start, seen "
+                 "at free; made by thread 1\n");
+    block[at] ^= 1;
+  }
+  deallocate(block);
+  Bytes last = nullptr;
+  while (last == nullptr || to_end_of_place(last) > 48) last = static_cast<Bytes>(allocate(40));
+  last[40] ^= 1;
+  EXPECT_DEATH(deallocate(last), "was written to");
+  last[40] ^= 1;
+  last[-1] ^= 1;
+  EXPECT_DEATH(deallocate(last), "was written to");
+}
+
+}  // namespace
+}  // namespace rh
