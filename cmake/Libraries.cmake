@@ -30,7 +30,13 @@ foreach(name api describe options rules start)
 endforeach()
 # Where pointers that are not ours go when malloc is the system's.
 set(REHEAP_FOREIGN_SYSTEM ${REHEAP_SRC}/entry/${system}/foreign_system.cpp)
-file(GLOB REHEAP_PLATFORM_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/platform/${system}/*.cpp)
+# Frames are followed on x86-64 alone; Windows does it itself.
+set(stacks no_stacks)
+if(CMAKE_SIZEOF_VOID_P EQUAL 8 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(stacks stacks)
+endif()
+file(GLOB REHEAP_PLATFORM_SOURCES CONFIGURE_DEPENDS
+  ${REHEAP_SRC}/platform/${system}/*.cpp ${REHEAP_SRC}/platform/${system}/${stacks}/*.cpp)
 file(GLOB REHEAP_FAKE_SOURCES CONFIGURE_DEPENDS
   ${REHEAP_SRC}/platform/fake/*.cpp ${REHEAP_SRC}/platform/fake/${system}/*.cpp)
 list(APPEND REHEAP_FAKE_SOURCES ${REHEAP_SRC}/platform/${system}/thread_slot.cpp)

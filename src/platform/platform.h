@@ -236,6 +236,16 @@ void on_fault(LookAtFault* look);
 // Ends the process at once; none of its own code runs any more.
 [[noreturn]] void end_process(int code);
 
+// ---- stacks -----------------------------------------------------------------------------------
+
+inline constexpr unsigned kMostFrames = 128;
+
+// Writes where the functions that led here return to, the innermost first, to `frames`, which has room for `most`; at
+// most kMostFrames are found. Says how many: 0 where nobody can tell. Where the library is a file of its own, its own
+// functions are left out. Takes no lock of the loader's, and reads any stack and any table without faulting; what was
+// unloaded a second ago may still be taken for what it was. May be called in a signal handler.
+unsigned stack(uintptr_t* frames, unsigned most);
+
 // ---- calls to the OS --------------------------------------------------------------------------
 
 enum class OsCall { reserve, release, commit, purge, move, guard, thread, wait, wake, count };

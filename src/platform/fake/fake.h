@@ -106,6 +106,11 @@ bool helper_is_there();
 // A thread accesses memory, and the system refuses it: what looks at that does so. False when nobody does.
 bool fault(uintptr_t address, platform::Access access);
 
+// ---- stacks -------------------------------------------------------------------------------------
+
+// The stack that every thread has from now on, the innermost frame first; of `count` frames, at most kMostFrames.
+void set_stack(const uintptr_t* frames, unsigned count);
+
 // ---- messages -----------------------------------------------------------------------------------
 
 // What was written to the error stream, which receives it as well.

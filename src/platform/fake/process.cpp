@@ -29,6 +29,8 @@ constinit size_t g_errors_length = 0;
 constinit uintptr_t g_image = 0;
 constinit platform::LookAtFault* g_look_at_fault = nullptr;
 constinit std::atomic<unsigned> g_node{0};
+constinit uintptr_t g_stack[platform::kMostFrames] = {};
+constinit unsigned g_stack_frames = 0;
 
 }  // namespace
 
@@ -53,6 +55,12 @@ void fail_all(Call kind, bool failing) { fail_from(kind, failing ? 1 : 0); }
 size_t calls(Call kind) { return switch_of(kind).calls.load(); }
 
 void set_node(unsigned node) { g_node.store(node); }
+
+void set_stack(const uintptr_t* frames, unsigned count) {
+  Guard guard(g_process_mutex);
+  g_stack_frames = count < platform::kMostFrames ? count : platform::kMostFrames;
+  for (unsigned i = 0; i != g_stack_frames; ++i) g_stack[i] = frames[i];
+}
 
 void set_image_address(uintptr_t address) { g_image = address; }
 
@@ -96,6 +104,14 @@ uint64_t random_seed() { return 1024; }
 
 uint64_t random_secret() { return 0x5ec2e7a11e57; }
 uintptr_t image_address() { return g_image; }
+
+unsigned stack(uintptr_t* frames, unsigned most) {
+  Guard guard(g_process_mutex);
+  const unsigned count = g_stack_frames < most ? g_stack_frames : most;
+  for (unsigned i = 0; i != count; ++i) frames[i] = g_stack[i];
+  return count;
+}
+
 uint64_t process_id() { return static_cast<uint64_t>(getpid()); }
 const char* environment(const char* name) { return getenv(name); }
 

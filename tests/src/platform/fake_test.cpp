@@ -295,6 +295,18 @@ TEST(LockOrderDeathTest, WhatWasTriedForIsHeldToo) {
   g_another_heap.release();
 }
 
+TEST(Stacks, AreWhatTheTestSays) {
+  uintptr_t frames[kMostFrames] = {};
+  EXPECT_EQ(stack(frames, kMostFrames), 0u);
+  const uintptr_t said[] = {0x1000, 0x2000, 0x3000};
+  fake::set_stack(said, 3);
+  EXPECT_EQ(stack(frames, 2), 2u);
+  EXPECT_EQ(frames[1], 0x2000u);
+  EXPECT_EQ(frames[2], 0u);
+  EXPECT_EQ(stack(frames, kMostFrames), 3u);
+  EXPECT_EQ(frames[2], 0x3000u);
+}
+
 TEST(OsCalls, AreCountedByKind) {
   size_t before = os_calls(OsCall::reserve);
   uintptr_t at = reserve(kSize, kPageSize);

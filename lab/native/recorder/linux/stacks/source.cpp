@@ -1,61 +1,25 @@
 // What is known, rules and stacks, is found without a lock and without a call of the system. What is new is learned
-// under one lock, with signals blocked, and never by asking the loader: a thread may stand anywhere within it.
+// under one lock, with signals blocked.
 
 #include "linux/stacks/source.h"
 
-#include <bit>
+#include <string_view>
 
 #include "linux/stacks/sampler.h"
-#include "linux/stacks/walk.h"
+#include "linux/stacks/tree.h"
+#include "platform/linux/stacks/code.h"
 #include "stream/system.h"
-
-extern "C" void* __libc_stack_end;
 
 namespace recorder {
 namespace {
 
-// ---- rules by place in the code ---------------------------------------------------------------
-
-// Two words that are written one after the other; a reader who meets a half finds that they do not fit.
-class Rules {
- public:
-  bool find(uint64_t key, Rule& rule) const {
-    for (const Cell& cell : cells_[group(key)]) {
-      const uint64_t bits = cell.rule.load(std::memory_order_relaxed);
-      if ((cell.check.load(std::memory_order_relaxed) ^ bits) != key) continue;
-      rule = std::bit_cast<Rule>(bits);
-      return true;
-    }
-    return false;
-  }
-
-  // Locked.
-  void put(uint64_t key, Rule rule) {
-    Cell& cell = cells_[group(key)][turn_++ % kWays];
-    const auto bits = std::bit_cast<uint64_t>(rule);
-    cell.rule.store(bits, std::memory_order_relaxed);
-    cell.check.store(key ^ bits, std::memory_order_relaxed);
-  }
-
- private:
-  static constexpr unsigned kGroupBits = 15, kWays = 4;
-  struct Cell {
-    std::atomic<uint64_t> check, rule;
-  };
-
-  static size_t group(uint64_t key) { return (key * 0x9e3779b97f4a7c15) >> (64 - kGroupBits); }
-
-  Cell cells_[1 << kGroupBits][kWays];
-  unsigned turn_;
-};
+using namespace rh::stacks;
 
 // In memory that a fork wipes, for the child's trace knows nothing of all this.
 struct Known {
   std::atomic<bool> locked;
   std::atomic<uint32_t> unloads;  // that were heeded
-  std::atomic<uint32_t> epoch;    // rules of an earlier one may be of code that is gone
-  Rules rules;
-  Modules modules;
+  Code code;
   Tree tree;
 };
 
@@ -73,77 +37,34 @@ class Locked {
   system::Quiet quiet_;  // taken first and given back last
 };
 
-uint64_t key_of(uintptr_t pc) {
-  return pc | uint64_t{g_known->epoch.load(std::memory_order_relaxed) & 0xffff} << Frame::kAddressBits;
+// ---- modules, in the trace --------------------------------------------------------------------
+
+std::string_view view(Piece piece) { return {piece.text, piece.length}; }
+
+bool write_module(void* stream, uint32_t number, const Mapping& mapping, Piece build_id) {
+  const trace::ModuleDescription description = {mapping.start, mapping.end - mapping.start, mapping.offset,
+                                                view(build_id), view(mapping.path)};
+  return write_note(*static_cast<Stream*>(stream),
+                    {.kind = trace::Kind::kModule, .module = number, .description = &description},
+                    description.build_id.size() + description.path.size());
 }
 
-Rule nowhere() {
-  Rule rule{};
-  rule.kind = Rule::kNowhere;
-  return rule;
-}
+NoteModule note_in(Stream& stream) { return {write_module, &stream}; }
 
-Rule rule_in(uint32_t module, uintptr_t pc) {
-  if (module == Modules::kMost) return nowhere();
-  Rule rule = rule_from_tables(g_known->modules[module].tables, pc);
-  rule.module = static_cast<uint16_t>(module);
-  return rule;
-}
-
-void refresh(Stream& stream) {
-  if (g_known->modules.refresh(stream)) ++g_known->epoch;
-}
-
-Rule learn(Stream& stream, uintptr_t pc, bool trusted) {
+Rule find_rule(void* stream, uintptr_t pc, bool trusted) {
+  Rule rule;
+  if (g_known->code.find(pc, rule)) return rule;
   Locked locked;
-  uint32_t module = g_known->modules.find(pc);
-  if (module == Modules::kMost && trusted) {
-    refresh(stream);
-    module = g_known->modules.find(pc);
-  }
-  const Rule rule = rule_in(module, pc);
-  if (trusted || rule.kind != Rule::kNowhere) g_known->rules.put(key_of(pc), rule);
-  return rule;
+  return g_known->code.learn(pc, trusted, {write_module, stream});
 }
 
-Rule find_rule(Stream& stream, uintptr_t pc, bool trusted) {
-  constexpr uintptr_t kFirstAddress = 4096, kLastAddress = uintptr_t{1} << (Frame::kAddressBits - 1);
-  Rule rule = nowhere();
-  if (pc < kFirstAddress || pc >= kLastAddress) return rule;
-  if (!g_known->rules.find(key_of(pc), rule)) rule = learn(stream, pc, trusted);
-  return rule;
-}
-
-// ---- the thread's stack -----------------------------------------------------------------------
-
-struct ThreadStack {
-  StackRange range;
-  uint32_t outside;  // how often the stack pointer was elsewhere
-};
 constinit thread_local ThreadStack t_stack{};
 
-uintptr_t thread_pointer() {
-  uintptr_t at;
-  asm("mov %%fs:0, %0" : "=r"(at));
-  return at;
-}
-
-// Of a mapping, what lies below the thread's own data, or below where the program found its stack to begin: it stays
-// while the thread runs. Other stacks, those of signals and of coroutines, may be gone at any time.
-StackRange learn_range(uintptr_t sp) {
-  Locked locked;
-  Mapping mapping;
-  if (!g_known->modules.mapping_of(sp, mapping)) return {};
-  for (const uintptr_t end : {thread_pointer(), reinterpret_cast<uintptr_t>(__libc_stack_end)})
-    if (sp < end && end < mapping.end) return t_stack.range = {mapping.start, end};
-  return {};
-}
-
-// The main thread's stack grows, so it is asked for again, ever more rarely.
 StackRange stack_range(uintptr_t sp) {
-  ThreadStack& stack = t_stack;
-  if (sp >= stack.range.low && sp < stack.range.high) return stack.range;
-  return std::has_single_bit(++stack.outside) ? learn_range(sp) : StackRange{};
+  StackRange range;
+  if (t_stack.find(sp, range)) return range;
+  Locked locked;
+  return t_stack.learn(sp, g_known->code.modules());
 }
 
 // ---- what was chosen --------------------------------------------------------------------------
@@ -165,7 +86,7 @@ void heed_unloads(Stream& stream) {
   const uint32_t unloads = g_unloads.load(std::memory_order_acquire);
   if (g_known->unloads.load(std::memory_order_relaxed) == unloads) return;
   Locked locked;
-  refresh(stream);
+  g_known->code.refresh(note_in(stream));
   g_known->unloads = unloads;
 }
 
@@ -173,11 +94,12 @@ void heed_unloads(Stream& stream) {
   heed_unloads(stream);
   Registers here;
   asm volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2" : "=&r"(here.pc), "=&r"(here.sp), "=&r"(here.fp));
+  constexpr uint32_t kMostFrames = 256;
   Frame frames[kMostFrames];
-  const uint32_t count = walk(here, stack_range(here.sp), find_rule, stream, frames);
+  const uint32_t count = walk(here, stack_range(here.sp), Own::left_out, find_rule, &stream, frames, kMostFrames);
   if (const uint32_t known = g_known->tree.find(frames, count)) return known;
   Locked locked;
-  return g_known->tree.add(frames, count, g_known->modules, stream);
+  return g_known->tree.add(frames, count, g_known->code.modules(), stream);
 }
 
 }  // namespace

@@ -5,25 +5,14 @@
 #include <atomic>
 #include <cstdint>
 
-#include "linux/stacks/modules.h"
+#include "platform/linux/stacks/modules.h"
+#include "platform/linux/stacks/walk.h"
+#include "stream/stream.h"
 
 namespace recorder {
 
-// Where code is: the module's number above, the address below.
-class Frame {
- public:
-  static constexpr unsigned kAddressBits = 48;
-
-  Frame() = default;
-  Frame(uint64_t module, uintptr_t address) : bits_(module << kAddressBits | address) {}
-  uint32_t module() const { return static_cast<uint32_t>(bits_ >> kAddressBits); }
-  uintptr_t address() const { return bits_ & ((uint64_t{1} << kAddressBits) - 1); }
-  uint64_t bits() const { return bits_; }
-  bool operator==(const Frame&) const = default;
-
- private:
-  uint64_t bits_;
-};
+using rh::stacks::Frame;
+using rh::stacks::Modules;
 
 // Zeroed, it holds the empty stack.
 class Tree {

@@ -1,12 +1,10 @@
-#include "linux/stacks/modules.h"
+#include "platform/linux/stacks/modules.h"
 
 #include <elf.h>
 
-#include <cstring>
+#include "platform/linux/stacks/peek.h"
 
-#include "linux/stacks/peek.h"
-
-namespace recorder {
+namespace rh::stacks {
 namespace {
 
 constexpr size_t kMostBuildId = 64;
@@ -15,7 +13,7 @@ constexpr size_t kMostBuildId = 64;
 class Image {
  public:
   explicit Image(uintptr_t at) : at_(at) {
-    good_ = at != 0 && peek(at, head_) && std::memcmp(head_.e_ident, ELFMAG, SELFMAG) == 0 &&
+    good_ = at != 0 && peek(at, head_) && __builtin_memcmp(head_.e_ident, ELFMAG, SELFMAG) == 0 &&
             head_.e_ident[EI_CLASS] == ELFCLASS64 && head_.e_phentsize == sizeof(Elf64_Phdr);
     Elf64_Phdr first;
     good_ = good_ && find(PT_LOAD, 0, first);
@@ -27,7 +25,7 @@ class Image {
     return find(PT_GNU_EH_FRAME, 0, part) ? bias_ + part.p_vaddr : 0;
   }
 
-  std::string_view build_id(char (&to)[kMostBuildId]) const {
+  Piece build_id(char (&to)[kMostBuildId]) const {
     Elf64_Phdr part;
     for (unsigned nth = 0; find(PT_NOTE, nth, part); ++nth) {
       const size_t bytes = find_build_id(bias_ + part.p_vaddr, part.p_memsz, to);
@@ -55,7 +53,7 @@ class Image {
       if (name + text > end - at - sizeof note) return 0;
       char owner[4];
       if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof owner && note.n_descsz <= kMostBuildId &&
-          peek(at + sizeof note, owner) && std::memcmp(owner, "GNU", sizeof owner) == 0)
+          peek(at + sizeof note, owner) && __builtin_memcmp(owner, "GNU", sizeof owner) == 0)
         return peek(at + sizeof note + name, to, note.n_descsz) ? note.n_descsz : 0;
       at += sizeof note + name + text;
     }
@@ -72,33 +70,36 @@ class Image {
 
 uint32_t Modules::find(uintptr_t pc) const {
   for (uint32_t i = count_; i-- != 0;)
-    if (all_[i].there && pc - all_[i].start < all_[i].end - all_[i].start) return i;
+    if (all_[i].there && all_[i].holds(pc)) return i;
   return kMost;
 }
 
-void Modules::take(Stream& stream, const Mapping& mapping, uintptr_t image_at) {
+// Where nobody noted its number, what is gone makes room.
+uint32_t Modules::free_place(const NoteModule& note) const {
+  if (count_ != kMost || note.write) return count_;
+  uint32_t place = 0;
+  while (place != kMost && all_[place].there) ++place;
+  return place;
+}
+
+void Modules::take(const NoteModule& note, const Mapping& mapping, uintptr_t image_at) {
   for (uint32_t i = 0; i != count_; ++i) {
-    Module& known = all_[i];
-    if (!known.there || known.start != mapping.start || known.end != mapping.end ||
-        known.file_offset != mapping.offset || known.device != mapping.device || known.inode != mapping.inode)
-      continue;
-    known.seen = true;
+    if (!all_[i].there || !all_[i].is(mapping)) continue;
+    all_[i].seen = true;
     return;
   }
-  if (count_ == kMost) return;
+  const uint32_t place = free_place(note);
+  if (place == kMost) return;
   const Image image(image_at);
   char id[kMostBuildId];
-  const trace::ModuleDescription description = {mapping.start, mapping.end - mapping.start, mapping.offset,
-                                                image.build_id(id), mapping.path};
-  if (!write_note(stream, {.kind = trace::Kind::kModule, .module = count_, .description = &description},
-                  description.build_id.size() + description.path.size()))
-    return;
-  all_[count_++] = {mapping.start, mapping.end,    mapping.offset, mapping.device,
-                    mapping.inode, image.tables(), true,           true};
+  if (note.write && !note.write(note.context, place, mapping, image.build_id(id))) return;
+  all_[place] = {mapping.start, mapping.end, mapping.offset, mapping.device, mapping.inode, image_at, image.tables(),
+                 true,          true};
+  count_ += place == count_;
 }
 
 // The mappings of a file follow each other, and its ELF header is in the one that begins it.
-bool Modules::refresh(Stream& stream) {
+bool Modules::refresh(const NoteModule& note) {
   for (uint32_t i = 0; i != count_; ++i) all_[i].seen = false;
   MemoryMap map(buffer_, sizeof buffer_);
   Mapping first{};
@@ -106,7 +107,7 @@ bool Modules::refresh(Stream& stream) {
     if (mapping.offset == 0) first = mapping;
     const bool same = first.inode == mapping.inode && first.device == mapping.device &&
                       (mapping.inode != 0 || first.start == mapping.start);
-    if (mapping.executable) take(stream, mapping, same ? first.start : 0);
+    if (mapping.executable) take(note, mapping, same ? first.start : 0);
   }
   bool gone = false;
   for (uint32_t i = 0; i != count_; ++i) {
@@ -123,4 +124,4 @@ bool Modules::mapping_of(uintptr_t address, Mapping& found) {
   return false;
 }
 
-}  // namespace recorder
+}  // namespace rh::stacks

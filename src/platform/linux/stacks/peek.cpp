@@ -1,15 +1,17 @@
-#include "linux/stacks/peek.h"
+#include "platform/linux/stacks/peek.h"
 
 #include <sys/uio.h>
-#include <unistd.h>
 
-#include <cstring>
+#include "platform/linux/syscall.h"
 
-namespace recorder {
+namespace rh::stacks {
 
 bool peek(uintptr_t at, void* to, size_t bytes) {
+  using platform::system_call;
   iovec here = {to, bytes}, there = {reinterpret_cast<void*>(at), bytes};
-  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
+  const long got = system_call(SYS_process_vm_readv, system_call(SYS_getpid), reinterpret_cast<long>(&here), 1,
+                               reinterpret_cast<long>(&there), 1, 0);
+  return got == static_cast<long>(bytes);
 }
 
 void Peeking::skip(uint64_t bytes) {
@@ -30,7 +32,7 @@ void Peeking::copy(void* to, size_t bytes) {
     failed_ = !peek(at_, window_, window_bytes_);
     if (failed_) return;
   }
-  std::memcpy(to, window_ + (at_ - window_at_), bytes);
+  __builtin_memcpy(to, window_ + (at_ - window_at_), bytes);
   at_ += bytes;
 }
 
@@ -59,4 +61,4 @@ int64_t Peeking::get_sleb() {
   return 0;
 }
 
-}  // namespace recorder
+}  // namespace rh::stacks

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace recorder {
+namespace rh::stacks {
 
 inline constexpr int kWord = 8;
 
@@ -33,4 +33,4 @@ static_assert(sizeof(Rule) == 8);
 // Searches the table of an ELF module, which its .eh_frame_hdr at `header` begins. `header` 0: it has none.
 Rule rule_from_tables(uintptr_t header, uintptr_t pc);
 
-}  // namespace recorder
+}  // namespace rh::stacks

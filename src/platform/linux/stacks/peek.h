@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace recorder {
+namespace rh::stacks {
 
 // False when not all of it could be read.
 bool peek(uintptr_t at, void* to, size_t bytes);
@@ -42,4 +42,4 @@ class Peeking {
   uint8_t window_[128];
 };
 
-}  // namespace recorder
+}  // namespace rh::stacks

@@ -1,11 +1,11 @@
 // .eh_frame, as the Linux Standard Base and DWARF 4 describe it. Whatever it says is read by the kernel's leave, and
 // what cannot be understood is no rule: the tables of hand-written code are not always right.
 
-#include "linux/stacks/rule.h"
+#include "platform/linux/stacks/rule.h"
 
-#include "linux/stacks/peek.h"
+#include "platform/linux/stacks/peek.h"
 
-namespace recorder {
+namespace rh::stacks {
 namespace {
 
 // Columns of x86-64.
@@ -330,4 +330,4 @@ Rule rule_from_tables(uintptr_t header, uintptr_t pc) {
   return packed(program.row());
 }
 
-}  // namespace recorder
+}  // namespace rh::stacks

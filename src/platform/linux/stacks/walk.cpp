@@ -1,12 +1,10 @@
-#include "linux/stacks/walk.h"
+#include "platform/linux/stacks/walk.h"
 
 #include <ucontext.h>
 
-#include <cstring>
+#include "platform/linux/stacks/peek.h"
 
-#include "linux/stacks/peek.h"
-
-namespace recorder {
+namespace rh::stacks {
 namespace {
 
 class Walk {
@@ -66,8 +64,8 @@ class Walk {
   }
 
   bool read(uintptr_t at, uintptr_t& to) const {
-    if (at < readable_.low || at + kWord > readable_.high) return peek(at, to);
-    std::memcpy(&to, reinterpret_cast<const void*>(at), kWord);
+    if (at < readable_.low || at >= readable_.high || readable_.high - at < kWord) return peek(at, to);
+    __builtin_memcpy(&to, reinterpret_cast<const void*>(at), kWord);
     return true;
   }
 
@@ -79,20 +77,22 @@ class Walk {
 
 }  // namespace
 
-uint32_t walk(Registers from, StackRange range, FindRule* find, Stream& stream, Frame (&frames)[kMostFrames]) {
+uint32_t walk(Registers from, StackRange range, Own own, FindRule* find, void* context, Frame* frames, uint32_t most) {
   Walk walk(from, range);
-  Rule rule = find(stream, walk.place(), true);
-  const uint64_t own = rule.module;
-  while (rule.kind != Rule::kNowhere && rule.module == own && walk.step(rule))
-    rule = find(stream, walk.place(), walk.trusted());
-  if (rule.module == own) return 0;
+  Rule rule = find(context, walk.place(), true);
+  if (own == Own::left_out) {
+    const uint64_t module = rule.module;
+    while (rule.kind != Rule::kNowhere && rule.module == module && walk.step(rule))
+      rule = find(context, walk.place(), walk.trusted());
+    if (rule.module == module) return 0;
+  }
   uint32_t count = 0;
-  while (rule.kind != Rule::kNowhere && count != kMostFrames) {
+  while (rule.kind != Rule::kNowhere && count != most) {
     frames[count++] = Frame(rule.module, walk.pc());
     if (!walk.step(rule)) break;
-    rule = find(stream, walk.place(), walk.trusted());
+    rule = find(context, walk.place(), walk.trusted());
   }
   return count;
 }
 
-}  // namespace recorder
+}  // namespace rh::stacks

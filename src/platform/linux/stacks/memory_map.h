@@ -3,9 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
-namespace recorder {
+namespace rh::stacks {
+
+// Text that somebody else keeps.
+struct Piece {
+  const char* text;
+  size_t length;
+
+  void skip(size_t characters) { text += characters, length -= characters; }
+};
 
 struct Mapping {
   uint64_t start;
@@ -14,7 +21,7 @@ struct Mapping {
   uint64_t device;
   uint64_t inode;
   bool executable;
-  std::string_view path;  // until the next one is read
+  Piece path;  // until the next one is read
 };
 
 class MemoryMap {
@@ -28,9 +35,10 @@ class MemoryMap {
   bool next(Mapping& mapping);
 
  private:
-  bool take_line(std::string_view& line);
+  bool take_line(Piece& line);
+  bool read_more();
 
-  int file_;
+  long file_;
   char* buffer_;
   size_t size_;
   size_t used_ = 0;
@@ -40,4 +48,4 @@ class MemoryMap {
 // A line of the kernel's is no longer: a path has at most 4096 bytes, and each of it may take four.
 inline constexpr size_t kMapBuffer = 20 * 1024;
 
-}  // namespace recorder
+}  // namespace rh::stacks

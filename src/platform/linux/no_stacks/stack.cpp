@@ -1,0 +1,8 @@
+// For processors whose frames are not followed.
+#include "platform/platform.h"
+
+namespace rh::platform {
+
+unsigned stack(uintptr_t*, unsigned) { return 0; }
+
+}  // namespace rh::platform

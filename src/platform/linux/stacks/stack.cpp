@@ -1,0 +1,130 @@
+// The calling thread's stack. What is known of code lies in memory that a forked child finds zeroed: the child learns
+// anew, whatever another thread was in the middle of. Unloads are not heard of, so the map is looked at again once in a
+// while.
+#include <sys/mman.h>
+
+#include "base/bits.h"
+#include "platform/linux/stacks/code.h"
+#include "platform/linux/syscall.h"
+#include "platform/linux/thread_pointer.h"
+#include "platform/platform.h"
+
+namespace rh::platform {
+
+namespace {
+
+struct KnownCode {
+  std::atomic<ThreadToken> holder;  // of its lock
+  std::atomic<uint64_t> next_look_ms;
+  std::atomic<stacks::Own> own;
+  stacks::Code code;
+};
+
+constexpr size_t kKnownSize = align_up(sizeof(KnownCode), kPageSize);
+
+// 0 before the first stack; kNone where there is no memory for it, or the kernel does not clear it in children.
+constinit std::atomic<uintptr_t> g_known_code{0};
+constexpr uintptr_t kNone = 1;
+
+constinit thread_local stacks::ThreadStack t_thread_stack{};
+
+uintptr_t make_known() {
+  const uintptr_t at = reserve(kKnownSize, kPageSize);
+  if (at == 0) return kNone;
+  if (commit(at, kKnownSize) && !is_error(system_call(SYS_madvise, static_cast<long>(at), kKnownSize, MADV_WIPEONFORK)))
+    return at;
+  release(at, kKnownSize);
+  return kNone;
+}
+
+KnownCode* known_code() {
+  uintptr_t known = g_known_code.load(std::memory_order_acquire);
+  if (known == 0) {
+    const uintptr_t made = make_known();
+    if (g_known_code.compare_exchange_strong(known, made, std::memory_order_acq_rel))
+      known = made;
+    else if (made != kNone)
+      release(made, kKnownSize);
+  }
+  return known == kNone ? nullptr : reinterpret_cast<KnownCode*>(known);
+}
+
+// Tried for a while: the caller may be a handler of a signal, and have interrupted the holder or whom that waits for.
+class Learning {
+ public:
+  explicit Learning(KnownCode& known) : known_(known) {
+    constexpr unsigned kPatience = 1000;
+    const ThreadToken own = thread_token();
+    for (unsigned attempt = 0; attempt != kPatience && !begun_; ++attempt) {
+      ThreadToken nobody = 0;
+      begun_ = known_.holder.compare_exchange_strong(nobody, own, std::memory_order_acquire);
+      if (nobody == own) return;
+      if (!begun_) back_off(attempt);
+    }
+  }
+  ~Learning() {
+    if (begun_) known_.holder.store(0, std::memory_order_release);
+  }
+  Learning(const Learning&) = delete;
+  Learning& operator=(const Learning&) = delete;
+
+  bool begun() const { return begun_; }
+
+ private:
+  KnownCode& known_;
+  bool begun_ = false;
+};
+
+constexpr stacks::NoteModule kTellNobody = {nullptr, nullptr};
+
+stacks::Rule find_rule(void* context, uintptr_t pc, bool trusted) {
+  auto& known = *static_cast<KnownCode*>(context);
+  stacks::Rule rule;
+  if (known.code.find(pc, rule)) return rule;
+  Learning learning(known);
+  return learning.begun() ? known.code.learn(pc, trusted, kTellNobody) : stacks::nowhere();
+}
+
+stacks::StackRange range_of(KnownCode& known, uintptr_t sp) {
+  stacks::StackRange range;
+  if (t_thread_stack.find(sp, range)) return range;
+  Learning learning(known);
+  return learning.begun() ? t_thread_stack.learn(sp, known.code.modules()) : stacks::StackRange{};
+}
+
+// Linked into the program, this code cannot be told from the rest of it.
+stacks::Own own_frames(const stacks::Modules& modules, uintptr_t pc) {
+  const uint32_t module = modules.find(pc);
+  const bool is_program = module != stacks::Modules::kMost && modules[module].image == image_address();
+  return is_program ? stacks::Own::kept : stacks::Own::left_out;
+}
+
+// Costs at most a hundredth of the time, and is not done more often than each second.
+void look_again(KnownCode& known, uintptr_t pc) {
+  constexpr uint64_t kLeastMs = 1000, kShare = 100;
+  const uint64_t now = now_ms();
+  if (now < known.next_look_ms.load(std::memory_order_relaxed)) return;
+  Learning learning(known);
+  if (!learning.begun()) return;
+  known.code.refresh(kTellNobody);
+  known.own.store(own_frames(known.code.modules(), pc), std::memory_order_relaxed);
+  const uint64_t end = now_ms();
+  known.next_look_ms.store(end + kLeastMs + (end - now) * kShare, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+unsigned stack(uintptr_t* frames, unsigned most) {
+  KnownCode* known = known_code();
+  if (known == nullptr) return 0;
+  stacks::Registers here;
+  asm volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2" : "=&r"(here.pc), "=&r"(here.sp), "=&r"(here.fp));
+  look_again(*known, here.pc);
+  stacks::Frame found[kMostFrames];
+  const uint32_t count = stacks::walk(here, range_of(*known, here.sp), known->own.load(std::memory_order_relaxed),
+                                      find_rule, known, found, most < kMostFrames ? most : kMostFrames);
+  for (uint32_t i = 0; i != count; ++i) frames[i] = found[i].address();
+  return count;
+}
+
+}  // namespace rh::platform
