@@ -51,13 +51,21 @@ Text& put_block(Text& text, const Described& block) {
   return text.decimal(block.size) << " bytes";
 }
 
+void put_frame(Text& text, uintptr_t frame) {
+  platform::CodePlace place;
+  if (platform::find_code(frame, &place))
+    (text << place.file << '+').hex(place.offset);
+  else
+    text.hex(frame);
+}
+
 void put_event(Text& text, const char* what, const Event* event) {
   if (event == nullptr || event->thread == 0) return;
   text << "; " << what << " by thread ";
   text.decimal(event->thread);
   if (event->depth == 0) return;
   text << " at";
-  for (unsigned frame = 0; frame < event->depth; ++frame) (text << ' ').hex(event->frames[frame]);
+  for (unsigned frame = 0; frame < event->depth; ++frame) put_frame(text << ' ', event->frames[frame]);
 }
 
 void put_events(Text& text, const Described& block) {
@@ -81,7 +89,7 @@ constexpr const char* kAccesses[] = {"access to ", "read of ", "write to "};
 
 void note(Event& event) {
   event.thread = platform::thread_id();
-  event.depth = 0;
+  event.depth = platform::stack(event.frames, Event::kMostFrames);
 }
 
 void tell_fault(const Described& block, uintptr_t address, platform::Access access) {

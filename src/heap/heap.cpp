@@ -119,9 +119,20 @@ RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t
   return noted(taken.blocks, size_class, size);
 }
 
+RH_COLD static void* choose_watched(size_t alignment, size_t size) {
+  Heap* heap = own_heap_if_any();
+  if (heap == nullptr || !guards::is_next(heap->watched)) return nullptr;
+  return guards::allocate(alignment, size, (heap->watched.random & 1) != 0);
+}
+
+// While allocations are watched (heap/watch.h), those that are to come from the thread's own heap pass here. A block
+// that reads as zero; null: it is to be allocated as always.
+RH_INLINE static void* allocate_watched(size_t alignment, size_t size) {
+  return RH_UNLIKELY(watch::is_on()) ? choose_watched(alignment, size) : nullptr;
+}
+
 void* allocate_slow(size_t size) {
-  if (RH_UNLIKELY(watch::is_on()))
-    if (void* block = watch::allocate(kBlockAlign, size)) return block;
+  if (void* block = allocate_watched(kBlockAlign, size)) return block;
   if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, false);
   SizeClass size_class = size_class::of(size);
   if (Block* block = take_quickly(size_class)) return noted(block, size_class, size);
@@ -129,8 +140,7 @@ void* allocate_slow(size_t size) {
 }
 
 void* allocate_zeroed(size_t size) {
-  if (RH_UNLIKELY(watch::is_on()))
-    if (void* block = watch::allocate(kBlockAlign, size)) return block;
+  if (void* block = allocate_watched(kBlockAlign, size)) return block;
   if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, true);
   return allocate_small(nullptr, size_class::of(size), size, true);
 }
@@ -151,8 +161,7 @@ RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, b
 
 void* allocate_aligned(size_t alignment, size_t size) {
   if (alignment <= kBlockAlign) return allocate(size);
-  if (RH_UNLIKELY(watch::is_on()))
-    if (void* block = watch::allocate(alignment, size)) return block;
+  if (void* block = allocate_watched(alignment, size)) return block;
   return allocate_any(nullptr, alignment, size, false);
 }
 

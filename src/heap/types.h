@@ -7,6 +7,7 @@
 //   retained    counts what heaps hold back
 //   spans       where a heap's spans come from, and where they go
 //   large       blocks with a span of their own
+//   watch       whether every allocation takes the slow path
 //   guards      a few blocks on guarded pages
 //   block       which block a pointer means
 //   slab_lists  which slab a heap uses next, and which it gives back
@@ -19,7 +20,6 @@
 //   shared      what is different about first-class heaps: those that all threads share, and those bound to one
 //   idle        memory that goes back to the OS
 //   fork, mend  what is left of heaps in a fork's child, and after a thread was terminated
-//   watch       who sees every allocation
 //   stats       what heaps hold
 //   heap        what the layer above calls
 //

@@ -1,7 +1,5 @@
 #include "heap/watch.h"
 
-#include "heap/guards.h"
-
 namespace rh::watch {
 
 namespace {
@@ -35,12 +33,6 @@ void begin(Watcher watcher) {
 void end(Watcher watcher) {
   g_watchers.fetch_and(~static_cast<unsigned>(watcher));
   update_table();
-}
-
-void* allocate(size_t alignment, size_t size) {
-  Heap* heap = own_heap_if_any();
-  if (heap == nullptr || !guards::is_next(heap->watched)) return nullptr;
-  return guards::allocate(alignment, size, (heap->watched.random & 1) != 0);
 }
 
 }  // namespace rh::watch

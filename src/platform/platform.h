@@ -246,6 +246,15 @@ inline constexpr unsigned kMostFrames = 128;
 // unloaded a second ago may still be taken for what it was. May be called in a signal handler.
 unsigned stack(uintptr_t* frames, unsigned most);
 
+// The file that is mapped at an address, without its folder, and where the address lies in it as it is mapped: what
+// symbols are looked up by. False where nobody can tell. Takes no lock of the loader's; by one thread at a time.
+struct CodePlace {
+  static constexpr size_t kMostName = 128;
+  char file[kMostName];
+  uintptr_t offset;
+};
+bool find_code(uintptr_t address, CodePlace* place);
+
 // ---- calls to the OS --------------------------------------------------------------------------
 
 enum class OsCall { reserve, release, commit, purge, move, guard, thread, wait, wake, count };

@@ -66,7 +66,7 @@ void set_purge_uncommits(bool uncommits);
 void set_failed_moves_lose(bool lose);
 
 void set_places_freely(bool freely);
-void set_image_address(uintptr_t address);
+void set_image_address(uintptr_t address);  // of "program", which is a mebibyte long
 
 // ---- time and threads ---------------------------------------------------------------------------
 

@@ -112,6 +112,13 @@ unsigned stack(uintptr_t* frames, unsigned most) {
   return count;
 }
 
+bool find_code(uintptr_t address, CodePlace* place) {
+  constexpr size_t kSize = size_t{1} << 20;
+  if (g_image == 0 || address - g_image >= kSize) return false;
+  *place = {"program", address - g_image};
+  return true;
+}
+
 uint64_t process_id() { return static_cast<uint64_t>(getpid()); }
 const char* environment(const char* name) { return getenv(name); }
 

@@ -3,6 +3,8 @@
 #include "platform/platform.h"
 #include "platform/windows/system.h"
 
+#include <psapi.h>
+
 // The linker's: where the image begins that this is part of.
 extern "C" const IMAGE_DOS_HEADER __ImageBase;
 
@@ -34,6 +36,22 @@ unsigned stack(uintptr_t* frames, unsigned most) {
   for (unsigned i = count_own(found, count); i < count && kept != most; ++i)
     frames[kept++] = reinterpret_cast<uintptr_t>(found[i]);
   return kept;
+}
+
+// Asked of the system and not of the loader, whose lock another thread may hold that never comes back.
+bool find_code(uintptr_t address, CodePlace* place) {
+  KeepLastError keep;
+  MEMORY_BASIC_INFORMATION memory = {};
+  if (VirtualQuery(pointer_to(address), &memory, sizeof(memory)) == 0 || memory.Type != MEM_IMAGE) return false;
+  wchar_t path[MAX_PATH];
+  DWORD length = K32GetMappedFileNameW(GetCurrentProcess(), pointer_to(address), path, MAX_PATH);
+  const wchar_t* name = path + length;
+  while (name != path && name[-1] != L'\\') --name;
+  int rest = static_cast<int>(path + length - name);
+  int written = WideCharToMultiByte(CP_UTF8, 0, name, rest, place->file, CodePlace::kMostName - 1, nullptr, nullptr);
+  place->file[written] = 0;
+  place->offset = address - reinterpret_cast<uintptr_t>(memory.AllocationBase);
+  return written != 0;
 }
 
 }  // namespace rh::platform

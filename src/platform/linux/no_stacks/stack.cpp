@@ -5,4 +5,6 @@ namespace rh::platform {
 
 unsigned stack(uintptr_t*, unsigned) { return 0; }
 
+bool find_code(uintptr_t, CodePlace*) { return false; }
+
 }  // namespace rh::platform

@@ -4,10 +4,14 @@
 #include <sys/mman.h>
 
 #include "base/bits.h"
+#include "base/compiler.h"
 #include "platform/linux/stacks/code.h"
 #include "platform/linux/syscall.h"
 #include "platform/linux/thread_pointer.h"
 #include "platform/platform.h"
+
+// The linker's: where what this is part of begins and ends.
+extern "C" RH_HIDDEN const char __ehdr_start, _end;
 
 namespace rh::platform {
 
@@ -16,7 +20,6 @@ namespace {
 struct KnownCode {
   std::atomic<ThreadToken> holder;  // of its lock
   std::atomic<uint64_t> next_look_ms;
-  std::atomic<stacks::Own> own;
   stacks::Code code;
 };
 
@@ -92,22 +95,23 @@ stacks::StackRange range_of(KnownCode& known, uintptr_t sp) {
   return learning.begun() ? t_thread_stack.learn(sp, known.code.modules()) : stacks::StackRange{};
 }
 
-// Linked into the program, this code cannot be told from the rest of it.
-stacks::Own own_frames(const stacks::Modules& modules, uintptr_t pc) {
-  const uint32_t module = modules.find(pc);
-  const bool is_program = module != stacks::Modules::kMost && modules[module].image == image_address();
-  return is_program ? stacks::Own::kept : stacks::Own::left_out;
+// The functions of this library that led here. Linked into the program, they cannot be told from the rest of it.
+uint32_t count_own(const stacks::Frame* frames, uint32_t count) {
+  const uintptr_t begin = address_of(&__ehdr_start), size = address_of(&_end) - begin;
+  if (begin == image_address()) return 0;
+  uint32_t own = 0;
+  while (own != count && frames[own].address() - begin < size) ++own;
+  return own;
 }
 
 // Costs at most a hundredth of the time, and is not done more often than each second.
-void look_again(KnownCode& known, uintptr_t pc) {
+void look_again(KnownCode& known) {
   constexpr uint64_t kLeastMs = 1000, kShare = 100;
   const uint64_t now = now_ms();
   if (now < known.next_look_ms.load(std::memory_order_relaxed)) return;
   Learning learning(known);
   if (!learning.begun()) return;
   known.code.refresh(kTellNobody);
-  known.own.store(own_frames(known.code.modules(), pc), std::memory_order_relaxed);
   const uint64_t end = now_ms();
   known.next_look_ms.store(end + kLeastMs + (end - now) * kShare, std::memory_order_relaxed);
 }
@@ -119,11 +123,15 @@ unsigned stack(uintptr_t* frames, unsigned most) {
   if (known == nullptr) return 0;
   stacks::Registers here;
   asm volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2" : "=&r"(here.pc), "=&r"(here.sp), "=&r"(here.fp));
-  look_again(*known, here.pc);
-  stacks::Frame found[kMostFrames];
-  const uint32_t count = stacks::walk(here, range_of(*known, here.sp), known->own.load(std::memory_order_relaxed),
-                                      find_rule, known, found, most < kMostFrames ? most : kMostFrames);
-  for (uint32_t i = 0; i != count; ++i) frames[i] = found[i].address();
+  look_again(*known);
+  constexpr uint32_t kMostOwn = 16;
+  stacks::Frame found[kMostFrames + kMostOwn];
+  const uint32_t room = (most < kMostFrames ? most : kMostFrames) + kMostOwn;
+  uint32_t count = stacks::walk(here, range_of(*known, here.sp), stacks::Own::kept, find_rule, known, found, room);
+  const uint32_t own = count_own(found, count);
+  count -= own;
+  if (count > room - kMostOwn) count = room - kMostOwn;
+  for (uint32_t i = 0; i != count; ++i) frames[i] = found[own + i].address();
   return count;
 }
 
