@@ -6,6 +6,8 @@
 
 namespace rh::guards {
 
+constinit std::atomic<uint64_t> g_every{0};
+
 namespace {
 
 enum class State : uint8_t {
@@ -22,7 +24,6 @@ struct Place {
   Event made, freed;
 };
 
-constinit std::atomic<uint64_t> g_every{0};
 constinit std::atomic<Span*> g_pool{nullptr};  // the unit before the first place
 RH_RARE_ZEROS constinit Place g_places[kPlaces];
 constinit std::atomic<size_t> g_next{0}, g_made{0}, g_taken{0};
@@ -166,24 +167,19 @@ void look_at_faults() {
   if (every() != 0 && !looks.exchange(true)) platform::on_fault(look);
 }
 
-uint64_t every() { return g_every.load(std::memory_order_relaxed); }
-
 static uint64_t next_random(Watched& watched) {
   if (watched.random == 0) watched.random = platform::random_secret() | 1;
   watched.random = mix(watched.random + 1);
   return watched.random;
 }
 
-bool is_next(Watched& watched) {
+// It has waited for as long as it was to, or the rate is another one.
+bool is_due(Watched& watched) {
   uint64_t every = guards::every();
-  if (watched.guard_every == every && watched.until_guard > 1) {
-    --watched.until_guard;
-    return false;
-  }
-  bool is_due = watched.guard_every == every;
+  bool has_waited = watched.guard_every == every;
   watched.guard_every = every;
   watched.until_guard = every == 0 ? UINT64_MAX : 1 + next_random(watched) % (2 * every - 1);
-  return every == 1 || (is_due && every != 0);
+  return every == 1 || (has_waited && every != 0);
 }
 
 // ---- blocks -------------------------------------------------------------------------------------

@@ -22,14 +22,19 @@ inline constexpr size_t kMostSize = kUnitSize - platform::kPageSize;
 
 // One allocation in `every` of each thread, on average; 0: none, as it is at first. May change at any time.
 void set_every(uint64_t every);
-uint64_t every();
+RH_HIDDEN extern constinit std::atomic<uint64_t> g_every;
+inline uint64_t every() { return g_every.load(std::memory_order_relaxed); }
 
 // From now on a thread that accesses such memory as it may not says what it was before it ends. To be called once the
 // library is loaded; has no effect while there are none, nor a second time.
 void look_at_faults();
 
 // Whether the calling thread's next allocation is to get such a block.
-bool is_next(Watched& watched);
+RH_COLD bool is_due(Watched& watched);
+RH_INLINE bool is_next(Watched& watched) {
+  bool waits = watched.guard_every == every() && --watched.until_guard != 0;
+  return RH_UNLIKELY(!waits) && is_due(watched);
+}
 
 // A block, which reads as zero. Null when it is too long, all places are taken, or there is no memory.
 void* allocate(size_t alignment, size_t size, bool at_end);

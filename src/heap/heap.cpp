@@ -119,28 +119,41 @@ RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t
   return noted(taken.blocks, size_class, size);
 }
 
-RH_COLD static void* choose_watched(size_t alignment, size_t size) {
-  Heap* heap = own_heap_if_any();
-  if (heap == nullptr || !guards::is_next(heap->watched)) return nullptr;
-  return guards::allocate(alignment, size, (heap->watched.random & 1) != 0);
-}
-
-// While allocations are watched (heap/watch.h), those that are to come from the thread's own heap pass here. A block
-// that reads as zero; null: it is to be allocated as always.
-RH_INLINE static void* allocate_watched(size_t alignment, size_t size) {
-  return RH_UNLIKELY(watch::is_on()) ? choose_watched(alignment, size) : nullptr;
-}
-
-void* allocate_slow(size_t size) {
-  if (void* block = allocate_watched(kBlockAlign, size)) return block;
+RH_NOINLINE static void* allocate_unwatched(size_t size) {
   if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, false);
   SizeClass size_class = size_class::of(size);
   if (Block* block = take_quickly(size_class)) return noted(block, size_class, size);
   return allocate_small(nullptr, size_class, size, false);
 }
 
+// While allocations are watched (heap/watch.h), those that are to come from the thread's own heap are decided here. A
+// block that reads as zero; null: it is to be allocated as always.
+RH_INLINE static void* choose_watched(Heap* heap, size_t alignment, size_t size) {
+  if (RH_UNLIKELY(heap == nullptr) || !guards::is_next(heap->watched)) return nullptr;
+  return guards::allocate(alignment, size, (heap->watched.random & 1) != 0);
+}
+
+RH_INLINE static void* choose_if_watched(size_t alignment, size_t size) {
+  return RH_UNLIKELY(watch::is_on()) ? choose_watched(own_heap_if_any(), alignment, size) : nullptr;
+}
+
+// The fast path while allocations are watched.
+RH_NOINLINE static void* allocate_watched(size_t size) {
+  Heap* heap = own_heap_if_any();
+  void* chosen = choose_watched(heap, kBlockAlign, size);
+  if (RH_UNLIKELY(chosen != nullptr)) return chosen;
+  if (RH_UNLIKELY(heap == nullptr || size > kMaxSmall)) return allocate_unwatched(size);
+  SizeClass size_class = size_class::of(size);
+  Block* block = pop(heap, size_class);
+  return RH_LIKELY(block != nullptr) ? noted(block, size_class, size) : allocate_unwatched(size);
+}
+
+void* allocate_slow(size_t size) {
+  return RH_UNLIKELY(watch::is_on()) ? allocate_watched(size) : allocate_unwatched(size);
+}
+
 void* allocate_zeroed(size_t size) {
-  if (void* block = allocate_watched(kBlockAlign, size)) return block;
+  if (void* block = choose_if_watched(kBlockAlign, size)) return block;
   if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, true);
   return allocate_small(nullptr, size_class::of(size), size, true);
 }
@@ -161,7 +174,7 @@ RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, b
 
 void* allocate_aligned(size_t alignment, size_t size) {
   if (alignment <= kBlockAlign) return allocate(size);
-  if (void* block = allocate_watched(alignment, size)) return block;
+  if (void* block = choose_if_watched(alignment, size)) return block;
   return allocate_any(nullptr, alignment, size, false);
 }
 

@@ -2,8 +2,8 @@
 
 Usage: crime.py [EMULATOR [LAUNCHER ARGUMENTS…]] PROGRAM MESSAGE
 
-MESSAGE is a regular expression for the whole of what the program leaves on stderr. The program must end by SIGABRT
-(under an emulator: by any failure) and must not reach its end. MESSAGE `innocent` demands the opposite: the program
+MESSAGE is a regular expression for the whole of what the program leaves on stderr. The program must end by SIGABRT, or
+by SIGSEGV where a page refuses it (under an emulator: by any failure), and must not reach its end. MESSAGE `innocent` demands the opposite: the program
 ends well and says so.
 """
 
@@ -22,8 +22,8 @@ def verdict(command, message):
     if survived or done.returncode == 0:
         return f"the crime went unnoticed: {done}"
     emulated = len(command) > 1
-    if not emulated and done.returncode != -signal.SIGABRT:
-        return f"ended by {done.returncode}, not by SIGABRT: {done.stderr}"
+    if not emulated and done.returncode not in (-signal.SIGABRT, -signal.SIGSEGV):
+        return f"ended by {done.returncode}, not by SIGABRT or SIGSEGV: {done.stderr}"
     if not re.fullmatch(message, done.stderr.strip()):
         return f"said {done.stderr!r}, not {message!r}"
     return None

@@ -33,7 +33,8 @@ unsigned stack(uintptr_t* frames, unsigned most) {
   void* found[kMostFrames];
   const unsigned count = RtlCaptureStackBackTrace(0, kMostFrames, found, nullptr);
   unsigned kept = 0;
-  for (unsigned i = count_own(found, count); i < count && kept != most; ++i)
+  // Wine goes on beyond the first function of a thread.
+  for (unsigned i = count_own(found, count); i < count && kept != most && found[i] != nullptr; ++i)
     frames[kept++] = reinterpret_cast<uintptr_t>(found[i]);
   return kept;
 }

@@ -49,13 +49,15 @@ bool says_at_fault(const void* at, platform::Access access, const std::string& t
 // ---- watching -----------------------------------------------------------------------------------
 
 TEST(Watch, TheFastPathsKnowNoSizeWhileSomebodyWatches) {
-  auto reach = [](void* (*fast)(size_t), size_t size) {
+  auto fast_paths_serve = [](size_t size, auto fast) {
     for (int count = 0; count < 1000; ++count, allocate(size))
       if (fast(size) != nullptr) return true;
     return false;
   };
-  EXPECT_TRUE(reach(allocate_fast, 100));
-  EXPECT_TRUE(reach(allocate_medium_fast, 1025));
+  auto table = [](size_t size) { return allocate_fast(size); };
+  auto arithmetic = [](size_t size) { return allocate_medium_fast(size); };
+  EXPECT_TRUE(fast_paths_serve(100, table));
+  EXPECT_TRUE(fast_paths_serve(1025, arithmetic));
   watch::begin(watch::Watcher::guards);
   EXPECT_TRUE(watch::is_on());
   for (size_t size = 0; size <= kMaxSmall; ++size) {
@@ -67,8 +69,8 @@ TEST(Watch, TheFastPathsKnowNoSizeWhileSomebodyWatches) {
   EXPECT_TRUE(block != nullptr && find_block(block).is_small());
   watch::end(watch::Watcher::guards);
   EXPECT_FALSE(watch::is_on());
-  EXPECT_TRUE(reach(allocate_fast, 100));
-  EXPECT_TRUE(reach(allocate_medium_fast, 1025));
+  EXPECT_TRUE(fast_paths_serve(100, table));
+  EXPECT_TRUE(fast_paths_serve(1025, arithmetic));
   EXPECT_EQ(allocate_fast(1025), nullptr);
 }
 
