@@ -28,8 +28,10 @@ inline constexpr LibraryOption library_options[] = {
      "How long free memory stays warm before it returns to the OS"},
     {"--window", "REHEAP_WINDOW", Value::required, "SIZE[K|M|G|T]", "At most so much address space for the heap"},
     {"--window-at", "REHEAP_WINDOW_AT", Value::required, "low|image|0xADDR", "Where that address space lies"},
-    {"--sample-guard", "REHEAP_SAMPLE_GUARD", Value::required, "N",
-     "One allocation in N gets pages of its own: what the program does wrong with it is reported"},
+    {"--misuse-json", "REHEAP_MISUSE_JSON", Value::required, "FILE",
+     "Misuse of memory that is seen is also added to FILE, an object in JSON on a line"},
+    {"--sample-guard", "REHEAP_SAMPLE_GUARD", Value::required, "0..1000000000",
+     "One allocation in so many gets pages of its own: what the program does wrong with it is reported"},
     {"--misuse", "REHEAP_MISUSE", Value::required, "end|report",
      "With --hardened: end a program that misuses memory, or only say so"},
     {"--strict", "REHEAP_STRICT", Value::none, "",
@@ -48,6 +50,9 @@ struct Settings {
   bool hardened = false;                // --hardened: the build that looks for misuse
   Str variables[library_option_count];  // "NAME=VALUE", empty for an option that was not given
 };
+
+// Whether its value is a file's path, which is taken from where the command is given.
+inline bool names_file(const LibraryOption& option) { return Str(option.allowed) == "FILE"; }
 
 // Whether a value has the form the option allows: what the library makes of it, the library says.
 bool well_formed(const LibraryOption& option, Str value);

@@ -23,8 +23,10 @@ constinit bool g_verbose = false;
 constinit unsigned g_layers = 0;  // an index of kLayers
 RH_RARE_ZEROS constinit Path g_stats = {};
 RH_RARE_ZEROS constinit Path g_doctor = {};
+RH_RARE_ZEROS constinit Path g_misuse_json = {};
 constinit bool g_has_stats = false;
 constinit bool g_has_doctor = false;
+constinit bool g_has_misuse_json = false;
 constinit Window g_window = {};
 
 bool set_path(const char* value, Path* path, bool* has_path) {
@@ -41,6 +43,12 @@ bool set_stats(const char* value) {
 }
 
 bool set_doctor(const char* value) { return set_path(value, &g_doctor, &g_has_doctor); }
+
+bool set_misuse_json(const char* value) {
+  if (!set_path(value, &g_misuse_json, &g_has_misuse_json)) return false;
+  set_misuse_file(g_has_misuse_json ? g_misuse_json.text : nullptr);
+  return true;
+}
 
 bool set_switch(const char* value, bool* on) {
   bool yes = same_text(value, "1");
@@ -155,6 +163,7 @@ constexpr Option kOptions[] = {
      set_window_at, false},
     {"misuse", kHardened ? "end or report" : "nothing in a build that is not hardened", set_misuse, true},
     {"strict", kHardened ? "0 or 1" : "nothing in a build that is not hardened", set_strict, true},
+    {"misuse_json", "a file's path of less than 480 bytes", set_misuse_json, true},
     {"sample_guard",
      kHardened ? "nothing in a hardened build, which guards all blocks"
                : "0 to 1000000000: one allocation in so many gets pages of its own",
@@ -298,6 +307,7 @@ void describe(Json& json) {
   json.string("stats", g_stats.text);
   json.number("window", g_realm.window().size);
   json.string("window_at", kPlaces[static_cast<int>(g_realm.window().place)]);
+  json.string("misuse_json", g_misuse_json.text);
   if constexpr (!kHardened) json.number("sample_guard", guards::every());
   if constexpr (kHardened) {
     json.string("misuse", hardened::g_goes_on.load(std::memory_order_relaxed) ? "report" : "end");

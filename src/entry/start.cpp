@@ -31,19 +31,6 @@ void write_to_file(const char* text, size_t length, void* file) {
 
 using Describe = void (*)(Text& text);
 
-// %p in a path stands for the process's id, so that children do not write over their parent's file.
-void expand(const char* path, Text& expanded) {
-  for (; *path != 0; ++path) {
-    if (path[0] == '%' && path[1] == 'p') {
-      expanded.decimal(platform::process_id());
-      ++path;
-    } else {
-      expanded << *path;
-    }
-  }
-  expanded << '\0';
-}
-
 void describe_to(const char* path, const char* what, Describe describe) {
   platform::FileWriter file(path);
   if (!file.is_open()) {
@@ -83,7 +70,7 @@ void end() {
   if (*target == 0 || ended.exchange(true, std::memory_order_relaxed)) return;
   if (!same_text(target, "1")) {
     Text path;
-    expand(target, path);
+    put_path(path, target);
     return describe_to(path.data(), "REHEAP_STATS", describe::statistics);
   }
   Text text(write_to_error, nullptr);

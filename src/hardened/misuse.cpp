@@ -8,9 +8,10 @@ constinit std::atomic<bool> g_goes_on{false};
 
 namespace {
 
-void tell(const Text& message) {
-  if (!g_goes_on.load(std::memory_order_relaxed)) fatal(message);
-  report(message);
+void tell(const Text& message, const void* block = nullptr, size_t size = 0) {
+  Misuse misuse{address_of(block), size};
+  if (!g_goes_on.load(std::memory_order_relaxed)) fatal(message, misuse);
+  tell_misuse(message, misuse);
 }
 
 Text& put_block(Text& message, const void* block, size_t size) {
@@ -24,21 +25,21 @@ Text& put_block(Text& message, const void* block, size_t size) {
 void tell_overflow(const void* block, size_t size, const char* seen) {
   Text message;
   put_block(message, block, size) << " was written to behind its end or before its start, seen at " << seen;
-  tell(message);
+  tell(message, block, size);
 }
 
 void tell_written(const void* block, size_t size) {
   Text message;
   message << "write to a free block: ";
   put_block(message, block, size) << " was to be used again";
-  tell(message);
+  tell(message, block, size);
 }
 
 void tell_twice(const void* block, size_t size) {
   Text message;
   message << "free of a block that is free already: ";
   message.hex(address_of(block)) << ", of ";
-  tell(message.decimal(size) << " bytes");
+  tell(message.decimal(size) << " bytes", block, size);
 }
 
 void tell_maker(const void* block, size_t size, Maker maker, Maker freed_by) {
@@ -47,13 +48,13 @@ void tell_maker(const void* block, size_t size, Maker maker, Maker freed_by) {
   Text message;
   put_block(message, block, size) << ", made by " << kMadeBy[static_cast<unsigned>(maker)] << ", was given to "
                                   << kFreedBy[static_cast<unsigned>(freed_by)];
-  tell(message);
+  tell(message, block, size);
 }
 
 void tell_size(const void* block, size_t size, size_t freed_as) {
   Text message;
   put_block(message, block, size) << " was freed as one of ";
-  tell(message.decimal(freed_as) << " bytes");
+  tell(message.decimal(freed_as) << " bytes", block, size);
 }
 
 void tell_invalid(const void* pointer) {

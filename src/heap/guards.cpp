@@ -1,8 +1,8 @@
 #include "heap/guards.h"
 
 #include "base/bits.h"
-#include "heap/guards_report.h"
 #include "heap/watch.h"
+#include "platform/report.h"
 
 namespace rh::guards {
 
@@ -118,20 +118,56 @@ bool is_unwritten_beside(uintptr_t block, size_t size) {
 
 // ---- what is said -------------------------------------------------------------------------------
 
+struct Described {
+  Misuse block;
+  bool is_live = false;
+
+  bool there_is_one() const { return block.block != 0; }
+  bool has(uintptr_t address) const { return there_is_one() && address - block.block < block.size; }
+  size_t distance(uintptr_t address) const {
+    if (!there_is_one()) return SIZE_MAX;
+    return address < block.block ? block.block - address : address - block.block - block.size;
+  }
+};
+
 Described describe(const Span* span) {
   const Place* place = place_of(span);
   State state = place != nullptr ? place->state.load(std::memory_order_acquire) : State::unused;
   if (state == State::unused) return {};
   bool live = state == State::live;
-  return {start_of(span, *place), place->size, live, &place->made, live ? nullptr : &place->freed};
-}
-
-size_t distance(const Described& block, uintptr_t address) {
-  if (block.start == 0) return SIZE_MAX;
-  return address < block.start ? block.start - address : address - block.start - block.size;
+  return {{start_of(span, *place), place->size, &place->made, live ? nullptr : &place->freed}, live};
 }
 
 bool holds(const Span* span) { return span != nullptr && span->kind.load() == SpanKind::guarded; }
+
+Text& put_block(Text& text, const Described& at) {
+  text << "the block ";
+  text.hex(at.block.block) << " of ";
+  return text.decimal(at.block.size) << " bytes";
+}
+
+// Where an address lies, seen from the block.
+void put_position(Text& text, const Described& at, uintptr_t address) {
+  bool before = address < at.block.block;
+  if (at.has(address))
+    (text << "byte ").decimal(address - at.block.block) << " of ";
+  else
+    text.decimal(at.distance(address)) << (before ? " bytes before the start of " : " bytes behind the end of ");
+  put_block(text, at);
+}
+
+void tell_fault(const Described& at, uintptr_t address, platform::Access access) {
+  constexpr const char* kAccesses[] = {"access to ", "read of ", "write to "};
+  const char* what = at.has(address) ? "use after free: " : "invalid access: ";
+  if (at.is_live && !at.has(address)) what = address < at.block.block ? "underflow: " : "overflow: ";
+  Text message;
+  (message << what << kAccesses[static_cast<unsigned>(access)]).hex(address);
+  if (at.there_is_one())
+    put_position(message << ", ", at, address);
+  else
+    message << ", between blocks";
+  tell_misuse(message, at.block);
+}
 
 bool is_last(const Span* span) { return span == span_of(kPlaces - 1); }
 
@@ -140,7 +176,7 @@ bool is_last(const Span* span) { return span == span_of(kPlaces - 1); }
 Described describe_nearer(const Span* span, uintptr_t address) {
   Described one = describe(span), other = is_last(span) ? Described{} : describe(span + 1);
   if (one.is_live != other.is_live) return one.is_live ? one : other;
-  return distance(one, address) <= distance(other, address) ? one : other;
+  return one.distance(address) <= other.distance(address) ? one : other;
 }
 
 void look(uintptr_t address, platform::Access access) {
@@ -225,20 +261,35 @@ size_t size_of(const Span* span) {
   return place != nullptr ? place->size : 0;
 }
 
+[[noreturn]] RH_COLD static void fail_written(const Span* span) {
+  Described at = describe(span);
+  at.block.freed = nullptr;
+  Text message;
+  fatal(put_block(message, at) << " was written to behind its end or before its start, seen at free", at.block);
+}
+
 void free(Span* span, const void* pointer) {
   if (pointer != start_of(span)) fail_invalid(span, "free", pointer);
   Place& place = *place_of(span);
   State live = State::live;
   if (!place.state.compare_exchange_strong(live, State::busy)) fail_invalid(span, "free", pointer);
-  if (!is_unwritten_beside(start_of(span, place), place.size)) fail_written(describe(span));
+  if (!is_unwritten_beside(start_of(span, place), place.size)) fail_written(span);
   note(place.freed);
   if (guard_whole(span, {1})) leave_place(place, State::free);
 }
 
 void fail_invalid(const Span* span, const char* function, const void* pointer) {
-  Described block = describe(span);
-  bool twice = block.start == address_of(pointer) && !block.is_live;
-  fail_call(block, function, pointer, twice);
+  Described at = describe(span);
+  uintptr_t address = address_of(pointer);
+  Text message;
+  message << function;
+  if (at.block.block == address && !at.is_live) {
+    put_block(message << " of what is free already: ", at);
+  } else {
+    (message << " of invalid pointer ").hex(address) << ": not the start of a live block";
+    if (at.there_is_one()) put_position(message << ", but ", at, address);
+  }
+  fatal(message, at.block);
 }
 
 Figures figures() {

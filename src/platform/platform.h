@@ -211,10 +211,11 @@ void each_variable(void (*visit)(const char* entry));
 
 void write_error(const char* text, size_t length);
 
-// Replaces the file's content. False when the file cannot be opened.
+// Replaces the file's content, or adds to it. is_open is false when the file cannot be opened.
 class FileWriter {
  public:
-  explicit FileWriter(const char* path);
+  enum class How : uint8_t { replace, append };
+  explicit FileWriter(const char* path, How how = How::replace);
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;

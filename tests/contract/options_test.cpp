@@ -348,6 +348,66 @@ TEST(Report, SaysWhatBecameOfAnImpossibleWindow) {
   EXPECT_EQ(report["options"]["window"], std::uint64_t{8} << 30);
 }
 
+// ---- misuse -------------------------------------------------------------------------------------
+
+SCENARIO(options_free_twice) {
+  void* volatile block = malloc(5 * MiB);
+  free(block);
+  free(block);
+  return 0;
+}
+
+SCENARIO(options_read_freed) {
+  char* volatile block = static_cast<char*>(malloc(100));
+  free(block);
+  return *static_cast<volatile char*>(block);
+}
+
+std::vector<json> objects_in(const std::string& path) {
+  std::vector<json> objects;
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  std::vector<char> line(64 * 1024);
+  while (file != nullptr && std::fgets(line.data(), static_cast<int>(line.size()), file) != nullptr)
+    objects.push_back(json::parse(line.data(), nullptr, false));
+  if (file != nullptr) std::fclose(file);
+  std::remove(path.c_str());
+  return objects;
+}
+
+TEST(Report, MisuseIsAddedToAFile) {
+  const std::string path = testing::TempDir() + "reheap-misuse-" + std::to_string(process_id());
+  EXPECT_FALSE(run("options_free_twice", {.environment = {{"REHEAP_MISUSE_JSON", path}}}).succeeded());
+  EXPECT_FALSE(run("options_free_twice", {.environment = {{"REHEAP_MISUSE_JSON", path}}}).succeeded());
+  const std::vector<json> objects = objects_in(path);
+  ASSERT_EQ(objects.size(), 2u);
+  for (const json& object : objects) {
+    ASSERT_TRUE(object.contains("message") && object.contains("seen")) << object;
+    EXPECT_NE(object["message"].get<std::string>().find("free of "), std::string::npos) << object;
+    EXPECT_GT(object["pid"], 0u);
+    EXPECT_GT(object["seen"]["thread"], 0u);
+  }
+}
+
+// What ends a program by a fault brings up a debugger under Wine: there the crimes show it.
+#if !defined(_WIN32)
+TEST(Report, MisuseOfASampledBlockSaysWhoMadeAndFreedIt) {
+  if (is_hardened()) GTEST_SKIP() << "which has guards of another kind";
+  const std::string path = testing::TempDir() + "reheap-sampled-" + std::to_string(process_id());
+  const Outcome outcome =
+      run("options_read_freed", {.environment = {{"REHEAP_MISUSE_JSON", path}, {"REHEAP_SAMPLE_GUARD", "1"}}});
+  EXPECT_EQ(outcome.err.find("reheap: use after free: "), 0u) << outcome.describe();
+  const std::vector<json> objects = objects_in(path);
+  ASSERT_EQ(objects.size(), 1u);
+  const json& object = objects[0];
+  ASSERT_TRUE(object.contains("block") && object.contains("made") && object.contains("freed")) << object;
+  EXPECT_EQ(object["block"]["size"], 100u);
+  EXPECT_EQ(object["made"]["thread"], object["freed"]["thread"]);
+#if defined(__x86_64__)
+  EXPECT_GT(object["made"]["stack"].size(), 0u) << object;
+#endif
+}
+#endif
+
 TEST(Report, IsUtf8WhateverItsPaths) {
   const Outcome outcome = run("report_here", {.environment = {{"REHEAP_STATS", "/no/gr\xfcn"}}});
   const json report = json::parse(outcome.out, nullptr, false);

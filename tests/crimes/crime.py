@@ -3,8 +3,8 @@
 Usage: crime.py [EMULATOR [LAUNCHER ARGUMENTS…]] PROGRAM MESSAGE
 
 MESSAGE is a regular expression for the whole of what the program leaves on stderr. The program must end by SIGABRT, or
-by SIGSEGV where a page refuses it (under an emulator: by any failure), and must not reach its end. MESSAGE `innocent` demands the opposite: the program
-ends well and says so.
+by SIGSEGV where a page refuses it (under an emulator: by any failure), and must not reach its end. MESSAGE `innocent`
+demands the opposite: the program ends well and says so.
 """
 
 import re

@@ -13,7 +13,7 @@ asm(".weak __gxx_personality_v0\n\t.weak __cxa_begin_catch\n\t.weak __cxa_end_ca
 
 namespace std {
 [[gnu::weak]] new_handler get_new_handler() noexcept;
-[[gnu::weak, noreturn]] void __throw_bad_alloc();
+[[gnu::weak, gnu::noreturn]] void __throw_bad_alloc();
 }  // namespace std
 
 namespace rh {

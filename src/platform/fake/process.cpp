@@ -137,7 +137,7 @@ void write_error(const char* text, size_t length) {
   write_all(2, text, length);
 }
 
-FileWriter::FileWriter(const char* path) : handle_(system::create_file(path)) {}
+FileWriter::FileWriter(const char* path, How how) : handle_(system::open_file(path, how == How::replace)) {}
 
 FileWriter::~FileWriter() {
   if (is_open()) close(static_cast<int>(handle_));

@@ -23,7 +23,7 @@ bool clear(Range range);
 bool close(Range range);
 
 // File handles, as the C library's.
-int create_file(const char* path);
+int open_file(const char* path, bool replaces);
 
 std::atomic<uint32_t>* make_shared_counter();
 

@@ -96,7 +96,8 @@ void each_variable(void (*visit)(const char* entry)) {
 
 void write_error(const char* text, size_t length) { write_all(2, text, length); }
 
-FileWriter::FileWriter(const char* path) : handle_(open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND)) {}
+FileWriter::FileWriter(const char* path, How how)
+    : handle_(open_file(path, O_WRONLY | O_CREAT | O_APPEND | (how == How::replace ? O_TRUNC : 0))) {}
 
 FileWriter::~FileWriter() {
   if (is_open()) system_call(SYS_close, handle_);

@@ -126,12 +126,14 @@ void write_error(const char* text, size_t length) {
   if (file != nullptr && file != INVALID_HANDLE_VALUE) write_all(file, text, length);
 }
 
-FileWriter::FileWriter(const char* path) : handle_(-1) {
+FileWriter::FileWriter(const char* path, How how) : handle_(-1) {
   KeepLastError keep;
   Wide wide;
   if (!widen(path, &wide)) return;
-  handle_ = reinterpret_cast<intptr_t>(
-      CreateFileW(wide.text, GENERIC_WRITE, FILE_SHARE_READ, nullptr, CREATE_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr));
+  const bool replaces = how == How::replace;
+  handle_ = reinterpret_cast<intptr_t>(CreateFileW(
+      wide.text, replaces ? GENERIC_WRITE : FILE_APPEND_DATA, FILE_SHARE_READ | (replaces ? 0 : FILE_SHARE_WRITE),
+      nullptr, replaces ? CREATE_ALWAYS : OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr));
 }
 
 FileWriter::~FileWriter() {
@@ -148,8 +150,13 @@ void abort_process() {
   if (IsDebuggerPresent()) DebugBreak();
   // Ends the process at once, with a crash report where the system makes them; none of the program's handlers runs on a
   // heap that cannot be trusted.
-  RaiseFailFastException(nullptr, nullptr, 0);
-  end_process(3);
+  constexpr DWORD kHeapCorruption = 0xc0000374;  // STATUS_HEAP_CORRUPTION, by which Windows' own heap ends a program
+  EXCEPTION_RECORD record = {};
+  record.ExceptionCode = kHeapCorruption;
+  record.ExceptionFlags = EXCEPTION_NONCONTINUABLE;
+  record.ExceptionAddress = __builtin_return_address(0);
+  RaiseFailFastException(&record, nullptr, 0);
+  end_process(static_cast<int>(kHeapCorruption));
 }
 
 void end_process(int code) {

@@ -201,12 +201,13 @@ class TheLibrary(CommandTest):
             os.unlink(link)
 
     def test_options_become_its_environment(self):
-        done = run(SHOW, options=("--stats=out.json", "--verbose", "--decay-ms=0", "--window=8G", "--window-at=low"),
-                   cwd=self.folder)
+        done = run(SHOW, options=("--stats=out.json", "--verbose", "--decay-ms=0", "--window=8G", "--window-at=low",
+                                  "--misuse-json=misuse.json", "--sample-guard=1000"), cwd=self.folder)
         seen = shown(done.stdout).variables
         self.assertEqual({name: value for name, value in seen.items() if name.startswith(b"REHEAP_")}, {
             b"REHEAP_STATS": os.fsencode(self.folder / "out.json"), b"REHEAP_VERBOSE": b"1", b"REHEAP_DECAY_MS": b"0",
-            b"REHEAP_WINDOW": b"8G", b"REHEAP_WINDOW_AT": b"low"})
+            b"REHEAP_WINDOW": b"8G", b"REHEAP_WINDOW_AT": b"low", b"REHEAP_SAMPLE_GUARD": b"1000",
+            b"REHEAP_MISUSE_JSON": os.fsencode(self.folder / "misuse.json")})
 
     def test_statistics_without_a_file_go_to_stderr(self):
         for words in (["--stats"], ["--stats", "--decay-ms", "5"]):
@@ -370,6 +371,8 @@ class Mistakes(CommandTest):
         self.assert_refused(["doctor", "--frob"], 2, "--frob", "reheap doctor --help")
         for value in ("x", "-1", "600001", "", "1.5"):
             self.assert_refused(["run", f"--decay-ms={value}", "--", "ls"], 125, "--decay-ms", "0..600000")
+        for value in ("x", "1000000001", "1M"):
+            self.assert_refused(["run", f"--sample-guard={value}", "--", "ls"], 125, "--sample-guard", "0..1000000000")
         self.assert_refused(["run", "--window=many", "--", "ls"], 125, "--window", "SIZE[K|M|G|T]")
         self.assert_refused(["run", "--window-at=high", "--", "ls"], 125, "--window-at", "low|image|0xADDR")
         self.assert_refused(["frob"], 2, "frob", "reheap --help")

@@ -88,7 +88,7 @@ TEST(Options, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   EXPECT_FALSE(set_later("decay", "1"));
   std::string message = said();
   EXPECT_EQ(message, "reheap: no option is called decay; there are: stats verbose layers decay_ms window "
-                     "window_at misuse strict sample_guard doctor\n");
+                     "window_at misuse strict misuse_json sample_guard doctor\n");
   EXPECT_FALSE(set_later("", "1"));
   EXPECT_FALSE(set_later("DECAY_MS", "1"));
 }

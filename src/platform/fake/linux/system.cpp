@@ -29,7 +29,9 @@ bool clear(Range range) { return madvise(pointer_to(range.start), range.size(), 
 
 bool close(Range range) { return map(&range, MAP_FIXED); }
 
-int create_file(const char* path) { return ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644); }
+int open_file(const char* path, bool replaces) {
+  return ::open(path, O_WRONLY | O_CREAT | (replaces ? O_TRUNC : 0) | O_APPEND | O_CLOEXEC, 0644);
+}
 
 std::atomic<uint32_t>* make_shared_counter() {
   void* got = mmap(nullptr, platform::kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -46,8 +46,9 @@ bool close(Range range) {
 
 bool clear(Range range) { return close(range) && open(range); }
 
-int create_file(const char* path) {
-  return _open(path, _O_WRONLY | _O_CREAT | _O_TRUNC | _O_APPEND | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE);
+int open_file(const char* path, bool replaces) {
+  return _open(path, _O_WRONLY | _O_CREAT | (replaces ? _O_TRUNC : 0) | _O_APPEND | _O_BINARY | _O_NOINHERIT,
+               _S_IREAD | _S_IWRITE);
 }
 
 std::atomic<uint32_t>* make_shared_counter() { return nullptr; }
