@@ -61,19 +61,11 @@ void* reallocate(void* block, size_t size) {
     if (hardened::holds(block)) return reallocate_hardened(block, size);
   if (!in_realm(block)) return g_foreign.reallocate(block, size);
   BlockAt at = known_block(block, "realloc");
-  if (size == 0) {
-    free(block);
-    return nullptr;
-  }
-  if (size > kMaxRequest) return out_of_memory();
-  if (void* resized = resize_in_place(at, size)) return resized;
-  if (void* moved = resize_by_moving(at, size)) return moved;
-  size_t usable = at.usable_size();
-  void* copy = allocate_beside(at, size);
-  if (copy == nullptr) return nullptr;
-  __builtin_memcpy(copy, block, size < usable ? size : usable);
-  free(block);
-  return copy;
+  auto resize = [=] {
+    void* resized = resize_in_place(at, size);
+    return resized != nullptr ? resized : resize_by_moving(at, size);
+  };
+  return reallocate_by(block, at.usable_size(), size, resize, [=] { return allocate_beside(at, size); });
 }
 
 size_t trim() {

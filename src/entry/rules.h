@@ -56,6 +56,23 @@ RH_INLINE void free_sized(void* block, size_t size, Maker maker = Maker::c) {
   free(block);
 }
 
+// The rules of realloc for a live block of which `present` bytes are its user's: `resize` changes it without a copy, or
+// gives null, and `allocate` makes room for one.
+template <typename Resize, typename Allocate>
+RH_INLINE void* reallocate_by(void* block, size_t present, size_t size, Resize resize, Allocate allocate) {
+  if (size == 0) {
+    free(block);
+    return nullptr;
+  }
+  if (size > kMaxRequest) return out_of_memory();
+  if (void* resized = resize()) return resized;
+  void* copy = allocate();
+  if (copy == nullptr) return nullptr;
+  __builtin_memcpy(copy, block, size < present ? size : present);
+  free(block);
+  return copy;
+}
+
 // Returns at once what can be returned. Gives the bytes.
 size_t trim();
 

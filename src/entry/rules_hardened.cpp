@@ -18,18 +18,10 @@ void free_hardened(void* block, Maker maker, size_t size) {
 
 void* reallocate_hardened(void* block, size_t size) {
   size_t present = hardened::size_of(block, "realloc");
-  if (size == 0) {
-    free(block);
-    return nullptr;
-  }
-  if (size > kMaxRequest) return out_of_memory();
-  if (present != 0)
-    if (void* resized = hardened::resize(block, size)) return resized;
-  void* copy = checked(allocate_hardened(kBlockAlign, size, Maker::c, hardened::heap_beside(block)));
-  if (copy == nullptr) return nullptr;
-  __builtin_memcpy(copy, block, size < present ? size : present);
-  free(block);
-  return copy;
+  // One without bytes cannot grow.
+  auto resize = [=] { return present != 0 ? hardened::resize(block, size) : nullptr; };
+  auto allocate = [=] { return checked(allocate_hardened(kBlockAlign, size, Maker::c, hardened::heap_beside(block))); };
+  return reallocate_by(block, present, size, resize, allocate);
 }
 
 }  // namespace rh::rules
