@@ -4,6 +4,8 @@
 #include "entry/describe.h"
 #include "entry/foreign.h"
 #include "entry/options.h"
+#include "entry/path.h"
+#include "entry/profiling.h"
 #include "heap/guards.h"
 #include "heap/registry.h"
 #include "platform/platform.h"
@@ -31,19 +33,6 @@ void write_to_file(const char* text, size_t length, void* file) {
 
 using Describe = void (*)(Text& text);
 
-// %p in a path stands for the process's id, so that children do not write over their parent's file.
-void expand(const char* path, Text& expanded) {
-  for (; *path != 0; ++path) {
-    if (path[0] == '%' && path[1] == 'p') {
-      expanded.decimal(platform::process_id());
-      ++path;
-    } else {
-      expanded << *path;
-    }
-  }
-  expanded << '\0';
-}
-
 void describe_to(const char* path, const char* what, Describe describe) {
   platform::FileWriter file(path);
   if (!file.is_open()) {
@@ -64,6 +53,7 @@ void begin() {
   options::refuse_unknown_variables();
   registry::loaded();
   guards::look_at_faults();
+  profiling::begin_listening();
   g_foreign.resolve();
   if (options::verbose()) {
     Text text(write_to_error, nullptr);
@@ -78,6 +68,7 @@ void begin() {
 }
 
 void end() {
+  profiling::end_with_process();
   static constinit std::atomic<bool> ended{false};
   const char* target = options::stats_target();
   if (*target == 0 || ended.exchange(true, std::memory_order_relaxed)) return;
