@@ -14,7 +14,7 @@ from cplusplus import CODE_SUFFIXES, SOURCE_SUFFIXES, comment_above, functions, 
 # From the top down: a folder knows itself and those after it (docs/ARCHITECTURE.md).
 FOLDERS = ["bench", "lab", "command", "redirect", "src"]
 # The same within src/.
-LAYERS = ["entry", "hardened", "heap", "slabs", "arena", "platform", "base"]
+LAYERS = ["entry", "hardened", "heap", "slabs", "arena", "profile", "platform", "base"]
 
 # Where headers of the operating system may be included, and where code may ask which one it is: elsewhere a folder
 # linux/ or windows/ holds what differs.

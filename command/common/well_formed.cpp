@@ -30,6 +30,8 @@ bool is_layers(Str text) { return text == "both" || text == "crt" || text == "he
 bool well_formed(const LibraryOption& option, Str value) {
   if (option.name == "--decay-ms") return is_number(value, 600000);
   if (option.name == "--sample-guard") return is_number(value, 1000000000);
+  if (option.name == "--profile-rate") return is_size(value);
+  if (option.name == "--profile-signal") return is_number(value, 64);
   if (option.name == "--window") return is_size(value);
   if (option.name == "--window-at") return is_place(value);
   if (option.name == "--layers") return is_layers(value);

@@ -64,7 +64,7 @@ _reheap() {
       return
     fi
   done
-  if [[ $before == --library || $before == --stats ]]; then
+  if [[ $before == --library || $before == --stats || $before == --profile ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
     return
   fi
@@ -122,13 +122,17 @@ fi
 // Within '…' of zsh and fish.
 std::string single_quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
 
+bool is_file(const Flag& flag) {
+  return flag.name == "--library" || flag.name == "--stats" || flag.name == "--profile";
+}
+
 std::string zsh_flag(const Flag& flag) {
   std::string description = replaced(replaced(flag.description, "[", "("), "]", ")");
   description = replaced(description, ":", "\\:");
   const char* separator = flag.value.empty() ? "" : flag.optional ? "=-" : "=";
   std::string text = flag.name + separator + "[" + description + "]";
   if (flag.value.empty()) return single_quoted(text);
-  const bool file = flag.name == "--library" || flag.name == "--stats";
+  const bool file = is_file(flag);
   return single_quoted(text + (flag.optional ? "::" : ":") + "value:" + (file ? "_files" : ""));
 }
 
@@ -163,7 +167,7 @@ complete -c reheap -n 'not __reheap_before_program' -a '(__reheap_program)'
 
 std::string fish_flag(const std::string& condition, const Flag& flag) {
   std::string text = "complete -c reheap -n " + single_quoted(condition) + " -l " + flag.name.substr(2);
-  const bool file = flag.name == "--library" || flag.name == "--stats";
+  const bool file = is_file(flag);
   if (!flag.value.empty() && !flag.optional) text += file ? " -r -F" : " -x";
   return text + " -d " + single_quoted(flag.description) + "\n";
 }

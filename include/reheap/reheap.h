@@ -137,6 +137,22 @@ RH_API void rh_report_json(rh_write_fn write, void* context) RH_NOTHROW;
  * option can no longer change. docs/options.md lists all options. */
 RH_API bool rh_option_set(const char* name, const char* value) RH_NOTHROW;
 
+/* ---- profiles ------------------------------------------------------------------------------ */
+
+/* Begins a profile: from now on the stacks are noted that allocate, how much of it is live, and for
+ * how long, estimated from few blocks (docs/profiles.md). An earlier one is forgotten, and blocks
+ * that there are already are not in it. One byte in `every_bytes` is sampled on average; 0: as the
+ * option profile_rate says. False in the hardened build, and for more than 1 TiB. */
+RH_API bool rh_profile_start(uint64_t every_bytes) RH_NOTHROW;
+
+/* No more blocks are sampled. That those are freed which were is still noted. */
+RH_API void rh_profile_stop(void) RH_NOTHROW;
+
+/* Replaces a file by the profile so far, as pprof reads it; %p in `path` becomes the process's id.
+ * NULL: the file that the option profile names. False, with a line on stderr, when it cannot. The
+ * profile goes on. Allocates nothing. */
+RH_API bool rh_profile_write(const char* path) RH_NOTHROW;
+
 /* "0.1.0" */
 RH_API const char* rh_version(void) RH_NOTHROW;
 

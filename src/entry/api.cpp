@@ -7,8 +7,10 @@
 #include "base/compiler.h"
 #include "entry/describe.h"
 #include "entry/options.h"
+#include "entry/profiling.h"
 #include "entry/rules.h"
 #include "heap/idle.h"
+#include "heap/sampled.h"
 #include "heap/stats.h"
 #include "platform/platform.h"
 #include "platform/report.h"
@@ -159,6 +161,17 @@ bool rh_option_set(const char* name, const char* value) noexcept {
   start();
   return options::set(name, value, options::When::running);
 }
+
+bool rh_profile_start(uint64_t every_bytes) noexcept {
+  start();
+  if (kHardened || every_bytes > profile::kMostEvery) return false;
+  profiling::start(every_bytes);
+  return true;
+}
+
+void rh_profile_stop(void) noexcept { sampled::stop(); }
+
+bool rh_profile_write(const char* path) noexcept { return profiling::write(path); }
 
 const char* rh_version(void) noexcept { return describe::version(); }
 

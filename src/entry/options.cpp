@@ -2,6 +2,8 @@
 
 #include "arena/realm.h"
 #include "base/compiler.h"
+#include "entry/path.h"
+#include "entry/profiling.h"
 #include "hardened/hardened.h"
 #include "hardened/misuse.h"
 #include "heap/guards.h"
@@ -13,27 +15,19 @@ namespace rh::options {
 
 namespace {
 
-constexpr size_t kPathMost = 480;  // so that it fits a Text, its %p expanded
-
-struct Path {
-  char text[kPathMost];
-};
-
 constinit bool g_verbose = false;
 constinit unsigned g_layers = 0;  // an index of kLayers
-RH_RARE_ZEROS constinit Path g_stats = {};
-RH_RARE_ZEROS constinit Path g_doctor = {};
-RH_RARE_ZEROS constinit Path g_misuse_json = {};
+RH_RARE_ZEROS constinit OptionPath g_stats = {};
+RH_RARE_ZEROS constinit OptionPath g_doctor = {};
+RH_RARE_ZEROS constinit OptionPath g_misuse_json = {};
 constinit bool g_has_stats = false;
 constinit bool g_has_doctor = false;
 constinit bool g_has_misuse_json = false;
 constinit Window g_window = {};
 
-bool set_path(const char* value, Path* path, bool* has_path) {
-  size_t length = __builtin_strlen(value);
-  if (length >= kPathMost) return false;
-  __builtin_memcpy(path->text, value, length + 1);
-  *has_path = length != 0;
+bool set_path(const char* value, OptionPath* path, bool* has_path) {
+  if (!rh::set_path(value, path)) return false;
+  *has_path = *value != 0;
   return true;
 }
 
@@ -116,6 +110,17 @@ bool parse_size(const char* text, uint64_t* size) {
   return *end == 0;
 }
 
+bool set_profile_rate(const char* value) {
+  uint64_t every = 0;
+  return !kHardened && parse_size(value, &every) && profiling::set_every(every);
+}
+
+bool set_profile_signal(const char* value) {
+  uint64_t number = 0;
+  const char* end = nullptr;
+  return !kHardened && parse_number(value, &number, &end) && *end == 0 && profiling::set_signal(number);
+}
+
 bool apply_window() { return g_realm.set_window(g_window); }
 
 bool set_window(const char* value) {
@@ -168,6 +173,14 @@ constexpr Option kOptions[] = {
      kHardened ? "nothing in a hardened build, which guards all blocks"
                : "0 to 1000000000: one allocation in so many gets pages of its own",
      set_sample_guard, true},
+    {"profile", kHardened ? "nothing in a hardened build" : "a file's path of less than 480 bytes",
+     [](const char* value) { return !kHardened && profiling::set_target(value); }, false},
+    {"profile_rate", kHardened ? "nothing in a hardened build" : "1 to 1T: one byte in so many is sampled",
+     set_profile_rate, true},
+    {"profile_signal",
+     kHardened ? "nothing in a hardened build"
+               : "the number of a signal that the program does not use (not on Windows)",
+     set_profile_signal, false},
     {"doctor", "a file's path of less than 480 bytes", set_doctor, false},
 };
 
@@ -272,6 +285,7 @@ void load() {
     if (value != nullptr && *value != 0) set(option.name, value, When::starting);
   }
   place_window();
+  profiling::begin_with_process();
 }
 
 void refuse_unknown_variables() { platform::each_variable(look_at_variable); }
@@ -308,7 +322,12 @@ void describe(Json& json) {
   json.number("window", g_realm.window().size);
   json.string("window_at", kPlaces[static_cast<int>(g_realm.window().place)]);
   json.string("misuse_json", g_misuse_json.text);
-  if constexpr (!kHardened) json.number("sample_guard", guards::every());
+  if constexpr (!kHardened) {
+    json.number("sample_guard", guards::every());
+    json.string("profile", profiling::target());
+    json.number("profile_rate", profiling::every());
+    json.number("profile_signal", profiling::signal());
+  }
   if constexpr (kHardened) {
     json.string("misuse", hardened::g_goes_on.load(std::memory_order_relaxed) ? "report" : "end");
     json.boolean("strict", hardened::g_strict.load(std::memory_order_relaxed));

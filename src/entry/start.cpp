@@ -4,6 +4,8 @@
 #include "entry/describe.h"
 #include "entry/foreign.h"
 #include "entry/options.h"
+#include "entry/path.h"
+#include "entry/profiling.h"
 #include "heap/guards.h"
 #include "heap/registry.h"
 #include "platform/platform.h"
@@ -51,6 +53,7 @@ void begin() {
   options::refuse_unknown_variables();
   registry::loaded();
   guards::look_at_faults();
+  profiling::begin_listening();
   g_foreign.resolve();
   if (options::verbose()) {
     Text text(write_to_error, nullptr);
@@ -65,6 +68,7 @@ void begin() {
 }
 
 void end() {
+  profiling::end_with_process();
   static constinit std::atomic<bool> ended{false};
   const char* target = options::stats_target();
   if (*target == 0 || ended.exchange(true, std::memory_order_relaxed)) return;

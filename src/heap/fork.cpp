@@ -6,8 +6,10 @@
 #include "heap/idle.h"
 #include "heap/registry.h"
 #include "heap/remote.h"
+#include "heap/sampled.h"
 #include "heap/slab_lists.h"
 #include "platform/platform.h"
+#include "profile/profile.h"
 
 namespace rh::fork {
 
@@ -27,6 +29,7 @@ struct Fork {
   uint32_t breaks_before;
   bool in_arena;     // the forking thread was interrupted holding the arena's lock
   bool holds_arena;  // it does now
+  bool holds_profile;
   Heap* threads;
   Heap* shared_heaps;
   RealmCopy realm;
@@ -110,7 +113,7 @@ bool is_missed(const Heap* heap) { return heap->fork_state == ForkState::missed;
 
 // An empty heap in the place of one that may be half-changed.
 void renew(Heap* heap) {
-  bool shared = heap->shared, is_forking = heap->is_forking;
+  bool shared = heap->shared, sampled = heap->sampled, is_forking = heap->is_forking;
   uint16_t life = heap->life;
   Tenant tenant = heap->tenant.load();
   Heap* home = heap->home.load();
@@ -118,6 +121,7 @@ void renew(Heap* heap) {
   forget_sparse(heap);
   heap = new (heap) Heap;
   heap->shared = shared;
+  heap->sampled = sampled;
   heap->life = life;
   heap->tenant.store(tenant);
   heap->home.store(home);
@@ -186,6 +190,7 @@ static bool prepare(ThreadToken token) {
   for_each_heap([&](Heap* heap) { note_heap(heap, hold(heap->lock, token, patience_ms)); });
   g_fork.in_arena = g_arena.lock().held_by(token);
   g_fork.holds_arena = hold(g_arena.lock(), token, patience_ms);
+  g_fork.holds_profile = hold(profile::lock(), token, patience_ms);
   for_each_heap([](Heap* heap) {
     heap->inbox_at_fork = heap->inbox.load(std::memory_order_acquire);
     heap->span_inbox_at_fork = heap->span_inbox.load(std::memory_order_acquire);
@@ -204,6 +209,7 @@ void before() {
 void after_in_parent() {
   if (t_depth == 0 || --t_depth != 0) return;
   if (t_stage == Stage::prepared) {
+    profile::lock().release_after_fork();
     g_arena.lock().release_after_fork();
     for_each_heap([](Heap* heap) { heap->lock.release_after_fork(); });
     registry::lock().release_after_fork();
@@ -215,6 +221,8 @@ void after_in_parent() {
 static void start_child(ThreadToken token) {
   bool broken = was_broken();
   if (missed_any(broken)) give_up_missed(broken, token);
+  if (broken) sampled::forget_heap();
+  if (!g_fork.holds_profile || (broken && !profile::lock().held_by(token))) profile::begin_anew();
   for_each_heap([](Heap* heap) {
     if (is_missed(heap)) return;
     heap->inbox.store(heap->inbox_at_fork, std::memory_order_relaxed);
@@ -234,6 +242,7 @@ void after_in_child() {
     if (has_owner(heap)) take_along(heap);
     release_lock(heap->lock, token);
   });
+  release_lock(profile::lock(), token);
   release_lock(g_arena.lock(), token);
   release_lock(registry::lock(), token);
   g_turn.release();

@@ -9,6 +9,7 @@
 #include "heap/registry.h"
 #include "heap/remote.h"
 #include "heap/retained.h"
+#include "heap/sampled.h"
 #include "heap/shared.h"
 #include "heap/slab_lists.h"
 #include "heap/watch.h"
@@ -126,21 +127,46 @@ RH_NOINLINE static void* allocate_unwatched(size_t size) {
   return allocate_small(nullptr, size_class, size, false);
 }
 
-// While allocations are watched (heap/watch.h), those that are to come from the thread's own heap are decided here. A
-// block that reads as zero; null: it is to be allocated as always.
-RH_INLINE static void* choose_watched(Heap* heap, size_t alignment, size_t size) {
-  if (RH_UNLIKELY(heap == nullptr) || !guards::is_next(heap->watched)) return nullptr;
-  return guards::allocate(alignment, size, (heap->watched.random & 1) != 0);
+RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, bool zeroed) {
+  bool small = alignment <= kUnitSize && size <= kMaxSmall;
+  size_t size_class = small ? size_class::aligned(size, alignment) : size_class::kCount;
+  if (size_class == size_class::kCount) return allocate_large(heap, alignment, size, zeroed);
+  return allocate_small(heap, static_cast<SizeClass>(size_class), size, zeroed);
 }
 
-RH_INLINE static void* choose_if_watched(size_t alignment, size_t size) {
-  return RH_UNLIKELY(watch::is_on()) ? choose_watched(own_heap_if_any(), alignment, size) : nullptr;
+struct Chosen {
+  bool guarded, sampled;
+};
+
+// Null when there is no such block.
+RH_COLD static void* make_chosen(Chosen chosen, const Watched& watched, size_t alignment, size_t size, bool zeroed) {
+  void* block = nullptr;
+  if (chosen.guarded) block = guards::allocate(alignment, size, (watched.random & 1) != 0);
+  if (block != nullptr || !chosen.sampled) return block;
+  Heap* from = sampled::heap();
+  return from != nullptr ? allocate_any(from, alignment, size, zeroed) : nullptr;
+}
+
+// While allocations are watched (heap/watch.h), those that are to come from the thread's own heap are decided here.
+// Null: it is to be allocated as always.
+RH_INLINE static void* choose_watched(Heap* heap, size_t alignment, size_t size, bool zeroed) {
+  if (RH_UNLIKELY(heap == nullptr)) return nullptr;
+  Watched& watched = heap->watched;
+  const Chosen chosen = {guards::is_next(watched), profile::picks(watched.pick, size)};
+  if (RH_LIKELY(!chosen.guarded && !chosen.sampled)) return nullptr;
+  void* block = make_chosen(chosen, watched, alignment, size, zeroed);
+  if (chosen.sampled && block != nullptr) profile::note_allocation(block, size, watched.pick.every);
+  return block;
+}
+
+RH_INLINE static void* choose_if_watched(size_t alignment, size_t size, bool zeroed) {
+  return RH_UNLIKELY(watch::is_on()) ? choose_watched(own_heap(), alignment, size, zeroed) : nullptr;
 }
 
 // The fast path while allocations are watched.
 RH_NOINLINE static void* allocate_watched(size_t size) {
-  Heap* heap = own_heap_if_any();
-  void* chosen = choose_watched(heap, kBlockAlign, size);
+  Heap* heap = own_heap();
+  void* chosen = choose_watched(heap, kBlockAlign, size, false);
   if (RH_UNLIKELY(chosen != nullptr)) return chosen;
   if (RH_UNLIKELY(heap == nullptr || size > kMaxSmall)) return allocate_unwatched(size);
   SizeClass size_class = size_class::of(size);
@@ -153,7 +179,7 @@ void* allocate_slow(size_t size) {
 }
 
 void* allocate_zeroed(size_t size) {
-  if (void* block = choose_if_watched(kBlockAlign, size)) return block;
+  if (void* block = choose_if_watched(kBlockAlign, size, true)) return block;
   if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, true);
   return allocate_small(nullptr, size_class::of(size), size, true);
 }
@@ -165,16 +191,9 @@ RH_COLD static bool take_up(Heap* bound) {
   return own != nullptr;
 }
 
-RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, bool zeroed) {
-  bool small = alignment <= kUnitSize && size <= kMaxSmall;
-  size_t size_class = small ? size_class::aligned(size, alignment) : size_class::kCount;
-  if (size_class == size_class::kCount) return allocate_large(heap, alignment, size, zeroed);
-  return allocate_small(heap, static_cast<SizeClass>(size_class), size, zeroed);
-}
-
 void* allocate_aligned(size_t alignment, size_t size) {
   if (alignment <= kBlockAlign) return allocate(size);
-  if (void* block = choose_if_watched(alignment, size)) return block;
+  if (void* block = choose_if_watched(alignment, size, false)) return block;
   return allocate_any(nullptr, alignment, size, false);
 }
 
@@ -217,6 +236,7 @@ static bool free_small(Span* slab, Block* block) {
   }
   if (is_bound(owner)) return free_alone(heap, slab, block);
   if (owner->shared) {
+    if (RH_UNLIKELY(owner->sampled)) profile::note_free(block);
     shared::free(owner, slab, block);
     return true;
   }
@@ -224,16 +244,21 @@ static bool free_small(Span* slab, Block* block) {
 }
 
 static bool free_large(Span* span) {
-  if (large::has_owner(span))
+  if (large::has_owner(span)) {
+    sampled::note_free(span);
     shared::free_large(span);
-  else
+  } else {
     large::free(span);
+  }
   return true;
 }
 
 RH_INLINE static void free_block(const BlockAt& at, void* pointer) {
   Block* block = static_cast<Block*>(pointer);
-  if (RH_UNLIKELY(at.is_guarded())) return guards::free(at.span, pointer);
+  if (RH_UNLIKELY(at.is_guarded())) {
+    if (profile::has_noted()) profile::note_free(pointer);
+    return guards::free(at.span, pointer);
+  }
   if (at.is_large() ? free_large(at.span) : free_small(at.span, block)) idle::note_free();
 }
 
@@ -294,8 +319,10 @@ void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
   void* block = const_cast<void*>(at.pointer);
   if (at.is_guarded()) return nullptr;
   if (at.is_large()) {
+    if (RH_UNLIKELY(watch::is_on()) && sampled::must_move(at, size)) return nullptr;
     large::Resized resized = large::resize_in_place(at.span, size, fit);
     if (resized == large::Resized::memory_freed) idle::note_free();
+    if (resized != large::Resized::no) sampled::note_resize(at.span, size);
     return resized == large::Resized::no ? nullptr : block;
   }
   size_t usable = at.usable_size();
@@ -307,6 +334,7 @@ void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
 
 void* resize_by_moving(const BlockAt& at, size_t size) {
   if (!at.is_large() || !large::may_move(at.span, size)) return nullptr;
+  if (RH_UNLIKELY(watch::is_on()) && sampled::must_be_copied()) return nullptr;
   Span* target = allocate_span(kUnitSize, size, Prefer::zero);
   if (target == nullptr) return nullptr;
   if (large::move(at.span, target)) return start_of(target);

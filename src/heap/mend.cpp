@@ -6,6 +6,7 @@
 #include "heap/abandoned.h"
 #include "heap/registry.h"
 #include "heap/slab_lists.h"
+#include "profile/profile.h"
 
 namespace rh::mend {
 
@@ -30,6 +31,7 @@ Heap* heap_of(Lock* lock) { return reinterpret_cast<Heap*>(reinterpret_cast<uint
 void put_in_order(Lock& lock) {
   if (&lock == &g_arena.lock()) return g_arena.give_up_free();
   if (&lock == &registry::lock()) return registry::put_in_order();
+  if (&lock == &profile::lock()) return profile::begin_anew();
   give_up(heap_of(&lock));
 }
 

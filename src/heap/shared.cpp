@@ -206,7 +206,7 @@ void free(Heap* heap, Span* slab, Block* block) {
 
 Heap* heap_of(const Span* span) {
   Heap* owner = owner_of(span);
-  return without_notes(owner) == owner && owner->shared ? owner : nullptr;
+  return without_notes(owner) == owner && owner->shared && !owner->sampled ? owner : nullptr;
 }
 
 Heap* heap_beside(const Span* span) {

@@ -19,6 +19,7 @@
 //   lending     which class serves the requests of one that is hardly used
 //   shared      what is different about first-class heaps: those that all threads share, and those bound to one
 //   idle        memory that goes back to the OS
+//   sampled     the blocks that a profile tells of
 //   fork, mend  what is left of heaps in a fork's child, and after a thread was terminated
 //   stats       what heaps hold
 //   heap        what the layer above calls
@@ -30,6 +31,7 @@
 
 #include "arena/span_store.h"
 #include "platform/thread_slot.h"
+#include "profile/profile.h"
 #include "slabs/slab.h"
 
 namespace rh {
@@ -113,6 +115,7 @@ struct Watched {
   uint64_t random = 0;       // 0: to be seeded
   uint64_t until_guard = 0;  // allocations to the next one on guarded pages,
   uint64_t guard_every = 0;  // one of so many
+  profile::Pick pick = {};
 };
 
 struct Heap {
@@ -153,6 +156,7 @@ struct Heap {
   // ---- read by others, seldom written ----
   alignas(64) platform::Ownership ownership;
   bool shared = false;         // a first-class heap: the lock covers the owner's fields too, unless it is bound
+  bool sampled = false;        // it has the blocks that a profile tells of (heap/sampled.h)
   uint16_t life = 0;           // of a shared heap: its handle tells it from others that lay there
   Word<Heap*> home;            // of a bound heap: that of the thread it is bound to; written under the lock
   Heap* next = nullptr;        // in the registry; set before it is published

@@ -8,7 +8,8 @@
 namespace rh::watch {
 
 enum class Watcher : uint8_t {
-  guards = 1,  // puts some blocks on guarded pages (heap/guards.h)
+  guards = 1,   // puts some blocks on guarded pages (heap/guards.h)
+  profile = 2,  // has some blocks come from a heap of their own (heap/sampled.h)
 };
 
 // A thread that is in an allocation meanwhile may still do it as before. May be called by any thread, at any time.

@@ -37,6 +37,7 @@ const char* name_of(LockRank rank) {
   case LockRank::registry: return "registry";
   case LockRank::heap: return "heap";
   case LockRank::arena: return "arena";
+  case LockRank::profile: return "profile";
   case LockRank::helper_start: return "helper_start";
   }
   return "unknown";

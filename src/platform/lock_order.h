@@ -16,6 +16,7 @@ enum class LockRank : uint8_t {
   registry,      // the list of heaps
   heap,          // one heap: another's only by trying
   arena,         // free memory and the realm
+  profile,       // what was sampled (profile/profile.h)
   helper_start,  // one start of the idle helper; asked for in signal handlers too, whatever their thread holds
 };
 

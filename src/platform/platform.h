@@ -232,6 +232,13 @@ enum class Access : uint8_t { unknown, read, write };
 using LookAtFault = void(uintptr_t address, Access access);
 void on_fault(LookAtFault* look);
 
+// Whether others may use a signal of that number to ask for something: never where there are no signals.
+bool may_listen(uint64_t number);
+
+// From now on `function` is called, in the handler, when that signal arrives, until the program gives it another
+// meaning. False when it already has. Changes errno; to be called once, when the library is loaded or later.
+bool listen(uint64_t number, void (*function)());
+
 [[noreturn]] void abort_process();
 
 // Ends the process at once; none of its own code runs any more.
@@ -255,6 +262,19 @@ struct CodePlace {
   uintptr_t offset;
 };
 bool find_code(uintptr_t address, CodePlace* place);
+
+// A part of memory that holds code. Its texts last until the next one.
+struct Module {
+  uintptr_t start, end;
+  uint64_t file_offset;  // of `start`
+  const char* path;      // of its file, in UTF-8 if the system has it so; empty: of none
+  size_t path_length;
+  const unsigned char* build_id;
+  size_t build_id_length;  // 0: it has none
+};
+
+// Calls `visit` with each module of the process, where stacks are found; with none where there is no memory for that.
+void each_module(void (*visit)(const Module& module, void* context), void* context);
 
 // ---- calls to the OS --------------------------------------------------------------------------
 

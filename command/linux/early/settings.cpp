@@ -6,10 +6,7 @@ namespace rh::command {
 namespace {
 
 // The program may change its directory before it ends, and a file may be called "1".
-Str file_target(Str file) {
-  if (file.empty()) return "1";
-  return file.front() == '/' ? file : join({kernel::working_directory(), "/", file});
-}
+Str full_path(Str file) { return file.front() == '/' ? file : join({kernel::working_directory(), "/", file}); }
 
 bool names(const char* entry, Str name) {
   const Str text(entry);
@@ -37,7 +34,8 @@ Str preload(const char* before, Str library) {
 
 void set(Settings& settings, const LibraryOption& option, Str value) {
   Str text = join({value});
-  if (names_file(option)) text = file_target(value);
+  if (names_file(option) && !value.empty()) text = full_path(value);
+  if (option.value == Value::optional && value.empty()) text = "1";
   if (option.value == Value::none) text = "1";
   settings.variables[&option - library_options] = join({option.variable, "=", text});
 }

@@ -68,6 +68,9 @@ void set_failed_moves_lose(bool lose);
 void set_places_freely(bool freely);
 void set_image_address(uintptr_t address);  // of "program", which is a mebibyte long
 
+// 0: the real one.
+void set_process_id(uint64_t id);
+
 // ---- time and threads ---------------------------------------------------------------------------
 
 void set_clock(uint64_t now_ms);
@@ -110,6 +113,15 @@ bool fault(uintptr_t address, platform::Access access);
 
 // The stack that every thread has from now on, the innermost frame first; of `count` frames, at most kMostFrames.
 void set_stack(const uintptr_t* frames, unsigned count);
+
+// Where the only module lies: /fake/program, from 0x1000 in its file on, with the build id 01fe.
+inline constexpr uintptr_t kModuleStart = 0x400000, kModuleEnd = 0x500000;
+
+// ---- signals ------------------------------------------------------------------------------------
+
+// The only signal that others may listen to arrives. False when nobody listens.
+inline constexpr uint64_t kSignal = 12;
+bool send_signal();
 
 // ---- messages -----------------------------------------------------------------------------------
 

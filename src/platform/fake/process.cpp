@@ -27,10 +27,12 @@ constinit char g_errors[64 * 1024] = {};
 constinit size_t g_errors_length = 0;
 
 constinit uintptr_t g_image = 0;
+constinit uint64_t g_process_id = 0;
 constinit platform::LookAtFault* g_look_at_fault = nullptr;
 constinit std::atomic<unsigned> g_node{0};
 constinit uintptr_t g_stack[platform::kMostFrames] = {};
 constinit unsigned g_stack_frames = 0;
+constinit std::atomic<void (*)()> g_on_signal{nullptr};
 
 }  // namespace
 
@@ -56,10 +58,18 @@ size_t calls(Call kind) { return switch_of(kind).calls.load(); }
 
 void set_node(unsigned node) { g_node.store(node); }
 
+void set_process_id(uint64_t id) { g_process_id = id; }
+
 void set_stack(const uintptr_t* frames, unsigned count) {
   Guard guard(g_process_mutex);
   g_stack_frames = count < platform::kMostFrames ? count : platform::kMostFrames;
   for (unsigned i = 0; i != g_stack_frames; ++i) g_stack[i] = frames[i];
+}
+
+bool send_signal() {
+  auto function = g_on_signal.load();
+  if (function != nullptr) function();
+  return function != nullptr;
 }
 
 void set_image_address(uintptr_t address) { g_image = address; }
@@ -119,7 +129,12 @@ bool find_code(uintptr_t address, CodePlace* place) {
   return true;
 }
 
-uint64_t process_id() { return static_cast<uint64_t>(getpid()); }
+void each_module(void (*visit)(const Module& module, void* context), void* context) {
+  constexpr unsigned char kBuildId[] = {0x01, 0xfe};
+  visit({kModuleStart, kModuleEnd, 0x1000, "/fake/program", 13, kBuildId, sizeof(kBuildId)}, context);
+}
+
+uint64_t process_id() { return g_process_id != 0 ? g_process_id : static_cast<uint64_t>(getpid()); }
 const char* environment(const char* name) { return getenv(name); }
 
 void each_variable(void (*visit)(const char* entry)) {
@@ -146,6 +161,13 @@ FileWriter::~FileWriter() {
 void FileWriter::write(const char* text, size_t length) { write_all(static_cast<int>(handle_), text, length); }
 
 void on_fault(LookAtFault* look) { g_look_at_fault = look; }
+
+bool may_listen(uint64_t number) { return number == fake::kSignal; }
+
+bool listen(uint64_t, void (*function)()) {
+  g_on_signal.store(function);
+  return function != nullptr;
+}
 
 void abort_process() { abort(); }
 

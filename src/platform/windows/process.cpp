@@ -146,6 +146,10 @@ void FileWriter::write(const char* text, size_t length) {
   write_all(reinterpret_cast<HANDLE>(handle_), text, length);
 }
 
+bool may_listen(uint64_t) { return false; }
+
+bool listen(uint64_t, void (*)()) { return false; }
+
 void abort_process() {
   if (IsDebuggerPresent()) DebugBreak();
   // Ends the process at once, with a crash report where the system makes them; none of the program's handlers runs on a

@@ -55,4 +55,45 @@ bool find_code(uintptr_t address, CodePlace* place) {
   return written != 0;
 }
 
+namespace {
+
+// How far the image goes that begins there: its headers are there, too, as long as it is.
+uintptr_t end_of_image(uintptr_t base) {
+  const auto* dos = reinterpret_cast<const IMAGE_DOS_HEADER*>(base);
+  const auto* headers = reinterpret_cast<const IMAGE_NT_HEADERS*>(base + static_cast<size_t>(dos->e_lfanew));
+  return base + headers->OptionalHeader.SizeOfImage;
+}
+
+// Longer paths are left out.
+struct ModulePath {
+  wchar_t wide[512];
+  char text[3 * 512];
+  int length;
+
+  explicit ModulePath(HMODULE module) : wide{}, text{}, length(0) {
+    constexpr DWORD kRoom = sizeof(wide) / sizeof(wide[0]);
+    const DWORD got = GetModuleFileNameW(module, wide, kRoom);
+    if (got == 0 || got >= kRoom) return;
+    length = WideCharToMultiByte(CP_UTF8, 0, wide, static_cast<int>(got), text, sizeof(text), nullptr, nullptr);
+  }
+};
+
+}  // namespace
+
+void each_module(void (*visit)(const Module& module, void* context), void* context) {
+  KeepLastError keep;
+  MEMORY_BASIC_INFORMATION region = {};
+  for (uintptr_t at = 0; VirtualQuery(pointer_to(at), &region, sizeof(region)) != 0;) {
+    const auto base = reinterpret_cast<uintptr_t>(region.AllocationBase);
+    const uintptr_t end = reinterpret_cast<uintptr_t>(region.BaseAddress) + region.RegionSize;
+    if (region.Type == MEM_IMAGE && reinterpret_cast<uintptr_t>(region.BaseAddress) == base) {
+      const ModulePath path(static_cast<HMODULE>(region.AllocationBase));
+      if (path.length != 0)
+        visit({base, end_of_image(base), 0, path.text, static_cast<size_t>(path.length), nullptr, 0}, context);
+    }
+    if (end <= at) return;
+    at = end;
+  }
+}
+
 }  // namespace rh::platform

@@ -7,4 +7,6 @@ unsigned stack(uintptr_t*, unsigned) { return 0; }
 
 bool find_code(uintptr_t, CodePlace*) { return false; }
 
+void each_module(void (*)(const Module& module, void* context), void*) {}
+
 }  // namespace rh::platform

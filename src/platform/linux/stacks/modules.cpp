@@ -7,8 +7,6 @@
 namespace rh::stacks {
 namespace {
 
-constexpr size_t kMostBuildId = 64;
-
 // What an ELF image says of itself, read where it is mapped.
 class Image {
  public:
@@ -98,17 +96,12 @@ void Modules::take(const NoteModule& note, const Mapping& mapping, uintptr_t ima
   count_ += place == count_;
 }
 
-// The mappings of a file follow each other, and its ELF header is in the one that begins it.
+Piece build_id_of(uintptr_t at, char (&to)[kMostBuildId]) { return Image(at).build_id(to); }
+
 bool Modules::refresh(const NoteModule& note) {
   for (uint32_t i = 0; i != count_; ++i) all_[i].seen = false;
   MemoryMap map(buffer_, sizeof buffer_);
-  Mapping first{};
-  for (Mapping mapping; map.next(mapping);) {
-    if (mapping.offset == 0) first = mapping;
-    const bool same = first.inode == mapping.inode && first.device == mapping.device &&
-                      (mapping.inode != 0 || first.start == mapping.start);
-    if (mapping.executable) take(note, mapping, same ? first.start : 0);
-  }
+  each_code(map, [&](const Mapping& mapping, uintptr_t image) { take(note, mapping, image); });
   bool gone = false;
   for (uint32_t i = 0; i != count_; ++i) {
     gone = gone || (all_[i].there && !all_[i].seen);

@@ -31,6 +31,22 @@ struct NoteModule {
   void* context;
 };
 
+// The build id of the ELF image that begins at `at`, which may be 0, read where it is mapped; empty when there is none.
+inline constexpr size_t kMostBuildId = 64;
+Piece build_id_of(uintptr_t at, char (&to)[kMostBuildId]);
+
+// Calls `visit(mapping, image)` with all executable memory; `image`: where its file begins in memory, 0 where it does
+// not. The mappings of a file follow each other.
+template <typename Visit> void each_code(MemoryMap& map, Visit visit) {
+  Mapping first{};
+  for (Mapping mapping; map.next(mapping);) {
+    if (mapping.offset == 0) first = mapping;
+    const bool same = first.inode == mapping.inode && first.device == mapping.device &&
+                      (mapping.inode != 0 || first.start == mapping.start);
+    if (mapping.executable) visit(mapping, static_cast<uintptr_t>(same ? first.start : 0));
+  }
+}
+
 // Zeroed, it is empty. Guarded by the lock of what it is part of.
 class Modules {
  public:

@@ -135,4 +135,21 @@ unsigned stack(uintptr_t* frames, unsigned most) {
   return count;
 }
 
+void each_module(void (*visit)(const Module& module, void* context), void* context) {
+  constexpr size_t kSize = align_up(stacks::kMapBuffer, kPageSize);
+  const uintptr_t buffer = reserve(kSize, kPageSize);
+  if (buffer == 0) return;
+  if (commit(buffer, kSize)) {
+    stacks::MemoryMap map(reinterpret_cast<char*>(buffer), kSize);
+    stacks::each_code(map, [=](const stacks::Mapping& mapping, uintptr_t image) {
+      char bytes[stacks::kMostBuildId];
+      const stacks::Piece id = stacks::build_id_of(image, bytes);
+      visit({mapping.start, mapping.end, mapping.offset, mapping.path.text, mapping.path.length,
+             reinterpret_cast<const unsigned char*>(id.text), id.length},
+            context);
+    });
+  }
+  release(buffer, kSize);
+}
+
 }  // namespace rh::platform

@@ -19,7 +19,9 @@ std::span<const LinkedName> linked_names() {
       LINKED(rh_heap_reset),   LINKED(rh_heap_create_bound),
       LINKED(rh_trim),         LINKED(rh_stats_get),
       LINKED(rh_stats_json),   LINKED(rh_report_json),
-      LINKED(rh_option_set),   LINKED(rh_version),
+      LINKED(rh_option_set),   LINKED(rh_profile_start),
+      LINKED(rh_profile_stop), LINKED(rh_profile_write),
+      LINKED(rh_version),
   };
   return all;
 }

@@ -1,0 +1,22 @@
+// Paths that options give.
+#pragma once
+
+#include "base/text.h"
+
+namespace rh {
+
+inline constexpr size_t kPathMost = 480;  // so that it fits a Text, its %p expanded
+
+struct OptionPath {
+  char text[kPathMost];
+};
+
+// False, and nothing set, when it is too long.
+bool set_path(const char* value, OptionPath* path);
+
+// %p in a path stands for the process's id, so that children do not write over their parent's file. Ends with a zero.
+void expand(const char* path, Text& expanded);
+
+bool has_process_id(const char* path);
+
+}  // namespace rh

@@ -1,0 +1,96 @@
+#include "entry/profiling.h"
+
+#include "base/compiler.h"
+#include "entry/path.h"
+#include "heap/sampled.h"
+#include "platform/platform.h"
+#include "platform/report.h"
+#include "profile/pprof.h"
+
+namespace rh::profiling {
+
+namespace {
+
+RH_RARE_ZEROS constinit OptionPath g_target = {};
+constinit std::atomic<uint64_t> g_option_every{profile::kUsualEvery};
+constinit uint64_t g_signal = 0;
+constinit std::atomic<uint64_t> g_process{0};  // the one that began the profile
+constinit std::atomic<uint64_t> g_writing{0};  // the one that is writing it
+constinit std::atomic<bool> g_unwritten{false};
+
+bool complain(const char* path, const char* why) {
+  Text message;
+  report(message << "profile " << path << ": " << why);
+  return false;
+}
+
+// The program may have given the signal another meaning since: then it has that.
+void handle_signal() { profile::when_unlocked(toggle); }
+
+}  // namespace
+
+bool set_target(const char* path) { return set_path(path, &g_target); }
+
+bool set_every(uint64_t every) {
+  if (every == 0 || every > profile::kMostEvery) return false;
+  g_option_every.store(every, std::memory_order_relaxed);
+  sampled::set_every(every);
+  return true;
+}
+
+bool set_signal(uint64_t number) {
+  if (number != 0 && !platform::may_listen(number)) return false;
+  g_signal = number;
+  return true;
+}
+
+const char* target() { return g_target.text; }
+uint64_t every() { return g_option_every.load(std::memory_order_relaxed); }
+uint64_t signal() { return g_signal; }
+
+void start(uint64_t every) {
+  g_process.store(platform::process_id(), std::memory_order_relaxed);
+  g_unwritten.store(true, std::memory_order_relaxed);
+  sampled::start(every != 0 ? every : profiling::every());
+}
+
+void begin_with_process() {
+  if (g_target.text[0] != 0 && g_signal == 0) start(0);
+}
+
+void begin_listening() {
+  if (g_signal == 0) return;
+  if (platform::listen(g_signal, handle_signal)) return;
+  Text message;
+  report(message << "REHEAP_PROFILE_SIGNAL: the program has another use for that signal");
+}
+
+void toggle() {
+  if (profile::every() == 0) return start(0);
+  sampled::stop();
+  write(nullptr);
+}
+
+// A child does not write over its parent's file.
+void end_with_process() {
+  if (g_target.text[0] == 0 || !g_unwritten.load(std::memory_order_relaxed)) return;
+  const bool is_child = g_process.load(std::memory_order_relaxed) != platform::process_id();
+  if (!is_child || has_process_id(g_target.text)) write(nullptr);
+}
+
+bool write(const char* path) {
+  if (path == nullptr) path = g_target.text;
+  if (path == g_target.text) g_unwritten.store(false, std::memory_order_relaxed);
+  Text expanded;
+  if (__builtin_strlen(path) >= kPathMost) return complain("", "its path is too long");
+  expand(path, expanded);
+  const uint64_t process = platform::process_id();
+  if (g_writing.exchange(process) == process) return complain(expanded.data(), "is being written");
+  const profile::Written written = profile::write(expanded.data());
+  g_writing.store(0);
+  if (written == profile::Written::done) return true;
+  return complain(expanded.data(),
+                  written == profile::Written::no_file ? "cannot be written" : "no memory to write it");
+}
+
+}  // namespace rh::profiling

@@ -1,0 +1,67 @@
+#include "heap/sampled.h"
+
+#include "heap/watch.h"
+
+namespace rh::sampled {
+
+namespace {
+
+constinit std::atomic<Heap*> g_sampled_heap{nullptr};
+
+const void* start_of_block(const Span* large) { return reinterpret_cast<const void*>(g_realm.address(large)); }
+
+bool is_sampled(const Span* large) { return large::has_owner(large) && large->owner.load()->sampled; }
+
+}  // namespace
+
+void start(uint64_t every) {
+  profile::start(every);
+  watch::begin(watch::Watcher::profile);
+}
+
+void stop() {
+  profile::stop();
+  watch::end(watch::Watcher::profile);
+}
+
+void set_every(uint64_t every) {
+  if (profile::every() != 0) profile::set_every(every);
+}
+
+Heap* heap() {
+  Heap* heap = g_sampled_heap.load(std::memory_order_acquire);
+  if (heap != nullptr) return heap;
+  Heap* made = shared::create();
+  if (made == nullptr) return nullptr;
+  made->sampled = true;
+  if (g_sampled_heap.compare_exchange_strong(heap, made, std::memory_order_acq_rel)) return made;
+  made->sampled = false;
+  shared::destroy(made);
+  return heap;
+}
+
+bool must_move(const BlockAt& large, size_t size) {
+  const size_t present = large.usable_size();
+  Heap* own = own_heap_if_any();
+  if (size <= present || own == nullptr || is_sampled(large.span)) return false;
+  if (!profile::picks(own->watched.pick, size - present)) return false;
+  profile::choose_next(own->watched.pick);
+  return true;
+}
+
+bool must_be_copied() {
+  const Heap* own = own_heap_if_any();
+  return own != nullptr && profile::is_next_chosen(own->watched.pick);
+}
+
+void note_free(const Span* large) {
+  if (is_sampled(large)) profile::note_free(start_of_block(large));
+}
+
+void note_resize(const Span* large, size_t size) {
+  if (is_sampled(large)) profile::note_resize(start_of_block(large), size, profile::every());
+}
+
+void forget_heap() { g_sampled_heap.store(nullptr, std::memory_order_relaxed); }
+
+}  // namespace rh::sampled

@@ -1,0 +1,225 @@
+// Blocks that a profile tells of: that they are found, and stand for what was allocated.
+#include "heap/sampled.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "heap/fork.h"
+#include "support/heaps.h"
+
+namespace rh {
+namespace {
+
+struct Sum {
+  double allocated = 0, live = 0, peak = 0, objects = 0;
+};
+
+class Sampled : public testing::Test {
+ protected:
+  ~Sampled() override { sampled::stop(); }
+
+  static void at_site(uintptr_t site) { fake::set_stack(&site, 1); }
+
+  static Sum found(uintptr_t site) {
+    profile::Snapshot shot = {};
+    EXPECT_TRUE(profile::take(shot));
+    Sum sum;
+    for (size_t i = 0; i != shot.stacks.all().count(); ++i) {
+      const profile::Stack& stack = shot.stacks.all()[i];
+      if (stack.depth != 1 || shot.stacks.frames()[stack.first_frame] != site) continue;
+      sum.allocated = static_cast<double>(stack.allocated.bytes);
+      sum.objects = static_cast<double>(stack.allocated.objects) / profile::Amount::kObject;
+      sum.live = static_cast<double>(stack.live.bytes);
+      sum.peak = static_cast<double>(stack.peak == shot.peak ? stack.at_peak.bytes : stack.live.bytes);
+    }
+    profile::give_back(shot);
+    return sum;
+  }
+};
+
+struct Planted {
+  uintptr_t site;
+  size_t size;
+  size_t keep_every;  // of so many blocks one is not freed before the end
+};
+
+// In a hundred runs, each with some hundred samples.
+TEST_F(Sampled, PlantedSitesAreFoundAsLargeAsTheyAre) {
+  constexpr Planted kPlanted[] = {{0x10, 48, 4}, {0x20, 1000, 2}, {0x30, 30000, 8}, {0x40, 100000, 1}};
+  constexpr size_t kRuns = 100, kBytes = 1 << 20;
+  Sum sums[4] = {}, real[4] = {};
+  for (size_t run = 0; run != kRuns; ++run) {
+    sampled::start(16 * 1024);
+    std::vector<void*> kept;
+    for (size_t which = 0; which != 4; ++which) {
+      const Planted& planted = kPlanted[which];
+      at_site(planted.site);
+      for (size_t bytes = 0, i = 0; bytes < kBytes; bytes += planted.size, ++i) {
+        void* block = allocate(planted.size);
+        const bool keeps = i % planted.keep_every == 0;
+        real[which].allocated += static_cast<double>(planted.size);
+        real[which].objects += 1;
+        if (keeps) real[which].live += static_cast<double>(planted.size);
+        if (keeps)
+          kept.push_back(block);
+        else
+          deallocate(block);
+      }
+    }
+    for (size_t which = 0; which != 4; ++which) {
+      const Sum sum = found(kPlanted[which].site);
+      sums[which].allocated += sum.allocated;
+      sums[which].live += sum.live;
+      sums[which].objects += sum.objects;
+    }
+    for (void* block : kept) deallocate(block);
+    for (const Planted& planted : kPlanted) ASSERT_EQ(found(planted.site).live, 0);
+  }
+  for (size_t which = 0; which != 4; ++which) {
+    EXPECT_NEAR(sums[which].allocated / real[which].allocated, 1, 0.05) << kPlanted[which].size;
+    EXPECT_NEAR(sums[which].objects / real[which].objects, 1, 0.05) << kPlanted[which].size;
+    EXPECT_NEAR(sums[which].live / real[which].live, 1, 0.05) << kPlanted[which].size;
+  }
+}
+
+TEST_F(Sampled, OfOneInOneEveryBlockIsKnown) {
+  sampled::start(1);
+  at_site(0x10);
+  std::vector<void*> blocks;
+  for (size_t size : {100, 1000, 10000, 100000, 1000000}) {
+    blocks.push_back(allocate(size));
+    blocks.push_back(allocate_zeroed(size));
+    blocks.push_back(allocate_aligned(4096, size));
+    for (size_t at = 0; at != size; ++at) ASSERT_EQ(static_cast<char*>(blocks[blocks.size() - 2])[at], 0);
+    ASSERT_EQ(address_of(blocks.back()) % 4096, 0u);
+    for (void* block : blocks) ASSERT_TRUE(is_live(block));
+  }
+  EXPECT_NEAR(found(0x10).live, 3 * 1111100, 1);
+  for (void* block : blocks) EXPECT_EQ(shared::heap_of(find_block(block).span), nullptr);
+  for (void* block : blocks) deallocate(block);
+  EXPECT_EQ(found(0x10).live, 0);
+  EXPECT_NEAR(found(0x10).peak, 3 * 1111100, 1);
+}
+
+TEST_F(Sampled, FreesAfterTheEndAreNoted) {
+  sampled::start(1);
+  at_site(0x10);
+  void* small = allocate(5000);
+  void* large = allocate(500000);
+  sampled::stop();
+  void* other = allocate(5000);
+  EXPECT_NEAR(found(0x10).live, 505000, 1);
+  deallocate(small);
+  deallocate(large);
+  deallocate(other);
+  EXPECT_EQ(found(0x10).live, 0);
+}
+
+TEST_F(Sampled, BlocksFreedByOthersAreNoted) {
+  sampled::start(1);
+  at_site(0x10);
+  void* small = allocate(5000);
+  void* large = allocate(500000);
+  Actor other;
+  other([&] {
+    deallocate(small);
+    deallocate(large);
+  });
+  EXPECT_EQ(found(0x10).live, 0);
+}
+
+TEST_F(Sampled, AThreadsFirstBlockIsKnownToo) {
+  sampled::start(1);
+  at_site(0x10);
+  Actor other;
+  void* block = other([] { return allocate(5000); });
+  EXPECT_NEAR(found(0x10).live, 5000, 1);
+  deallocate(block);
+}
+
+// A block that grows is as likely to be known as one that was made so long.
+TEST_F(Sampled, BlocksThatGrowInPlaceAreFoundAsLargeAsTheyAre) {
+  constexpr size_t kFirst = 64 * 1024, kLast = 512 * 1024;
+  double sum = 0, blocks = 0;
+  for (int run = 0; run != 2000; ++run) {
+    sampled::start(256 * 1024);
+    at_site(0x10);
+    void* block = allocate(kFirst);
+    for (size_t size = 2 * kFirst; size <= kLast; size += kFirst) {
+      BlockAt at = find_block(block);
+      if (resize_in_place(at, size)) continue;
+      if (void* moved = resize_by_moving(at, size)) {
+        block = moved;
+        continue;
+      }
+      void* copy = allocate(size);
+      deallocate(block);
+      block = copy;
+    }
+    sum += found(0x10).live;
+    blocks += 1;
+    deallocate(block);
+    ASSERT_EQ(found(0x10).live, 0);
+  }
+  EXPECT_NEAR(sum / blocks / kLast, 1, 0.05);
+}
+
+TEST_F(Sampled, TheRateCanChangeWhileItRuns) {
+  sampled::start(uint64_t{1} << 40);
+  at_site(0x10);
+  void* unknown = allocate(5000);
+  EXPECT_EQ(found(0x10).live, 0);
+  sampled::set_every(1);
+  void* known = allocate(5000);
+  EXPECT_NEAR(found(0x10).live, 5000, 1);
+  for (void* block : {unknown, known}) deallocate(block);
+  EXPECT_EQ(found(0x10).live, 0);
+  sampled::stop();
+  sampled::set_every(1);
+  EXPECT_EQ(profile::every(), 0u);
+}
+
+TEST_F(Sampled, WithoutMemoryForTheBooksBlocksAreMadeAllTheSame) {
+  sampled::start(1);
+  at_site(0x10);
+  deallocate(allocate(5000));
+  fake::limit_reserved(fake::reserved_bytes());
+  std::vector<void*> blocks;
+  for (int i = 0; i != 20000; ++i)
+    if (void* block = allocate(64)) blocks.push_back(block);
+  EXPECT_GT(blocks.size(), 1000u);
+  for (void* block : blocks) deallocate(block);
+  fake::limit_reserved(SIZE_MAX);
+  EXPECT_EQ(found(0x10).live, 0);
+}
+
+TEST_F(Sampled, AChildGoesOnWithWhatItHas) {
+  sampled::start(1);
+  at_site(0x10);
+  void* block = allocate(5000);
+  fork::before();
+  fork::after_in_child();
+  EXPECT_NEAR(found(0x10).live, 5000, 1);
+  deallocate(block);
+  EXPECT_EQ(found(0x10).live, 0);
+}
+
+TEST_F(Sampled, AChildThatMissedTheBooksBeginsAnew) {
+  sampled::start(1);
+  at_site(0x10);
+  void* block = allocate(5000);
+  Actor other;
+  other([] { profile::lock().acquire(); });
+  fake::on_back_off([] { fake::advance(10); });
+  fork::before();
+  fork::after_in_child();
+  EXPECT_EQ(found(0x10).live, 0);
+  deallocate(block);
+  void* fresh = allocate(7000);
+  EXPECT_NEAR(found(0x10).live, 7000, 1);
+  deallocate(fresh);
+}
+
+}  // namespace
+}  // namespace rh
