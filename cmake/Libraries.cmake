@@ -25,7 +25,7 @@ endif()
 file(GLOB REHEAP_PORTABLE_SOURCES CONFIGURE_DEPENDS
   ${REHEAP_SRC}/base/*.cpp ${REHEAP_SRC}/arena/*.cpp ${REHEAP_SRC}/arena/${realm}/*.cpp ${REHEAP_SRC}/slabs/*.cpp
   ${REHEAP_SRC}/heap/*.cpp ${REHEAP_SRC}/platform/*.cpp ${REHEAP_SRC}/profile/*.cpp)
-foreach(name api describe options path profiling rules start)
+foreach(name api describe options profiling rules start)
   list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${name}.cpp)
 endforeach()
 # Where pointers that are not ours go when malloc is the system's.

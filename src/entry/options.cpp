@@ -2,12 +2,12 @@
 
 #include "arena/realm.h"
 #include "base/compiler.h"
-#include "entry/path.h"
 #include "entry/profiling.h"
 #include "hardened/hardened.h"
 #include "hardened/misuse.h"
 #include "heap/guards.h"
 #include "heap/idle.h"
+#include "platform/path.h"
 #include "platform/platform.h"
 #include "platform/report.h"
 

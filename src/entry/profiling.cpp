@@ -1,8 +1,8 @@
 #include "entry/profiling.h"
 
 #include "base/compiler.h"
-#include "entry/path.h"
 #include "heap/sampled.h"
+#include "platform/path.h"
 #include "platform/platform.h"
 #include "platform/report.h"
 #include "profile/pprof.h"

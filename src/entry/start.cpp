@@ -4,10 +4,10 @@
 #include "entry/describe.h"
 #include "entry/foreign.h"
 #include "entry/options.h"
-#include "entry/path.h"
 #include "entry/profiling.h"
 #include "heap/guards.h"
 #include "heap/registry.h"
+#include "platform/path.h"
 #include "platform/platform.h"
 #include "platform/report.h"
 
@@ -74,7 +74,7 @@ void end() {
   if (*target == 0 || ended.exchange(true, std::memory_order_relaxed)) return;
   if (!same_text(target, "1")) {
     Text path;
-    put_path(path, target);
+    expand(target, path);
     return describe_to(path.data(), "REHEAP_STATS", describe::statistics);
   }
   Text text(write_to_error, nullptr);

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/compiler.h"
+#include "platform/path.h"
 
 namespace rh {
 
@@ -92,7 +93,7 @@ void describe(Json& json, const char* key, const Event* event) {
 
 void write_object(const char* path, const Text& message, const Misuse& misuse) {
   Text expanded;
-  put_path(expanded, path);
+  expand(path, expanded);
   platform::FileWriter file(expanded.data(), platform::FileWriter::How::append);
   if (!file.is_open()) {
     Text refused;
@@ -152,18 +153,6 @@ void fatal(const Text& message, const Misuse& misuse) {
 }
 
 void set_misuse_file(const char* path) { g_misuse_file.store(path); }
-
-void put_path(Text& text, const char* path) {
-  for (; *path != 0; ++path) {
-    if (path[0] == '%' && path[1] == 'p') {
-      text.decimal(platform::process_id());
-      ++path;
-    } else {
-      text << *path;
-    }
-  }
-  text << '\0';
-}
 
 void check_failed(const char* condition, const char* file, int line) {
   Text message;

@@ -37,8 +37,4 @@ void tell_misuse(const Text& message, const Misuse& misuse = {});
 // process's id. The path, which stays the caller's, is kept; null: to none.
 void set_misuse_file(const char* path);
 
-// A path with the process's id in the place of each %p, so that children do not write over their parent's file, and an
-// end.
-void put_path(Text& text, const char* path);
-
 }  // namespace rh

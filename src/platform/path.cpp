@@ -1,4 +1,4 @@
-#include "entry/path.h"
+#include "platform/path.h"
 
 #include "platform/platform.h"
 
