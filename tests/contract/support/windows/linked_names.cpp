@@ -20,6 +20,8 @@ std::span<const LinkedName> linked_names() {
       LINKED(rh_trim),         LINKED(rh_stats_get),
       LINKED(rh_stats_json),   LINKED(rh_report_json),
       LINKED(rh_option_set),   LINKED(rh_version),
+      LINKED(rh_limit_set),    LINKED(rh_limit_get),
+      LINKED(rh_limit_notify),
   };
   return all;
 }
