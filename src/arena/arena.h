@@ -186,6 +186,7 @@ class Arena {
   Units growth_step() const;
   Units tables_for(Units least) const;
   Units shortfall(Units units) const;
+  void let_clean_go();
   bool make_room(Units units, ThreadToken token);
   void note_held();
   Visit trade_once(SpanList* back, SpanList* list, Units least, Units most, const void* visitor, ThreadToken token);

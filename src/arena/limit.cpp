@@ -71,6 +71,7 @@ Units Arena::growth_step() const {
   Units step = commit_step(committed_.value());
   if (RH_LIKELY(limit_ == Limit{})) return step;
   size_t held = this->held(), end = limit_.soft < limit_.hard ? limit_.soft : limit_.hard;
+  if (platform::kChargesUntouched && is_tight()) return {};
   size_t room = end > held ? end - held : 0;
   Units most{(room - room / kTableShare) >> kUnitShift};
   if (!platform::kChargesUntouched && most < Units::holding(kLeastStep)) most = Units::holding(kLeastStep);
@@ -86,16 +87,27 @@ Units Arena::tables_for(Units least) const {
 
 // How much is to be purged, so that so much more can be taken; 0 where that would not do.
 Units Arena::shortfall(Units units) const {
-  if (admits(units) || units.count > limit_.hard >> kUnitShift) return {};
+  if (units.count > limit_.hard >> kUnitShift) return {};
   size_t held = this->held(), hard = limit_.hard;
   Units missing = held > hard ? units + Units::holding(held - hard) : units - Units{(hard - held) >> kUnitShift};
   return missing > dirty_.total() ? Units{} : missing;
+}
+
+// What was made usable ahead is charged too: it goes back like what was used.
+void Arena::let_clean_go() {
+  uint32_t now = static_cast<uint32_t>(platform::now_ms());
+  while (Span* span = clean_.best_fit({1})) {
+    remove(span);
+    insert_oldest(span, now);
+  }
 }
 
 bool Arena::make_room(Units units, ThreadToken token) {
   Units missing;
   {
     Guard guard(*this, token);
+    if (admits(units) || inconsistent()) return false;
+    if (platform::kChargesUntouched) let_clean_go();
     missing = shortfall(units);
   }
   return missing > Units{} && purge(0, missing, token) != 0;

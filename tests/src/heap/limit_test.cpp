@@ -14,6 +14,12 @@
 namespace rh {
 namespace {
 
+// Where committed memory counts a purge gives the charge back.
+class Limit : public testing::Test {
+ protected:
+  void SetUp() override { fake::set_purge_uncommits(platform::kChargesUntouched); }
+};
+
 size_t held() { return g_arena.standing().held; }
 
 limit::Bound bytes(uint64_t size) { return {limit::Bound::Kind::bytes, size}; }
@@ -38,7 +44,7 @@ void exhaust(std::vector<void*>& blocks, size_t size, size_t hard) {
 
 constexpr size_t kHard = 32 * kMiB;
 
-class Limited : public testing::TestWithParam<size_t> {};
+class Limited : public Limit, public testing::WithParamInterface<size_t> {};
 
 TEST_P(Limited, NothingIsHeldBeyondAndNearlyAllCanBeHad) {
   set_limits(0, kHard);
@@ -56,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Limited,
                          testing::Values(size_t{48}, size_t{1000}, size_t{20000}, size_t{300000}, kMiB));
 
 // What threads hold back of what they freed is not refused to others.
-TEST(Limit, WhatOthersKeepCanBeHad) {
+TEST_F(Limit, WhatOthersKeepCanBeHad) {
   set_limits(0, kHard);
   std::vector<void*> blocks;
   Actor others[4];
@@ -74,7 +80,7 @@ TEST(Limit, WhatOthersKeepCanBeHad) {
 }
 
 // All that is free lies between what is not: it goes back to the OS, and what is wanted lies elsewhere.
-TEST(Limit, WhatIsFreeInTheWrongPlaceMakesRoom) {
+TEST_F(Limit, WhatIsFreeInTheWrongPlaceMakesRoom) {
   std::vector<void*> pairs[2];
   for (size_t count = 0; count < 20; ++count) pairs[count % 2].push_back(allocate(2 * kMiB));
   free_all(pairs[0]);
@@ -85,7 +91,7 @@ TEST(Limit, WhatIsFreeInTheWrongPlaceMakesRoom) {
   EXPECT_GT(held(), limit - 12 * kMiB) << "no more went back than was needed";
 }
 
-TEST(Limit, LoweredBelowWhatIsHeldAndRaisedAgain) {
+TEST_F(Limit, LoweredBelowWhatIsHeldAndRaisedAgain) {
   std::vector<void*> blocks = used_blocks(100000, 20 * kMiB);
   size_t before = held();
   set_limits(0, 10 * kMiB);
@@ -101,7 +107,7 @@ TEST(Limit, LoweredBelowWhatIsHeldAndRaisedAgain) {
   EXPECT_NE(allocate(90 * kMiB), nullptr);
 }
 
-TEST(Limit, BlocksGrowInPlaceNoFurther) {
+TEST_F(Limit, BlocksGrowInPlaceNoFurther) {
   set_limits(0, kHard);
   void* block = allocate(20 * kMiB);
   ASSERT_NE(block, nullptr);
@@ -115,7 +121,7 @@ TEST(Limit, BlocksGrowInPlaceNoFurther) {
 }
 
 // What the OS does not take back is still held.
-TEST(Limit, IsKeptWhereNothingGoesBack) {
+TEST_F(Limit, IsKeptWhereNothingGoesBack) {
   set_limits(0, kHard);
   fake::fail_all(fake::Call::purge, true);
   std::vector<void*> blocks, more;
@@ -126,7 +132,7 @@ TEST(Limit, IsKeptWhereNothingGoesBack) {
   EXPECT_LE(held(), kHard);
 }
 
-TEST(Limit, AlignedBlocksCountWhatTheyTake) {
+TEST_F(Limit, AlignedBlocksCountWhatTheyTake) {
   set_limits(0, kHard);
   std::vector<void*> blocks;
   while (void* block = allocate_aligned(kMiB, 100000)) {
@@ -141,7 +147,7 @@ TEST(Limit, AlignedBlocksCountWhatTheyTake) {
 
 constexpr size_t kSoft = 16 * kMiB;
 
-TEST(Limit, BeyondTheSoftOneWhatIsFreeGoesBackAtOnce) {
+TEST_F(Limit, BeyondTheSoftOneWhatIsFreeGoesBackAtOnce) {
   fake::set_clock(1000);
   free_all(used_blocks(100000, 15 * kMiB));
   ASSERT_GT(held(), 14 * kMiB);
@@ -155,14 +161,14 @@ TEST(Limit, BeyondTheSoftOneWhatIsFreeGoesBackAtOnce) {
   deallocate(another);
 }
 
-TEST(Limit, ASoftOneIsNoReasonToRefuse) {
+TEST_F(Limit, ASoftOneIsNoReasonToRefuse) {
   set_limits(kSoft, 0);
   std::vector<void*> blocks = used_blocks(5000, 3 * kSoft);
   EXPECT_GT(held(), 3 * kSoft);
   for (void* block : blocks) EXPECT_NE(block, nullptr);
 }
 
-TEST(Limit, ASoftOneSetBelowWhatIsHeldGivesBackAtOnce) {
+TEST_F(Limit, ASoftOneSetBelowWhatIsHeldGivesBackAtOnce) {
   fake::set_clock(1000);
   free_all(used_blocks(100000, 15 * kMiB));
   set_limits(2 * kMiB, 0);
@@ -170,7 +176,7 @@ TEST(Limit, ASoftOneSetBelowWhatIsHeldGivesBackAtOnce) {
 }
 
 // A program that lives above the limit, or goes up and down across it, does not give back at each turn.
-TEST(Limit, WhoLivesBeyondIsLeftAlone) {
+TEST_F(Limit, WhoLivesBeyondIsLeftAlone) {
   fake::set_clock(1000);
   set_limits(kSoft, 0);
   std::vector<void*> blocks = used_blocks(5000, 20 * kMiB);
@@ -184,7 +190,7 @@ TEST(Limit, WhoLivesBeyondIsLeftAlone) {
   EXPECT_LE(fake::calls(fake::Call::purge), purges + 100);
 }
 
-TEST(Limit, AProgramThatCrossesItAllTheTimeGivesBackFiftyTimesASecond) {
+TEST_F(Limit, AProgramThatCrossesItAllTheTimeGivesBackFiftyTimesASecond) {
   fake::set_clock(1000);
   set_limits(kSoft, 0);
   std::vector<void*> kept = used_blocks(5000, 12 * kMiB);
@@ -218,7 +224,7 @@ void note(size_t held, size_t soft) {
   g_told.within = false;
 }
 
-TEST(Limit, TheProgramIsToldOncePerStep) {
+TEST_F(Limit, TheProgramIsToldOncePerStep) {
   fake::set_clock(1000);
   EXPECT_EQ(relief::listen(note), nullptr);
   set_limits(kSoft, 0);
@@ -266,7 +272,7 @@ void drop_cache(size_t held, size_t soft) {
   g_told.within = false;
 }
 
-TEST(Limit, WhoIsToldMayAllocateAndIsNotCalledMeanwhile) {
+TEST_F(Limit, WhoIsToldMayAllocateAndIsNotCalledMeanwhile) {
   fake::set_clock(1000);
   g_cache = used_blocks(5000, 10 * kMiB);
   relief::listen(drop_cache);
@@ -305,7 +311,7 @@ void set_automatic() {
   relief::answer();
 }
 
-TEST(Limit, AutomaticKeepsWithinTheGroup) {
+TEST_F(Limit, AutomaticKeepsWithinTheGroup) {
   make_group(64 * kMiB, 0);
   set_automatic();
   std::vector<void*> blocks;
@@ -315,14 +321,14 @@ TEST(Limit, AutomaticKeepsWithinTheGroup) {
   EXPECT_GE(limit::figures().soft_met, 1u);
 }
 
-TEST(Limit, AutomaticWithoutALimitIsNone) {
+TEST_F(Limit, AutomaticWithoutALimitIsNone) {
   make_group(0, 0);
   set_automatic();
   EXPECT_NE(allocate(300 * kMiB), nullptr);
   EXPECT_EQ(g_arena.standing().limit, Arena::Limit{});
 }
 
-TEST(Limit, AutomaticFollowsWhatOthersTake) {
+TEST_F(Limit, AutomaticFollowsWhatOthersTake) {
   fake::set_clock(10000);
   make_group(64 * kMiB, 0);
   set_automatic();
@@ -336,7 +342,7 @@ TEST(Limit, AutomaticFollowsWhatOthersTake) {
   EXPECT_GE(held(), 58 * kMiB);
 }
 
-TEST(Limit, AutomaticFollowsALimitThatIsSetLater) {
+TEST_F(Limit, AutomaticFollowsALimitThatIsSetLater) {
   fake::set_clock(10000);
   make_group(0, 0);
   set_automatic();
@@ -347,7 +353,7 @@ TEST(Limit, AutomaticFollowsALimitThatIsSetLater) {
   EXPECT_LE(held(), 80 * kMiB);
 }
 
-TEST(Limit, WhatCannotBeReadIsAsItWas) {
+TEST_F(Limit, WhatCannotBeReadIsAsItWas) {
   fake::set_clock(10000);
   make_group(64 * kMiB, 0);
   set_automatic();
@@ -358,7 +364,7 @@ TEST(Limit, WhatCannotBeReadIsAsItWas) {
   EXPECT_EQ(g_arena.standing().limit, before);
 }
 
-TEST(Limit, TheHelperFollowsToo) {
+TEST_F(Limit, TheHelperFollowsToo) {
   fake::set_clock(10000);
   idle::set_decay_ms(60000);
   make_group(64 * kMiB, 0);
@@ -372,7 +378,7 @@ TEST(Limit, TheHelperFollowsToo) {
   EXPECT_LE(g_arena.dirty_bytes(), kMiB) << "beyond the soft limit nothing free is kept";
 }
 
-TEST(Limit, UnderPressureTheHelperGivesBackAtOnce) {
+TEST_F(Limit, UnderPressureTheHelperGivesBackAtOnce) {
   idle::set_decay_ms(60000);
   make_group(0, 0);
   set_automatic();
@@ -385,7 +391,7 @@ TEST(Limit, UnderPressureTheHelperGivesBackAtOnce) {
   EXPECT_LE(g_arena.dirty_bytes(), kMiB);
 }
 
-TEST(Limit, PerCentAreOfTheLeast) {
+TEST_F(Limit, PerCentAreOfTheLeast) {
   fake::set_machine_memory(1024 * kMiB);
   limit::Rule rule;
   rule.soft = {limit::Bound::Kind::percent, 50};
