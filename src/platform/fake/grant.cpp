@@ -52,7 +52,7 @@ size_t read_fixture(intptr_t number, char* to, size_t size) {
   constexpr size_t kPiece = 37;
   Guard guard(g_files_mutex);
   Reader& reader = g_readers[number];
-  size_t left = strlen(reader.file->text) - reader.at;
+  size_t length = strlen(reader.file->text), left = length > reader.at ? length - reader.at : 0;
   if (size > left) size = left;
   if (size > kPiece) size = kPiece;
   memcpy(to, reader.file->text + reader.at, size);

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/bits.h"
@@ -108,6 +110,7 @@ TEST_F(Limit, LoweredBelowWhatIsHeldAndRaisedAgain) {
 }
 
 TEST_F(Limit, BlocksGrowInPlaceNoFurther) {
+  if (!k64Bit) GTEST_SKIP() << "pieces of memory need not follow each other";
   set_limits(0, kHard);
   void* block = allocate(20 * kMiB);
   ASSERT_NE(block, nullptr);
@@ -389,6 +392,40 @@ TEST_F(Limit, UnderPressureTheHelperGivesBackAtOnce) {
   fake::set_pressure(true);
   fake::step_helper();
   EXPECT_LE(g_arena.dirty_bytes(), kMiB);
+}
+
+// Limits, rules and the group change under threads that allocate.
+TEST_F(Limit, ThreadsAllocateWhileLimitsChange) {
+  constexpr size_t kMost = 24 * kMiB;
+  make_group(kMost, 0);
+  set_limits(kMost / 2, kMost);
+  relief::listen([](size_t, size_t) { deallocate(allocate(100000)); });
+  std::atomic<bool> over{false};
+  std::atomic<size_t> done{0};
+  std::vector<std::thread> threads;
+  for (size_t number = 0; number < 4; ++number)
+    threads.emplace_back([&over, &done, number] {
+      std::vector<void*> blocks(64);
+      for (size_t at = number; !over; ++at) {
+        void*& block = blocks[at % blocks.size()];
+        deallocate(block);
+        block = allocate(at % 3 == 0 ? 600000 : at % 5000);
+        done.fetch_add(1);
+      }
+      free_all(blocks);
+    });
+  for (int round = 0; round < 40; ++round) {
+    if (round % 3 == 0) set_automatic();
+    if (round % 3 == 1) set_limits(kMost / 3, kMost);
+    make_group(kMost + static_cast<size_t>(round) % 4 * kMiB, held());
+    EXPECT_LE(held(), kMost + 4 * kMiB);
+    fake::advance(30);
+    fake::step_helper();
+    for (size_t before = done; done < before + 100;) std::this_thread::yield();
+  }
+  over = true;
+  for (std::thread& thread : threads) thread.join();
+  relief::listen(nullptr);
 }
 
 TEST_F(Limit, PerCentAreOfTheLeast) {
