@@ -190,6 +190,7 @@ class Arena {
   bool make_room(Units units, ThreadToken token);
   void note_held();
   Visit trade_once(SpanList* back, SpanList* list, Units least, Units most, const void* visitor, ThreadToken token);
+  bool lengthen_once(Span* span, Units to, ThreadToken token);
   Span* allocate_once(Units units, Units alignment, Prefer prefer, ThreadToken token);
   void release_pieces();
   void insert_part(Span* first, Span* end, SpanKind kind);

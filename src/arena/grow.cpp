@@ -202,6 +202,13 @@ void Arena::take_from_grower() {
 
 bool Arena::lengthen(Span* span, Units to) {
   ThreadToken token = platform::thread_token();
+  size_t refusals = refusals_.value();
+  if (lengthen_once(span, to, token)) return true;
+  bool limited = refusals_.value() != refusals;
+  return limited && make_room(to - Units{span->units}, token) && lengthen_once(span, to, token);
+}
+
+bool Arena::lengthen_once(Span* span, Units to, ThreadToken token) {
   Guard guard(*this, token);
   Units more = to - Units{span->units};
   Span* next = span + span->units;
@@ -214,7 +221,7 @@ bool Arena::lengthen(Span* span, Units to) {
     Units there{at_end ? 0 : next->units};
     bool enough = !(there < more);
     Units tables = enough ? Units{} : tables_for(more - there);
-    if (!admits(enough && is_held(kind) ? Units{} : more + tables)) return false;
+    if (!admits(enough && is_held(kind) ? Units{} : more + tables)) return refuse() != nullptr;
     if (!enough && (kind != SpanKind::free_clean || g_realm.contains(next + there.count))) return false;
     if (enough && kind != SpanKind::free_decommitted) break;
     if (wait_for_growth(token)) continue;

@@ -106,9 +106,10 @@ bool Arena::make_room(Units units, ThreadToken token) {
   Units missing;
   {
     Guard guard(*this, token);
-    if (admits(units) || inconsistent()) return false;
+    Units needed = units + tables_for(units);
+    if (admits(needed) || inconsistent()) return false;
     if (platform::kChargesUntouched) let_clean_go();
-    missing = shortfall(units);
+    missing = shortfall(needed);
   }
   return missing > Units{} && purge(0, missing, token) != 0;
 }

@@ -123,6 +123,16 @@ TEST_F(Limit, BlocksGrowInPlaceNoFurther) {
   EXPECT_NE(allocate(4 * kMiB), nullptr);
 }
 
+// What is free elsewhere goes back for it.
+TEST_F(Limit, ABlockGrowsInPlaceIntoWhatOthersLeft) {
+  if (!k64Bit) GTEST_SKIP() << "pieces of memory need not follow each other";
+  void *first = allocate(10 * kMiB), *block = allocate(10 * kMiB);
+  deallocate(first);
+  set_limits(0, kHard);
+  EXPECT_EQ(resize_in_place(find_block(block), 25 * kMiB, Fit::close), block);
+  EXPECT_LE(held(), kHard);
+}
+
 // What the OS does not take back is still held.
 TEST_F(Limit, IsKeptWhereNothingGoesBack) {
   set_limits(0, kHard);
