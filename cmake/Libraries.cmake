@@ -25,7 +25,7 @@ endif()
 file(GLOB REHEAP_PORTABLE_SOURCES CONFIGURE_DEPENDS
   ${REHEAP_SRC}/base/*.cpp ${REHEAP_SRC}/arena/*.cpp ${REHEAP_SRC}/arena/${realm}/*.cpp ${REHEAP_SRC}/slabs/*.cpp
   ${REHEAP_SRC}/heap/*.cpp ${REHEAP_SRC}/platform/*.cpp ${REHEAP_SRC}/profile/*.cpp)
-foreach(name api describe options profiling rules start)
+foreach(name api describe limit_option options profiling rules start)
   list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${name}.cpp)
 endforeach()
 # Where pointers that are not ours go when malloc is the system's.
@@ -39,7 +39,8 @@ file(GLOB REHEAP_PLATFORM_SOURCES CONFIGURE_DEPENDS
   ${REHEAP_SRC}/platform/${system}/*.cpp ${REHEAP_SRC}/platform/${system}/${stacks}/*.cpp)
 file(GLOB REHEAP_FAKE_SOURCES CONFIGURE_DEPENDS
   ${REHEAP_SRC}/platform/fake/*.cpp ${REHEAP_SRC}/platform/fake/${system}/*.cpp)
-list(APPEND REHEAP_FAKE_SOURCES ${REHEAP_SRC}/platform/${system}/thread_slot.cpp)
+list(APPEND REHEAP_FAKE_SOURCES ${REHEAP_SRC}/platform/${system}/thread_slot.cpp
+  ${REHEAP_SRC}/platform/linux/cgroup.cpp) # files in a certain form, whoever reads them
 
 list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${system}/origin.cpp)
 # How a library comes to know of its start and end; reheap.dll has a DllMain instead.

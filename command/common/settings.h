@@ -26,6 +26,8 @@ inline constexpr LibraryOption library_options[] = {
      "One line at start (who serves malloc, options in force), and warnings"},
     {"--decay-ms", "REHEAP_DECAY_MS", Value::required, "0..600000",
      "How long free memory stays warm before it returns to the OS"},
+    {"--limit", "REHEAP_LIMIT", Value::required, "off|auto|[soft:]SIZE|N%[,end]",
+     "How much memory the heap may hold; beyond it the program is refused more"},
     {"--window", "REHEAP_WINDOW", Value::required, "SIZE[K|M|G|T]", "At most so much address space for the heap"},
     {"--window-at", "REHEAP_WINDOW_AT", Value::required, "low|image|0xADDR", "Where that address space lies"},
     {"--misuse-json", "REHEAP_MISUSE_JSON", Value::required, "FILE",

@@ -19,6 +19,23 @@ bool is_number(Str text, unsigned long most) {
   return number <= most;
 }
 
+bool is_amount(Str text) {
+  if (text.starts_with("soft:") || text.starts_with("hard:")) text = text.part(5);
+  if (!text.empty() && text.back() == '%') return text.part(0, text.size - 1).only(decimal_digits);
+  if (text.size > 3 && text.part(text.size - 2) == "iB") text.size -= 2;
+  return is_size(text);
+}
+
+bool is_limit(Str text) {
+  for (;;) {
+    const std::size_t end = text.find(',');
+    const Str part = text.part(0, end);
+    if (!(part == "off" || part == "auto" || part == "end" || is_amount(part))) return false;
+    if (end == text.size) return true;
+    text = text.part(end + 1);
+  }
+}
+
 bool is_place(Str text) {
   return text == "low" || text == "image" || (text.starts_with("0x") && text.part(2).only(hexadecimal_digits));
 }
@@ -32,6 +49,7 @@ bool well_formed(const LibraryOption& option, Str value) {
   if (option.name == "--sample-guard") return is_number(value, 1000000000);
   if (option.name == "--profile-rate") return is_size(value);
   if (option.name == "--profile-signal") return is_number(value, 64);
+  if (option.name == "--limit") return is_limit(value);
   if (option.name == "--window") return is_size(value);
   if (option.name == "--window-at") return is_place(value);
   if (option.name == "--layers") return is_layers(value);

@@ -30,6 +30,16 @@ std::string options_text(const Json& options) {
   return joined(options.items(), ", ", [](const auto& option) { return option.key() + " " + plain(option.value()); });
 }
 
+// Empty when there is none.
+std::string limit_text(const Json& limit) {
+  std::string text;
+  for (const char* kind : {"soft", "hard"}) {
+    const Json bytes = limit.value(kind, Json(0));
+    if (bytes != 0) text += (text.empty() ? "" : ", ") + std::string(kind) + ' ' + human_size(bytes);
+  }
+  return text;
+}
+
 std::string realm_text(const Json& realm) {
   if (realm.value("reserved", 0) == 0) return "not reserved: nothing was allocated yet";
   return joined(realm.items(), ", ", [](const auto& fact) { return fact.key() + " " + human_size(fact.value()); });
@@ -51,6 +61,8 @@ std::string process_text(const Json& report) {
                                      plain(report.value("version", Json("unknown"))) + ", " +
                                      plain(report.value("build", Json("build unknown"))));
   text += report_line("options", options_text(report.value("options", Json::object())));
+  const std::string limits = limit_text(report.value("limit", Json::object()));
+  if (!limits.empty()) text += report_line("limit", limits);
   text += report_line("realm", realm_text(report.value("realm", Json::object())));
   return text;
 }

@@ -100,6 +100,33 @@ RH_API void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) RH_NOTHROW
  * number of bytes. */
 RH_API size_t rh_trim(void) RH_NOTHROW;
 
+/* Limits what the library holds, in bytes; 0 is no limit. Beyond `soft` what is free goes back to the
+ * OS at once and memory is taken in small steps; what would lead beyond `hard` is refused, as when the
+ * OS has none. Takes the place of the option `limit`, but for its `end`. False and EINVAL, and nothing
+ * changed, for a limit of less than 1 MiB and a soft limit above the hard one. What is held already may
+ * be more: then nothing is taken until it is less. */
+RH_API bool rh_limit_set(size_t soft, size_t hard) RH_NOTHROW;
+
+typedef struct rh_limit {
+  size_t struct_size; /* set by the caller to sizeof(rh_limit) */
+  size_t soft;        /* in force now, whoever set it; 0: none */
+  size_t hard;
+  size_t held;     /* what counts: in use, free and not given back, and for descriptors and heaps */
+  size_t soft_met; /* how often more than the soft limit came to be held */
+  size_t hard_met; /* requests refused by the hard one */
+} rh_limit;
+
+/* Fills `*limit` up to its struct_size. False if struct_size was not set. */
+RH_API bool rh_limit_get(rh_limit* limit) RH_NOTHROW;
+
+/* From now on `call` is called when more than the soft limit is held even after all that was free went
+ * back; again when as much as a thirty-second part of the limit (1 MiB at least, 64 MiB at most) has
+ * been added, or it was less in between. By the thread whose request led there, or that set the limit,
+ * before that call returns; by one thread at a time, with no lock held: it may use this library, and
+ * free what can be done without. It must return. Returns the one before; NULL, the default, is none. */
+typedef void (*rh_limit_fn)(size_t held, size_t soft);
+RH_API rh_limit_fn rh_limit_notify(rh_limit_fn call) RH_NOTHROW;
+
 /* What the library holds, in bytes. Gathered on request: costs the fast paths nothing. */
 typedef struct rh_stats {
   size_t struct_size; /* set by the caller to sizeof(rh_stats) */

@@ -51,6 +51,12 @@ void Arena::check() const {
 
 Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
   ThreadToken token = platform::thread_token();
+  Span* span = allocate_once(units, alignment, prefer, token);
+  if (span == nullptr && make_room(units, token)) span = allocate_once(units, alignment, prefer, token);
+  return span;
+}
+
+Span* Arena::allocate_once(Units units, Units alignment, Prefer prefer, ThreadToken token) {
   Span* span = nullptr;
   Units surplus, unneeded;
   {
@@ -60,6 +66,7 @@ Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
     while (span == nullptr && wait_for_purge(token)) span = take(units, alignment, prefer, token);
     if (span == nullptr || inconsistent()) return span;
     note_dirty();
+    note_held();
     surplus = beyond_peak();
     unneeded = unneeded_;
     unneeded_ = {};
@@ -77,12 +84,16 @@ Units Arena::beyond_peak() {
   // What no purge could avoid is the new mark.
   if (in_use_ > held_peak_) held_peak_ = in_use_;
   if (held < most_held()) return {};
-  Units surplus = held - held_peak_;
+  Units mark = soft_mark() < held_peak_ ? soft_mark() : held_peak_;
+  Units surplus = held - mark;
   return allowed_surplus(surplus < dirty_.total() ? surplus : dirty_.total());
 }
 
-// A little more than the highest mark.
-Units Arena::most_held() const { return held_peak_ + Units::holding((1 << 20) + held_peak_.bytes() / 64); }
+// A little more than the highest mark, and no more than the soft limit.
+Units Arena::most_held() const {
+  Units most = held_peak_ + Units::holding((1 << 20) + held_peak_.bytes() / 64);
+  return soft_mark() < most ? soft_mark() : most;
+}
 
 Units Arena::allowed_surplus(Units surplus) {
   uint64_t now = platform::now_ms();
@@ -219,9 +230,13 @@ void Arena::remove(Span* span) {
   set_kind(span, SpanKind::none);
 }
 
-// Makes a clean neighbour of a dirty span dirty, and thereby one with it.
+// Makes a clean neighbour of a dirty span dirty, and thereby one with it, where that may count as held.
 bool Arena::absorb(Span* neighbour, const Span* dirty) {
   if (!g_realm.contains(neighbour) || kind_of(neighbour) != SpanKind::free_clean) return false;
+  if (!platform::kChargesUntouched && !admits(Units{neighbour->units})) {
+    in_pieces_ = true;
+    return false;
+  }
   remove(neighbour);
   neighbour->node = dirty->node;
   insert(neighbour, SpanKind::free_dirty, dirty->stamp);
@@ -396,6 +411,7 @@ void Arena::put_back(const Purge& purge) {
   if (purge.returned() > Units{} && purge.refused() > Units{}) in_pieces_ = true;
   note_dirty();
   note_committed();
+  note_held();
 }
 
 // Nobody knows how much of it was returned.
@@ -438,8 +454,11 @@ void Arena::give_up_free() {
 
 void Arena::start_over(ThreadToken token) {
   bool growing = is_growing(token);
+  Limit limit = limit_;
   forget_free_spans();
   new (this) Arena;
+  limit_ = limit;
+  watched_above_ = 0;  // whoever set it sees to it again
   if (growing) grower_.store(token);
   note_in_use(Units::holding(g_realm.committed()));
   note_committed();

@@ -26,6 +26,12 @@ class Purge;
 // Takes over the return of surplus memory from those who allocate, if it can; null until somebody could.
 RH_HIDDEN extern constinit std::atomic<bool (*)(Units surplus)> g_leave_surplus;
 
+// More is held than was to be told of, or less (Arena::watch).
+RH_HIDDEN extern constinit std::atomic<bool> g_limit_calls;
+
+// What lies beside the spans and counts as held: heaps. Written under the registry's lock.
+RH_HIDDEN extern constinit Counter g_bytes_beside;
+
 class Arena {
  public:
   constexpr Arena() = default;
@@ -40,6 +46,7 @@ class Arena {
   struct Visit {
     Units given, taken;
     bool met_others = false;  // the visitor before was another
+    bool is_tight = false;    // it is to keep little
   };
   Visit trade(SpanList* back, SpanList* list, Units least, Units most, const void* visitor, ThreadToken token);
 
@@ -69,6 +76,30 @@ class Arena {
     size_t in_use, in_use_peak, dirty, returned, spans_taken, committed, committed_peak;
   };
   Figures figures() const;
+
+  // Limits of what is held (limit.cpp), in bytes. Beyond the soft one what is free is used first, wherever it lies, and
+  // growth is slow; nothing is taken that would lead beyond the hard one.
+  static constexpr size_t kUnlimited = SIZE_MAX;
+  struct Limit {
+    size_t soft = kUnlimited, hard = kUnlimited;
+    friend bool operator==(const Limit&, const Limit&) = default;
+  };
+  struct Standing {
+    size_t held;
+    Limit limit;
+  };
+  Standing standing(ThreadToken token = platform::thread_token());
+
+  // Sets g_limit_calls as soon as more than `above` is held, or less than `below`. The caller of these holds the lock.
+  void set_limit(Limit limit) { limit_ = limit; }
+  Limit limit() const { return limit_; }
+  void watch(size_t above, size_t below);
+
+  // Whether so many bytes may be taken that lie beside the spans.
+  bool admits_beside(size_t bytes);
+
+  // How often there was none for the hard limit's sake.
+  size_t refusals() const { return refusals_.value(); }
 
   Lock& lock() { return lock_; }
 
@@ -135,6 +166,7 @@ class Arena {
   void note_dirty();
   Units beyond_peak();
   Units most_held() const;
+  Units soft_mark() const { return Units{limit_.soft >> kUnitShift}; }
   Units allowed_surplus(Units surplus);
   void return_surplus(Units surplus, ThreadToken token);
   Span* take_out(Span* span, Units most);
@@ -147,6 +179,19 @@ class Arena {
   static bool is_lost(ThreadToken worker, ThreadToken token);
   void take_from_purger();
   size_t releasable() const;
+  size_t held() const;
+  bool admits(Units more) const;
+  Span* refuse();
+  bool is_tight() const;
+  Units growth_step() const;
+  Units tables_for(Units least) const;
+  Units shortfall(Units units) const;
+  void let_clean_go();
+  bool make_room(Units units, ThreadToken token);
+  void note_held();
+  Visit trade_once(SpanList* back, SpanList* list, Units least, Units most, const void* visitor, ThreadToken token);
+  bool lengthen_once(Span* span, Units to, ThreadToken token);
+  Span* allocate_once(Units units, Units alignment, Prefer prefer, ThreadToken token);
   void release_pieces();
   void insert_part(Span* first, Span* end, SpanKind kind);
   Span* oldest(uint64_t now, uint64_t age_ms) const;
@@ -168,7 +213,10 @@ class Arena {
   Units in_use_;
   const void* visitor_ = nullptr;  // the latest
   Units held_peak_;                // of in use and dirty together
-  Counter in_use_bytes_, in_use_peak_, dirty_bytes_, returned_, spans_taken_;
+  Limit limit_;
+  Units promised_;  // to the tables of memory that is being made usable
+  size_t watched_above_ = kUnlimited, watched_below_ = 0;
+  Counter in_use_bytes_, in_use_peak_, dirty_bytes_, returned_, spans_taken_, refusals_;
   Counter committed_, committed_peak_;
   NodeSets dirty_;  // last: where there is one node, all but its beginning is never touched
 };

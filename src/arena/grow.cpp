@@ -7,16 +7,12 @@ namespace rh {
 
 namespace {
 
-// Fresh memory is committed in steps that grow with the heap, so that small programs stay small and large ones
-// ask seldom.
-Units commit_step(size_t committed) {
-  constexpr size_t kLeast = 256 * 1024;
-  constexpr size_t kMost = platform::kMostCommittedAhead;
-  size_t step = committed / 8;
-  return Units::holding(step < kLeast ? kLeast : step > kMost ? kMost : step);
-}
-
 bool is_decommitted(const Span* span) { return span->kind.load() == SpanKind::free_decommitted; }
+
+// Whether a free span of that kind counts as held before anyone takes it.
+bool is_held(SpanKind kind) {
+  return kind == SpanKind::free_dirty || (platform::kChargesUntouched && kind == SpanKind::free_clean);
+}
 
 // Whether there are `units` from a multiple of `alignment` on.
 bool holds(const Span* span, Units units, Units alignment) {
@@ -35,6 +31,16 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer, ThreadToken token
   for (bool tried = false;;) {
     if (inconsistent()) return take_fresh(units, alignment);
     span = find(units, alignment, room, prefer);
+    bool held = span != nullptr && is_held(span->kind.load());
+    Units need = platform::kChargesUntouched ? room : units;
+    if (span == nullptr) need += tables_for(room);
+    if (!admits(held ? Units{} : need)) {
+      if (prefer == Prefer::any) return refuse();
+      // What is held already will do, wherever it lies.
+      prefer = Prefer::any;
+      continue;
+    }
+    if (held) break;
     if (span != nullptr && !is_decommitted(span)) break;
     if (wait_for_growth(token)) continue;
     // Others may have freed or purged some while the OS refused.
@@ -46,7 +52,8 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer, ThreadToken token
     refused = span;
     tried = true;
     span = obtain(span, room, token);
-    if (span != nullptr && !inconsistent()) break;
+    // Others may have come to the limit meanwhile.
+    if (span != nullptr && !inconsistent() && (is_held(span->kind.load()) || admits(units))) break;
   }
   bool dirty = span->kind.load() == SpanKind::free_dirty;
   remove(span);
@@ -99,7 +106,9 @@ Span* Arena::obtain(Span* decommitted, Units least, ThreadToken token) {
   if (grower_.load() != 0) return nullptr;
   if (decommitted != nullptr && least.count > decommitted->units) least = Units{decommitted->units};
   grower_.store(token);
+  promised_ = decommitted != nullptr ? Units{} : tables_for(least);
   Span* span = decommitted != nullptr ? commit(decommitted, least, token) : grow(least, token);
+  promised_ = {};
   if (grower_.load() == token) grower_.store(0);
   return span;
 }
@@ -108,8 +117,9 @@ Span* Arena::obtain(Span* decommitted, Units least, ThreadToken token) {
 Span* Arena::grow(Units least, ThreadToken token) {
   if (!g_realm.open()) return nullptr;
   // The next piece will not follow this one: keep what is left of it.
-  if (Units room = g_realm.room(); !k64Bit && room > Units{} && room < least) extend(room, room, token);
-  Units step = commit_step(committed_.value());
+  if (Units room = g_realm.room(); !k64Bit && room > Units{} && room < least && admits(room + least))
+    extend(room, room, token);
+  Units step = growth_step();
   bool grown = extend(least, step, token);
   // Pieces that are free but too short take the room that a longer one would have. But what they leave does not grow by
   // being given back: only where it is enough.
@@ -142,7 +152,7 @@ static Units commit_memory(uintptr_t start, Units wanted, Units least) {
 // Commits the beginning of a decommitted span.
 Span* Arena::commit(Span* span, Units least, ThreadToken token) {
   Units length{span->units};
-  Units part = commit_step(committed_.value());
+  Units part = growth_step();
   if (part < least) part = least;
   if (part > length) part = length;
   remove(span);
@@ -192,6 +202,13 @@ void Arena::take_from_grower() {
 
 bool Arena::lengthen(Span* span, Units to) {
   ThreadToken token = platform::thread_token();
+  size_t refusals = refusals_.value();
+  if (lengthen_once(span, to, token)) return true;
+  bool limited = refusals_.value() != refusals;
+  return limited && make_room(to - Units{span->units}, token) && lengthen_once(span, to, token);
+}
+
+bool Arena::lengthen_once(Span* span, Units to, ThreadToken token) {
   Guard guard(*this, token);
   Units more = to - Units{span->units};
   Span* next = span + span->units;
@@ -203,6 +220,8 @@ bool Arena::lengthen(Span* span, Units to) {
     if (!is_free(kind)) return false;
     Units there{at_end ? 0 : next->units};
     bool enough = !(there < more);
+    Units tables = enough ? Units{} : tables_for(more - there);
+    if (!admits(enough && is_held(kind) ? Units{} : more + tables)) return refuse() != nullptr;
     if (!enough && (kind != SpanKind::free_clean || g_realm.contains(next + there.count))) return false;
     if (enough && kind != SpanKind::free_decommitted) break;
     if (wait_for_growth(token)) continue;
@@ -214,6 +233,7 @@ bool Arena::lengthen(Span* span, Units to) {
   span->units = static_cast<uint32_t>(to.count);
   note_in_use(in_use_ + more);
   note_dirty();
+  note_held();
   return true;
 }
 

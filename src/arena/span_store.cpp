@@ -185,16 +185,17 @@ void SpanStore::visit(SpanList* back, SpanList* list, Units least, Units most, T
   Arena::Visit visit = g_arena.trade(back, list, least, most, this, token);
   taken_ += visit.taken;
   taken_ = taken_ > visit.given ? taken_ - visit.given : Units{};
-  adapt(visit.met_others);
+  adapt(visit);
 }
 
-void SpanStore::adapt(bool met_others) {
+void SpanStore::adapt(const Arena::Visit& visit) {
   bool often = uses_.value() - uses_before_ < kSeldomAsked;
   uses_before_ = uses_.value();
   size_t next = budget_.count, most = taken_.count / kBudgetShare;
-  if (often) next = met_others ? next * 2 : next - next / 64;
+  if (often) next = visit.met_others ? next * 2 : next - next / 64;
   if (next > most) next = most;
   if (next > kMostBudget.count) next = kMostBudget.count;
+  if (visit.is_tight) next = 0;
   budget_ = next > kLeastBudget.count ? Units{next} : kLeastBudget;
 }
 

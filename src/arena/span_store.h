@@ -55,7 +55,7 @@ class SpanStore {
   bool fetch(Units units, Heap* owner, ThreadToken token);
   void give_back_beyond(Units most, ThreadToken token);
   void visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token);
-  void adapt(bool met_others);
+  void adapt(const Arena::Visit& visit);
 
   SpanSet free_;
   SpanList by_age_;  // oldest first

@@ -13,6 +13,14 @@ constexpr Units kLongAhead{16};
 
 Arena::Visit Arena::trade(SpanList* back, SpanList* list, Units least, Units most, const void* visitor,
                           ThreadToken token) {
+  Visit visit = trade_once(back, list, least, most, visitor, token);
+  if (least > Units{} && list->empty() && make_room(least, token))
+    visit.taken = trade_once(back, list, least, least, visitor, token).taken;
+  return visit;
+}
+
+Arena::Visit Arena::trade_once(SpanList* back, SpanList* list, Units least, Units most, const void* visitor,
+                               ThreadToken token) {
   Visit visit;
   Units surplus;
   {
@@ -22,6 +30,8 @@ Arena::Visit Arena::trade(SpanList* back, SpanList* list, Units least, Units mos
     if (!inconsistent()) take_back(back, &visit);
     if (least > Units{}) take_some(list, least, ahead(least, most), &visit, token);
     note_dirty();
+    note_held();
+    visit.is_tight = is_tight();
     if (visit.taken > Units{}) surplus = beyond_peak();
   }
   if (surplus > Units{}) return_surplus(surplus, token);
@@ -54,6 +64,7 @@ void Arena::take_some(SpanList* list, Units least, Units most, Visit* visit, Thr
 
 // Of warm memory nobody takes more ahead than a quarter: when it is short others would grow for want of it.
 Units Arena::ahead(Units least, Units most) const {
+  if (is_tight()) return least;
   Units share{dirty_.total().count / 4};
   if (share == Units{} || most < share) return most;
   return share < least ? least : share;

@@ -157,4 +157,9 @@ bool same_text(const char* a, const char* b) {
   return *a == *b;
 }
 
+bool begins_with(const char* text, const char* with) {
+  while (*with != 0 && *text == *with) ++text, ++with;
+  return *with == 0;
+}
+
 }  // namespace rh

@@ -57,5 +57,6 @@ class Json {
 bool parse_number(const char* text, uint64_t* value, const char** end);
 
 bool same_text(const char* a, const char* b);
+bool begins_with(const char* text, const char* with);
 
 }  // namespace rh

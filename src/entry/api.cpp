@@ -10,6 +10,8 @@
 #include "entry/profiling.h"
 #include "entry/rules.h"
 #include "heap/idle.h"
+#include "heap/limit.h"
+#include "heap/relief.h"
 #include "heap/sampled.h"
 #include "heap/stats.h"
 #include "platform/platform.h"
@@ -121,6 +123,38 @@ void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) noexcept {
 }
 
 size_t rh_trim(void) noexcept { return rules::trim(); }
+
+bool rh_limit_set(size_t soft, size_t hard) noexcept {
+  auto is_possible = [](size_t bytes) { return bytes == 0 || bytes >= limit::kLeast; };
+  if (!is_possible(soft) || !is_possible(hard) || (hard != 0 && soft > hard)) {
+    g_foreign.set_errno(EINVAL);
+    return false;
+  }
+  auto bound = [](size_t bytes) {
+    return limit::Bound{bytes != 0 ? limit::Bound::Kind::bytes : limit::Bound::Kind::none, bytes};
+  };
+  start();
+  limit::set({bound(soft), bound(hard), false, limit::rule().ends});
+  relief::answer();
+  return true;
+}
+
+bool rh_limit_get(rh_limit* limit) noexcept {
+  if (limit->struct_size == 0) return false;
+  limit::Figures figures = limit::figures();
+  auto shown = [](size_t bytes) { return bytes != Arena::kUnlimited ? bytes : 0; };
+  rh_limit all = {};
+  all.struct_size = limit->struct_size;
+  all.soft = shown(figures.now.limit.soft);
+  all.hard = shown(figures.now.limit.hard);
+  all.held = figures.now.held;
+  all.soft_met = figures.soft_met;
+  all.hard_met = figures.hard_met;
+  __builtin_memcpy(limit, &all, all.struct_size < sizeof(all) ? all.struct_size : sizeof(all));
+  return true;
+}
+
+rh_limit_fn rh_limit_notify(rh_limit_fn call) noexcept { return relief::listen(call); }
 
 bool rh_stats_get(rh_stats* stats) noexcept {
   if (stats->struct_size == 0) return false;

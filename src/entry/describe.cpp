@@ -3,6 +3,7 @@
 #include "arena/realm.h"
 #include "entry/options.h"
 #include "entry/origin.h"
+#include "heap/limit.h"
 #include "heap/stats.h"
 #include "platform/platform.h"
 #include "reheap/reheap.h"
@@ -55,6 +56,20 @@ void memory(Json& json, const stats::Figures& figures) {
   json.number("metadata", figures.metadata);
   json.number("returned", figures.arena.returned);
   json.number("heaps", figures.heaps);
+}
+
+// 0: none.
+size_t limit_of(size_t bytes) { return bytes != Arena::kUnlimited ? bytes : 0; }
+
+void limits(Json& json) {
+  limit::Figures figures = limit::figures();
+  json.open("limit", '{');
+  json.number("soft", limit_of(figures.now.limit.soft));
+  json.number("hard", limit_of(figures.now.limit.hard));
+  json.number("held", figures.now.held);
+  json.number("soft_met", figures.soft_met);
+  json.number("hard_met", figures.hard_met);
+  json.close('}');
 }
 
 void classes(Json& json, const stats::Figures& figures) {
@@ -126,6 +141,7 @@ void process(Text& text) {
   json.open("options", '{');
   options::describe(json);
   json.close('}');
+  limits(json);
   realm(json);
   if (g_replaced != nullptr) g_replaced(json);
   json.close('}');
@@ -139,6 +155,7 @@ void statistics(Text& text) {
   json.string("version", version());
   json.number("pid", platform::process_id());
   memory(json, figures);
+  limits(json);
   classes(json, figures);
   calls(json);
   paths(json, figures);

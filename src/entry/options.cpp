@@ -2,11 +2,13 @@
 
 #include "arena/realm.h"
 #include "base/compiler.h"
+#include "entry/limit_option.h"
 #include "entry/profiling.h"
 #include "hardened/hardened.h"
 #include "hardened/misuse.h"
 #include "heap/guards.h"
 #include "heap/idle.h"
+#include "heap/relief.h"
 #include "platform/path.h"
 #include "platform/platform.h"
 #include "platform/report.h"
@@ -95,6 +97,14 @@ bool set_decay(const char* value) {
   return true;
 }
 
+bool set_limit(const char* value) {
+  limit::Rule rule;
+  if (!limit_option::parse(value, &rule)) return false;
+  limit::set(rule);
+  relief::answer();
+  return true;
+}
+
 bool parse_size(const char* text, uint64_t* size) {
   const char* end = nullptr;
   if (!parse_number(text, size, &end)) return false;
@@ -161,6 +171,7 @@ constexpr Option kOptions[] = {
     {"verbose", "0 or 1", [](const char* value) { return set_switch(value, &g_verbose); }, true},
     {"layers", "both, crt, heap or none", set_layers, false},
     {"decay_ms", "0 to 600000", set_decay, true},
+    {"limit", limit_option::kAllowed, set_limit, true},
     {"window", k64Bit ? "16M to 64T" : "nothing in a 32-bit process", set_window, false},
     {"window_at",
      k64Bit ? "low, image or an address that is a multiple of 16 KiB (with a window of at most 4G)"
@@ -237,11 +248,6 @@ void refuse_unknown(const char* name) {
 // How names begin that the command, the lab and the project's own tools read.
 constexpr const char* kOfTools[] = {"LIBRARY", "RECORD", "WITNESS", "LAB", "CACHE", "TEST", "WINE"};
 
-bool begins_with(const char* text, const char* with) {
-  while (*with != 0 && *text == *with) ++text, ++with;
-  return *with == 0;
-}
-
 bool is_known(const char* entry) {
   for (const Option& option : kOptions) {
     VariableName variable = variable_of(option.name);
@@ -317,6 +323,9 @@ const char* doctor_target() { return g_has_doctor ? g_doctor.text : ""; }
 void describe(Json& json) {
   constexpr const char* kPlaces[] = {"anywhere", "low", "image", "address"};
   json.number("decay_ms", idle::decay_ms());
+  Text limit;
+  limit_option::describe(limit::rule(), limit);
+  json.string("limit", limit.data());
   json.boolean("verbose", g_verbose);
   json.string("stats", g_stats.text);
   json.number("window", g_realm.window().size);

@@ -5,6 +5,7 @@
 #include "heap/abandoned.h"
 #include "heap/idle.h"
 #include "heap/registry.h"
+#include "heap/relief.h"
 #include "heap/remote.h"
 #include "heap/sampled.h"
 #include "heap/slab_lists.h"
@@ -250,6 +251,7 @@ void after_in_child() {
   t_stage = Stage::none;
   t_depth = 0;
   idle::after_fork_in_child();
+  relief::after_fork_in_child();
 }
 
 }  // namespace rh::fork

@@ -4,9 +4,11 @@
 #include "heap/fork.h"
 #include "heap/idle.h"
 #include "heap/lending.h"
+#include "heap/limit.h"
 #include "heap/mend.h"
 #include "heap/refill.h"
 #include "heap/registry.h"
+#include "heap/relief.h"
 #include "heap/remote.h"
 #include "heap/retained.h"
 #include "heap/sampled.h"
@@ -36,24 +38,29 @@ Heap* own_heap() {
 
 // ---- allocation ---------------------------------------------------------------------------------
 
-template <typename Attempt> RH_COLD static auto reclaim_and_retry(Attempt attempt) {
-  return idle::reclaim() ? attempt() : decltype(attempt()){};
+template <typename Attempt> RH_COLD static auto reclaim_and_retry(size_t size, Attempt attempt) {
+  bool worth_it = limit::has_risen();
+  worth_it |= idle::reclaim();
+  size_t refusals = g_arena.refusals();
+  auto memory = worth_it || limit::is_hard() ? attempt() : decltype(attempt()){};
+  if (!memory && g_arena.refusals() != refusals) limit::note_refused(size);
+  return memory;
 }
 
 // When there is no memory, what all heaps hold back is collected, and one more attempt made.
-template <typename Attempt> RH_INLINE static auto insist(Attempt attempt) {
+template <typename Attempt> RH_INLINE static auto insist(size_t size, Attempt attempt) {
   auto memory = attempt();
-  return RH_LIKELY(memory) ? memory : reclaim_and_retry(attempt);
+  return RH_LIKELY(memory) ? memory : reclaim_and_retry(size, attempt);
 }
 
 static Span* allocate_span(size_t alignment, size_t size, Prefer prefer) {
   if (!large::is_possible(size)) return nullptr;
-  return insist([=] { return large::allocate(size, alignment, prefer); });
+  return insist(size, [=] { return large::allocate(size, alignment, prefer); });
 }
 
 // From the heap's store.
 static Span* take_span(Heap* home, size_t size) {
-  return insist([=]() -> Span* {
+  return insist(size, [=]() -> Span* {
     ThreadToken token = platform::thread_token();
     LockGuard guard(home->lock, token);
     return inconsistent() ? nullptr : large::allocate_from(home, size, token);
@@ -75,6 +82,7 @@ RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t siz
   Span* span = from_store ? take_span(home, size) : nullptr;
   bool fresh = !from_store || inconsistent();
   if (span == nullptr && fresh) span = allocate_long(heap, alignment, size, zeroed);
+  if (relief::is_called()) relief::answer();
   if (span == nullptr) return nullptr;
   if (zeroed) large::clear(span, size);
   return start_of(span);
@@ -100,7 +108,7 @@ static slab::Taken take_own(SizeClass* size_class) {
 // nothing done, when there is more to it.
 RH_INLINE static Block* take_quickly(SizeClass size_class) {
   Heap* heap = own_heap_if_any();
-  if (RH_UNLIKELY(heap == nullptr || idle::is_needed())) return nullptr;
+  if (RH_UNLIKELY(heap == nullptr || idle::is_needed() || relief::is_called())) return nullptr;
   if (Block* block = pop(heap, size_class)) return block;
   if (RH_UNLIKELY(!heap->lock.try_acquire(heap->token.load()))) return nullptr;
   bool simple = heap->current[size_class] != nullptr && !inconsistent();
@@ -110,10 +118,11 @@ RH_INLINE static Block* take_quickly(SizeClass size_class) {
 }
 
 RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
-  slab::Taken taken =
-      insist([=, &size_class] { return heap == nullptr ? take_own(&size_class) : shared::take(heap, size_class); });
+  slab::Taken taken = insist(
+      size, [=, &size_class] { return heap == nullptr ? take_own(&size_class) : shared::take(heap, size_class); });
   // Those who use first-class heaps look when they free.
   if (heap == nullptr && RH_UNLIKELY(idle::is_needed())) idle::note_free();
+  if (relief::is_called()) relief::answer();
   if (RH_UNLIKELY(!taken)) return inconsistent() ? allocate_large(heap, kUnitSize, size, zeroed) : nullptr;
   // Only the link and the mark were written in memory fresh from the OS.
   if (zeroed) __builtin_memset(static_cast<void*>(taken.blocks), 0, taken.zero ? sizeof(Block) : size);
@@ -323,6 +332,7 @@ void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
     large::Resized resized = large::resize_in_place(at.span, size, fit);
     if (resized == large::Resized::memory_freed) idle::note_free();
     if (resized != large::Resized::no) sampled::note_resize(at.span, size);
+    if (relief::is_called()) relief::answer();
     return resized == large::Resized::no ? nullptr : block;
   }
   size_t usable = at.usable_size();

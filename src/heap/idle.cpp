@@ -1,5 +1,6 @@
 #include "heap/idle.h"
 
+#include "heap/limit.h"
 #include "heap/registry.h"
 #include "heap/remote.h"
 #include "heap/shared.h"
@@ -189,9 +190,10 @@ void help_until_idle() {
   do {
     do {
       if (!wait_for_next_look()) break;
-      collect_all(kHelperToken, kOfHelper);
+      bool is_short = limit::look(kHelperToken);
+      collect_all(kHelperToken, is_short ? kEverything : kOfHelper);
       uint64_t stay = activity.goes_on() ? kLonger * decay_ms() : decay_ms();
-      g_arena.purge(stay, Arena::kAll, kHelperToken);
+      g_arena.purge(is_short ? 0 : stay, Arena::kAll, kHelperToken);
       g_arena.return_address_space(kHelperToken);
     } while (much_is_free());
     g_helper_runs.store(0, std::memory_order_seq_cst);
@@ -203,9 +205,10 @@ void help_until_idle() {
 // Without a helper (none is wanted, or the system would not give a thread), those who free do its work now and then.
 void decay_here() {
   if (!is_due(g_retry_at)) return;
+  bool is_short = limit::look(platform::thread_token());
   collect_all(platform::thread_token(), kOfPassers);
   retained::begin_count();
-  g_arena.purge(decay_ms());
+  g_arena.purge(is_short ? 0 : decay_ms());
   g_arena.return_address_space();
 }
 

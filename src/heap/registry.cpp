@@ -51,7 +51,7 @@ constinit uint16_t g_life = 0;
 constinit uintptr_t g_chunk = 0;
 constinit uintptr_t g_chunks = 0;  // the latest; the first word of each is the one before
 constinit size_t g_chunk_left = 0;
-constinit Counter g_thread_heaps, g_metadata;
+constinit Counter g_thread_heaps;
 
 // For the first heap: most programs have one, and need no chunk.
 alignas(Heap) RH_RARE_ZEROS constinit unsigned char g_first[kHeapSize] = {};
@@ -61,9 +61,10 @@ constinit bool g_first_is_used = false;
 void* heap_memory() {
   if (!g_first_is_used) {
     g_first_is_used = true;
-    g_metadata.add(kHeapSize);
+    g_bytes_beside.add(kHeapSize);
     return g_first;
   }
+  if (!g_arena.admits_beside(kHeapSize)) return nullptr;
   if (g_chunk_left < kHeapSize) {
     uintptr_t chunk = platform::reserve(kChunk, platform::kPageSize);
     if (chunk == 0) return nullptr;
@@ -79,7 +80,7 @@ void* heap_memory() {
   void* memory = reinterpret_cast<void*>(g_chunk);
   g_chunk += kHeapSize;
   g_chunk_left -= kHeapSize;
-  g_metadata.add(kHeapSize);
+  g_bytes_beside.add(kHeapSize);
   return memory;
 }
 
@@ -96,13 +97,14 @@ SharedChunk* make_shared_chunk() {
 
 // Memory for a first-class heap, which reads as zero. The caller holds g_lock.
 void* shared_memory() {
+  if (!g_arena.admits_beside(kSharedSize)) return nullptr;
   SharedChunk* chunk = g_shared_chunks;
   while (chunk != nullptr && chunk->used == SharedChunk::kAll) chunk = chunk->next;
   if (chunk == nullptr) chunk = make_shared_chunk();
   if (chunk == nullptr) return nullptr;
   unsigned index = static_cast<unsigned>(__builtin_ctz(~chunk->used));
   chunk->used |= 1u << index;
-  g_metadata.add(kSharedSize);
+  g_bytes_beside.add(kSharedSize);
   return reinterpret_cast<void*>(chunk->place(index));
 }
 
@@ -138,7 +140,7 @@ void free_shared_memory(Heap* heap) {
   SharedChunk* chunk = reinterpret_cast<SharedChunk*>(align_down(place, kSharedChunk));
   if (!platform::replace_by_zeros(place, kSharedSize)) __builtin_memset(reinterpret_cast<void*>(place), 0, kSharedSize);
   chunk->used &= ~(1u << ((place - address_of(chunk)) / kSharedSize));
-  g_metadata.set(g_metadata.value() - kSharedSize);
+  g_bytes_beside.subtract(kSharedSize);
 }
 
 // Each call looks one further round the list of heaps.
@@ -228,7 +230,7 @@ Heap* threads() { return g_threads.load(std::memory_order_acquire); }
 Heap* shared_heaps() { return g_shared; }
 Lock& lock() { return g_lock; }
 size_t thread_heaps() { return g_thread_heaps.value(); }
-size_t metadata_bytes() { return g_metadata.value(); }
+size_t metadata_bytes() { return g_bytes_beside.value(); }
 
 void check_books() {
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) {

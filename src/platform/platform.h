@@ -23,10 +23,13 @@ inline constexpr size_t kReserveGrain = 64 * 1024;
 inline constexpr size_t kMostCommittedAhead = size_t{1} << 20;
 // Whether replace_by_zeros can do what it says.
 inline constexpr bool kReplacesByZeros = false;
+// Whether memory counts as the process's from when it is committed; else from when it is touched.
+inline constexpr bool kChargesUntouched = true;
 #else
 inline constexpr size_t kReserveGrain = kPageSize;
 inline constexpr size_t kMostCommittedAhead = size_t{32} << 20;
 inline constexpr bool kReplacesByZeros = true;
+inline constexpr bool kChargesUntouched = false;
 #endif
 
 enum class Reserve { done, occupied, refused };
@@ -76,6 +79,27 @@ Moved move_pages(uintptr_t from, uintptr_t to, size_t size);
 
 // Whether it is worth trying reserve_at at an address of our choice in this process.
 bool places_freely();
+
+// ---- limits -----------------------------------------------------------------------------------
+
+// What the OS lets this process hold, as it stands at this moment: by control groups, or by a job. In bytes.
+struct Grant {
+  static constexpr uint64_t kUnlimited = UINT64_MAX;
+  uint64_t hard =
+      kUnlimited;  // the heap may come to so much, all else staying as it is, before the OS kills or refuses
+  uint64_t soft = kUnlimited;   // the same, before the OS slows the process down
+  uint64_t least = kUnlimited;  // the lowest limit there is, for all that it counts together
+  bool known = true;            // else the OS could not be asked: a process may have only so many files open
+};
+
+// `held`: by the heap, as far as it knows. A few files are read, or calls made.
+Grant read_grant(uint64_t held);
+
+// The memory of the machine; 0 where nobody says.
+uint64_t machine_memory();
+
+// Whether the OS says that memory has become short, on the machine or under a limit, since it was last asked.
+bool is_under_pressure();
 
 // ---- the machine ------------------------------------------------------------------------------
 

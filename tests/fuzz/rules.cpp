@@ -35,7 +35,7 @@ class Player {
       if (input_.below(64) == 0)
         replace(which);
       else
-        (*threads_[which])([this] { act(); });
+        (*threads_[which])([this] { act_within_limits(); });
       registry::check_books();
     }
     end();
@@ -44,6 +44,15 @@ class Player {
  private:
   static constexpr fake::Call kKinds[] = {fake::Call::reserve, fake::Call::commit, fake::Call::purge, fake::Call::move,
                                           fake::Call::start_helper};
+
+  // More than the limit is held only where that was lowered.
+  void act_within_limits() {
+    Arena::Standing before = g_arena.standing();
+    act();
+    Arena::Standing after = g_arena.standing();
+    bool same = before.limit == after.limit && before.held <= before.limit.hard;
+    FUZZ_EXPECT(!same || after.held <= after.limit.hard);
+  }
 
   void act() {
     errno = 0;
@@ -179,11 +188,20 @@ class Player {
   }
 
   void others() {
-    switch (input_.below(3)) {
+    switch (input_.below(5)) {
     case 0: rh_trim(); break;
     case 1: fake::step_helper(); break;
+    case 2: change_limits(); break;
     default: idle::reclaim();
     }
+  }
+
+  void change_limits() {
+    auto some = [this] { return input_.below(3) == 0 ? 0 : kMiB + input_.below(64) * kMiB / 4; };
+    size_t soft = some(), hard = some();
+    bool possible = hard == 0 || soft <= hard;
+    FUZZ_EXPECT(rh_limit_set(soft, hard) == possible);
+    errno = 0;
   }
 
   // A thread ends, another is born.
@@ -196,6 +214,7 @@ class Player {
     for (fake::Call kind : kKinds) fake::fail_nth(kind, 0);
     (*threads_[0])([this] {
       errno = 0;
+      FUZZ_EXPECT(rh_limit_set(0, 0));
       while (!heaps_.empty()) destroy(*heaps_.begin());
       while (!live_.empty()) release(live_.begin()->first);
       for (int round = 0; round < 2; ++round) rh_trim();

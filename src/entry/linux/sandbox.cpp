@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "base/text.h"
+#include "heap/limit.h"
 #include "platform/linux/syscall.h"
 
 namespace rh::sandbox {
@@ -41,6 +42,9 @@ bool is_closed() {
   return g_state.load(std::memory_order_relaxed) == State::closed;
 }
 
-void note_closing() { g_state.store(State::closed, std::memory_order_relaxed); }
+void note_closing() {
+  g_state.store(State::closed, std::memory_order_relaxed);
+  limit::stop_following();
+}
 
 }  // namespace rh::sandbox

@@ -14,7 +14,7 @@ namespace rh::fake {
 
 // ---- failing calls ------------------------------------------------------------------------------
 
-enum class Call { reserve, commit, purge, move, guard, start_helper, count };
+enum class Call { reserve, commit, purge, move, guard, start_helper, open, count };
 
 // From now on the `nth` call of this kind fails, 1 being the next one; 0 cancels this.
 void fail_nth(Call kind, size_t nth);
@@ -70,6 +70,15 @@ void set_image_address(uintptr_t address);  // of "program", which is a mebibyte
 
 // 0: the real one.
 void set_process_id(uint64_t id);
+
+// ---- limits -------------------------------------------------------------------------------------
+
+// A file of the system, as platform::read_grant sees it; a null text removes it.
+void set_file(const char* path, const char* text);
+
+// How much memory the machine has, and whether the system says that it is short.
+void set_machine_memory(uint64_t bytes);
+void set_pressure(bool is_short);
 
 // ---- time and threads ---------------------------------------------------------------------------
 

@@ -9,7 +9,9 @@ import unittest
 from support import *
 
 REPORT = {"library": FAKE_LIBRARY, "malloc_served_by": FAKE_LIBRARY, "overridden": True, "version": None,
-          "build": "release test", "hardened": False, "pid": 1, "options": {"decay_ms": 1000, "stats": ""},
+          "build": "release test", "hardened": False, "pid": 1,
+          "options": {"decay_ms": 1000, "stats": "", "limit": "off"},
+          "limit": {"soft": 0, "hard": 0, "held": 400000, "soft_met": 0, "hard_met": 0},
           "realm": {"base": "0x1000", "reserved": 1 << 30, "window": 0}}
 
 

@@ -373,6 +373,9 @@ class Mistakes(CommandTest):
             self.assert_refused(["run", f"--decay-ms={value}", "--", "ls"], 125, "--decay-ms", "0..600000")
         for value in ("x", "1000000001", "1M"):
             self.assert_refused(["run", f"--sample-guard={value}", "--", "ls"], 125, "--sample-guard", "0..1000000000")
+        for value in ("much", "", "5%,", "soft:", "1GB", "auto,", "50%%", "hard:soft:1G"):
+            self.assert_refused(["run", f"--limit={value}", "--", "ls"], 125, "--limit",
+                                "off|auto|[soft:]SIZE|N%[,end]")
         self.assert_refused(["run", "--window=many", "--", "ls"], 125, "--window", "SIZE[K|M|G|T]")
         self.assert_refused(["run", "--window-at=high", "--", "ls"], 125, "--window-at", "low|image|0xADDR")
         self.assert_refused(["frob"], 2, "frob", "reheap --help")

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "arena/arena.h"
 #include "arena/realm.h"
 #include "heap/idle.h"
 #include "platform/fake/fake.h"
@@ -56,6 +57,36 @@ TEST(Options, ABadDecayIsReportedAndIgnored) {
   EXPECT_EQ(idle::decay_ms(), 250u);
 }
 
+TEST(Options, ALimitIsWhatItSays) {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  struct {
+    const char *text, *in_force;
+  } good[] = {{"off", "off"},
+              {"256M", "hard:268435456"},
+              {"256MiB", "hard:268435456"},
+              {"hard:0x10000000", "hard:268435456"},
+              {"75%", "hard:75%"},
+              {"soft:1M", "soft:1048576"},
+              {"hard:2M,soft:1M", "soft:1048576,hard:2097152"},
+              {"soft:10%,hard:1G,end", "soft:10%,hard:1073741824,end"},
+              {"auto", "auto"},
+              {"end,auto", "auto,end"}};
+  for (auto [text, shown] : good) {
+    EXPECT_TRUE(set_later("limit", text)) << text;
+    EXPECT_TRUE(has(in_force(), std::string("\"limit\":\"") + shown + '"')) << text << in_force();
+  }
+  EXPECT_EQ(said(), "");
+  EXPECT_TRUE(set_at_start("limit", "5M"));
+  for (const char* text : {"1023K", "0", "101%", "0%", "soft:2M,hard:1M", "1M,2M", "auto,1M", "auto,auto", "end", "1M,",
+                           "soft:1M,end", "off,end", "1Mi", "1MB", " 1M", "-1M", "soft:", "18446744073709551615T"}) {
+    EXPECT_FALSE(set_later("limit", text)) << text;
+    EXPECT_TRUE(has(said(), "allowed: off, auto, a size of 1M or more (256M, 2G), 1% to 100%, or ")) << text;
+  }
+  EXPECT_EQ(g_arena.standing().limit.hard, 5 * kMiB);
+  EXPECT_TRUE(set_later("limit", "off"));
+  EXPECT_EQ(g_arena.standing().limit, Arena::Limit{});
+}
+
 TEST(Options, VerboseIsYesOrNo) {
   EXPECT_TRUE(set_later("verbose", "1"));
   EXPECT_TRUE(verbose());
@@ -87,7 +118,7 @@ TEST(Options, StatsGoToStderrOrAFile) {
 TEST(Options, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   EXPECT_FALSE(set_later("decay", "1"));
   std::string message = said();
-  EXPECT_EQ(message, "reheap: no option is called decay; there are: stats verbose layers decay_ms window "
+  EXPECT_EQ(message, "reheap: no option is called decay; there are: stats verbose layers decay_ms limit window "
                      "window_at misuse strict misuse_json sample_guard profile profile_rate profile_signal doctor\n");
   EXPECT_FALSE(set_later("", "1"));
   EXPECT_FALSE(set_later("DECAY_MS", "1"));

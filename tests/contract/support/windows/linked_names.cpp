@@ -21,7 +21,8 @@ std::span<const LinkedName> linked_names() {
       LINKED(rh_stats_json),   LINKED(rh_report_json),
       LINKED(rh_option_set),   LINKED(rh_profile_start),
       LINKED(rh_profile_stop), LINKED(rh_profile_write),
-      LINKED(rh_version),
+      LINKED(rh_version),      LINKED(rh_limit_set),
+      LINKED(rh_limit_get),    LINKED(rh_limit_notify),
   };
   return all;
 }
