@@ -134,6 +134,7 @@ void take_meanwhile() {
 
 // While one has the OS make memory usable the other takes what there is already.
 TEST_F(Limit, TwoWhoGrowAtOnceDoNotPassIt) {
+  if (platform::kChargesUntouched) GTEST_SKIP() << "what is made usable counts before another can take it";
   free_all(used_blocks(kMiB, 8 * kMiB));
   idle::trim();
   Actor other;
