@@ -197,6 +197,7 @@ bool Arena::wait_for_growth(ThreadToken token) {
 // What it had in hand is committed again before use, whether it was or not.
 void Arena::take_from_grower() {
   if (in_growth_ != nullptr && !inconsistent()) put_committed(in_growth_, {});
+  promised_ = {};
   grower_.store(0);
 }
 

@@ -106,8 +106,9 @@ bool Arena::make_room(Units units, ThreadToken token) {
   Units missing;
   {
     Guard guard(*this, token);
+    if (inconsistent()) return false;
     Units needed = units + tables_for(units);
-    if (admits(needed) || inconsistent()) return false;
+    if (admits(needed)) return false;
     if (platform::kChargesUntouched) let_clean_go();
     missing = shortfall(needed);
   }

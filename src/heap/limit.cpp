@@ -48,7 +48,8 @@ Arena::Limit automatic_limit(const platform::Grant& grant) {
   if (grant.least == platform::Grant::kUnlimited) return {};
   uint64_t spare = headroom(grant.least);
   auto without = [spare](uint64_t bytes) {
-    return bytes == platform::Grant::kUnlimited ? kUnlimited : bytes_of(bytes > spare ? bytes - spare : 0);
+    if (bytes == platform::Grant::kUnlimited) return kUnlimited;
+    return bytes_of(bytes > spare + kLeast ? bytes - spare : kLeast);
   };
   Arena::Limit limit = {without(grant.soft), without(grant.hard)};
   size_t below_hard = limit.hard - limit.hard / kSoftShare;

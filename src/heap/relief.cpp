@@ -9,12 +9,13 @@ namespace {
 
 // More than this is to be held before anything is done again; it is so much more than that limit.
 constinit std::atomic<size_t> g_next{0}, g_next_of{0};
-constinit std::atomic<uint64_t> g_relieved_at{0};
+constinit std::atomic<uint64_t> g_relief_at{0};
 constinit std::atomic<Listener> g_listener{nullptr};
 constinit std::atomic<platform::ThreadToken> g_teller{0};
 
-// Giving back all that is free costs faults when it is used again: no more often than this.
-constexpr uint64_t kBetweenMs = 20;
+// Giving back all that is free costs faults when it is used again, and in a large heap takes its time: no more often
+// than this, and no more than a ninth of the time.
+constexpr uint64_t kBetweenMs = 20, kRest = 8;
 
 // By so much more, or less, than at the last time is worth looking again.
 size_t step_of(size_t limit) {
@@ -49,11 +50,12 @@ void arm(const Arena::Standing& now, platform::ThreadToken token) {
 // What is free goes back.
 Arena::Standing relieve(Arena::Standing now, platform::ThreadToken token) {
   limit::note_crossed();
-  uint64_t time = platform::now_ms(), last = g_relieved_at.load(std::memory_order_relaxed);
-  if (last == 0 || time >= last + kBetweenMs) {
-    g_relieved_at.store(time, std::memory_order_relaxed);
+  if (uint64_t begin = platform::now_ms(); begin >= g_relief_at.load(std::memory_order_relaxed)) {
+    g_relief_at.store(begin + kBetweenMs, std::memory_order_relaxed);
     idle::trim();
     now = g_arena.standing(token);
+    uint64_t end = platform::now_ms(), rest = kRest * (end - begin);
+    g_relief_at.store(end + (rest > kBetweenMs ? rest : kBetweenMs), std::memory_order_relaxed);
   }
   size_t limit = limit::lower_of(now.limit);
   g_next.store(now.held + step_of(limit), std::memory_order_relaxed);

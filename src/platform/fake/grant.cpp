@@ -85,12 +85,18 @@ void set_pressure(bool is_short) { g_pressure = is_short; }
 
 namespace rh::platform {
 
+static cgroup::Files fake_files() { return {fake::open_fixture, fake::read_fixture, fake::close_fixture}; }
+
 Grant read_grant(uint64_t held) {
-  cgroup::Files files = {fake::open_fixture, fake::read_fixture, fake::close_fixture};
+  cgroup::Files files = fake_files();
   return cgroup::read_grant(files, held);
 }
 
 uint64_t machine_memory() { return fake::g_machine; }
-bool is_under_pressure() { return fake::g_pressure; }
+
+bool is_under_pressure() {
+  cgroup::Files files = fake_files();
+  return cgroup::is_under_pressure(files) || fake::g_pressure;
+}
 
 }  // namespace rh::platform

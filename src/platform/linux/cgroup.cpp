@@ -1,5 +1,7 @@
 #include "platform/linux/cgroup.h"
 
+#include <atomic>
+
 #include "base/text.h"
 
 namespace rh::platform::cgroup {
@@ -259,13 +261,10 @@ uint64_t sum_of_events(Files& files, Path* directory) {
 
 // "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345", in microseconds; counted in steps of 10 ms, so that what is
 // usual under load is none.
-uint64_t stalls(Files& files, Path* directory) {
+uint64_t stalls(Files& files, const char* path) {
   constexpr uint64_t kNotable = 10'000;
   constexpr const char* kTotal = " total=";
-  size_t length = directory->length;
-  if (!directory->append("/memory.pressure")) return 0;
-  Lines lines(files, directory->text);
-  directory->cut(length);
+  Lines lines(files, path);
   const char* line = lines.next();
   if (line == nullptr || !begins_with(line, "some ")) return 0;
   while (*line != 0 && !begins_with(line, kTotal)) ++line;
@@ -288,15 +287,29 @@ Grant read_grant(Files& files, uint64_t held) {
   return grant;
 }
 
-uint64_t pressure(Files& files) {
-  Group group;
-  if (!find_group(files, &group)) return 0;
-  if (group.old) return read_number(files, &group.directory, "/memory.failcnt", 0);
-  uint64_t sum = stalls(files, &group.directory);
+static uint64_t group_pressure(Files& files, Group* group) {
+  Path* directory = &group->directory;
+  if (group->old) return read_number(files, directory, "/memory.failcnt", 0);
+  size_t length = directory->length;
+  uint64_t sum = directory->append("/memory.pressure") ? stalls(files, directory->text) : 0;
+  directory->cut(length);
   do {
-    sum += sum_of_events(files, &group.directory);
-  } while (group.directory.rise(group.top));
+    sum += sum_of_events(files, directory);
+  } while (directory->rise(group->top));
   return sum;
+}
+
+// A number that grows with what is counted.
+static uint64_t pressure(Files& files) {
+  Group group;
+  uint64_t of_machine = stalls(files, "/proc/pressure/memory");
+  return find_group(files, &group) ? of_machine + group_pressure(files, &group) : of_machine;
+}
+
+bool is_under_pressure(Files& files) {
+  static constinit std::atomic<uint64_t> before{UINT64_MAX};
+  uint64_t now = pressure(files);
+  return !files.failed && now > before.exchange(now, std::memory_order_relaxed);
 }
 
 }  // namespace rh::platform::cgroup

@@ -17,8 +17,8 @@ struct Files {
 // As platform::read_grant.
 Grant read_grant(Files& files, uint64_t held);
 
-// A number that grows whenever the group of this process, or one above it, comes to a limit of its own or its threads
-// wait for memory. 0 where nobody counts.
-uint64_t pressure(Files& files);
+// As platform::is_under_pressure: whether this process's group, or one above it, came to its limit since, or threads of
+// the group or of the machine waited for memory.
+bool is_under_pressure(Files& files);
 
 }  // namespace rh::platform::cgroup

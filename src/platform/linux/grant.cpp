@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <linux/sysinfo.h>
 
-#include <atomic>
-
 #include "platform/linux/cgroup.h"
 #include "platform/linux/syscall.h"
 
@@ -43,12 +41,8 @@ uint64_t machine_memory() {
 }
 
 bool is_under_pressure() {
-  static constinit std::atomic<uint64_t> before{0};
-  static constinit std::atomic<bool> asked{false};
   cgroup::Files files = real_files();
-  uint64_t now = cgroup::pressure(files);
-  bool grew = now > before.exchange(now, std::memory_order_relaxed);
-  return asked.exchange(true, std::memory_order_relaxed) && grew;
+  return cgroup::is_under_pressure(files);
 }
 
 }  // namespace rh::platform

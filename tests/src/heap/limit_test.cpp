@@ -6,6 +6,7 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/bits.h"
@@ -121,6 +122,32 @@ TEST_F(Limit, BlocksGrowInPlaceNoFurther) {
   EXPECT_EQ(allocate(4 * kMiB), nullptr);
   EXPECT_EQ(resize_in_place(find_block(block), 20 * kMiB, Fit::close), block);
   EXPECT_NE(allocate(4 * kMiB), nullptr);
+}
+
+Actor* g_other = nullptr;
+void* g_taken = nullptr;
+
+void take_meanwhile() {
+  Actor* other = std::exchange(g_other, nullptr);
+  if (other != nullptr) (*other)([] { g_taken = allocate(2 * kMiB); });
+}
+
+// While one has the OS make memory usable the other takes what there is already.
+TEST_F(Limit, TwoWhoGrowAtOnceDoNotPassIt) {
+  if (platform::kChargesUntouched) GTEST_SKIP() << "what is made usable counts before another can take it";
+  free_all(used_blocks(kMiB, 8 * kMiB));
+  idle::trim();
+  Actor other;
+  other([] { deallocate(allocate(100)); });
+  set_limits(0, held() + 21 * kMiB);
+  g_other = &other;
+  fake::on_memory_call(take_meanwhile);
+  void* block = allocate(18 * kMiB);
+  fake::on_memory_call(nullptr);
+  EXPECT_EQ(g_other, nullptr) << "the other had its turn";
+  EXPECT_NE(g_taken, nullptr);
+  EXPECT_TRUE(block == nullptr || held() <= g_arena.standing().limit.hard);
+  EXPECT_LE(held(), g_arena.standing().limit.hard);
 }
 
 // What is free elsewhere goes back for it.

@@ -172,6 +172,66 @@ TEST(Cgroup, LongLinesAndPathsAreSurvived) {
   EXPECT_EQ(platform::read_grant(0).hard, 32 * kMiB);
 }
 
+// ---- pressure -----------------------------------------------------------------------------------
+
+bool is_short() { return platform::is_under_pressure(); }
+
+void set_events(const char* group, unsigned high, unsigned max) {
+  std::string text = "low 0\nhigh " + number(high) + "\nmax " + number(max) + "\noom 0\noom_kill 0\n";
+  fake::set_file((std::string(group) + "/memory.events").c_str(), text.c_str());
+}
+
+TEST(Cgroup, EventsOfAnyGroupAboveArePressure) {
+  EXPECT_FALSE(is_short());
+  use_new("/pod/app");
+  set_events("/sys/fs/cgroup/pod/app", 3, 1);
+  set_events("/sys/fs/cgroup/pod", 100, 0);
+  is_short();
+  EXPECT_FALSE(is_short()) << "nothing new";
+  set_events("/sys/fs/cgroup/pod/app", 4, 1);
+  EXPECT_TRUE(is_short());
+  EXPECT_FALSE(is_short());
+  set_events("/sys/fs/cgroup/pod", 100, 1);
+  EXPECT_TRUE(is_short());
+  set_events("/sys/fs/cgroup/pod", 0, 0);  // another group
+  EXPECT_FALSE(is_short());
+  EXPECT_FALSE(is_short());
+}
+
+TEST(Cgroup, WaitingForMemoryIsPressure) {
+  use_new("/app");
+  auto stall = [](unsigned microseconds) {
+    std::string text = "some avg10=0.00 avg60=0.00 avg300=0.00 total=" + number(microseconds) +
+                       "\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=999999\n";
+    fake::set_file("/sys/fs/cgroup/app/memory.pressure", text.c_str());
+    return is_short();
+  };
+  stall(20000);
+  EXPECT_FALSE(stall(20000));
+  EXPECT_FALSE(stall(25000)) << "a little is usual";
+  EXPECT_TRUE(stall(35000));
+  fake::set_file("/sys/fs/cgroup/app/memory.pressure", "some nonsense total=x\n");
+  EXPECT_FALSE(is_short());
+}
+
+TEST(Cgroup, WhereThereAreNoGroupsTheMachineTells) {
+  fake::set_file("/proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=100000\n");
+  is_short();
+  EXPECT_FALSE(is_short());
+  fake::set_file("/proc/pressure/memory", "some avg10=9.00 avg60=0.00 avg300=0.00 total=200000\n");
+  EXPECT_TRUE(is_short());
+}
+
+TEST(Cgroup, AFailedChargeOfAnOldOneIsPressure) {
+  use_old();
+  fake::set_file("/sys/fs/cgroup/memory/pod/app/memory.failcnt", "7\n");
+  is_short();
+  EXPECT_FALSE(is_short());
+  fake::set_file("/sys/fs/cgroup/memory/pod/app/memory.failcnt", "8\n");
+  EXPECT_TRUE(is_short());
+  EXPECT_FALSE(is_short());
+}
+
 // A process may have only so many files open: whichever could not be opened, no answer is not "no limit".
 TEST(Cgroup, AFileThatCannotBeOpenedMakesTheAnswerUnknown) {
   use_new("/app");
