@@ -22,6 +22,7 @@ PARTS = {
     "allocators": ("reheap_lab.cli_allocators", "List the allocators found here"),
     "record": ("reheap_lab.record", "Write a trace of every allocation a command makes"),
     "trace": ("reheap_lab.cli_trace", "Look into a trace, see who allocates, cut, merge or export it"),
+    "profile": ("reheap_lab.cli_profile", "Sample who allocates what is live, in a command or a process"),
     "replay": ("reheap_lab.replay", "Play a trace back under each allocator, and judge"),
     "calibrate": ("reheap_lab.calibrate", "Test the lab itself on this machine"),
 }

@@ -159,7 +159,7 @@ def preload(with_: str | None) -> str:
 
 # ---- the command --------------------------------------------------------------------------------
 
-def run(cmd: list[str], settings: dict[str, str]) -> tuple[int, float]:
+def run(cmd: list[str], settings: dict[str, str], say=say) -> tuple[int, float]:
     """Its exit status, or minus the signal that ended it; and its CPU time, with that of those it waited for."""
     try:
         if host.WINDOWS:

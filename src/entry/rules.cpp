@@ -1,6 +1,7 @@
 #include "entry/rules.h"
 
 #include "heap/idle.h"
+#include "heap/watch.h"
 #include "platform/report.h"
 
 namespace rh::rules {
@@ -8,6 +9,7 @@ namespace rh::rules {
 void* allocate_cold(size_t size) {
   if constexpr (kHardened) return checked(allocate_hardened(kBlockAlign, size, Maker::c));
   if (void* block = allocate_medium_fast(size)) return block;
+  if (RH_UNLIKELY(watch::is_on())) return checked(rh::allocate_watched(size));
   start();
   return checked(rh::allocate_slow(size));
 }

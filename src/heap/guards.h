@@ -29,12 +29,10 @@ inline uint64_t every() { return g_every.load(std::memory_order_relaxed); }
 // library is loaded; has no effect while there are none, nor a second time.
 void look_at_faults();
 
-// Whether the calling thread's next allocation is to get such a block.
+// Whether the calling thread's next allocation is to get such a block: asked when it no longer waits for one, which is
+// to be asked before each.
+RH_INLINE bool waits(Watched& watched) { return watched.guard_every == every() && --watched.until_guard != 0; }
 RH_COLD bool is_due(Watched& watched);
-RH_INLINE bool is_next(Watched& watched) {
-  bool waits = watched.guard_every == every() && --watched.until_guard != 0;
-  return RH_UNLIKELY(!waits) && is_due(watched);
-}
 
 // A block, which reads as zero. Null when it is too long, all places are taken, or there is no memory.
 void* allocate(size_t alignment, size_t size, bool at_end);

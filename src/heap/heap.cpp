@@ -143,42 +143,55 @@ RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, b
   return allocate_small(heap, static_cast<SizeClass>(size_class), size, zeroed);
 }
 
-struct Chosen {
-  bool guarded, sampled;
-};
-
-// Null when there is no such block.
-RH_COLD static void* make_chosen(Chosen chosen, const Watched& watched, size_t alignment, size_t size, bool zeroed) {
-  void* block = nullptr;
-  if (chosen.guarded) block = guards::allocate(alignment, size, (watched.random & 1) != 0);
-  if (block != nullptr || !chosen.sampled) return block;
-  Heap* from = sampled::heap();
-  return from != nullptr ? allocate_any(from, alignment, size, zeroed) : nullptr;
-}
-
-// While allocations are watched (heap/watch.h), those that are to come from the thread's own heap are decided here.
-// Null: it is to be allocated as always.
-RH_INLINE static void* choose_watched(Heap* heap, size_t alignment, size_t size, bool zeroed) {
-  if (RH_UNLIKELY(heap == nullptr)) return nullptr;
+// While allocations are watched (heap/watch.h), those that are to come from the thread's own heap are decided here: who
+// waits for none of the next ones has its turn. Null: this one is to be allocated as always.
+RH_COLD static void* choose_watched(Heap* heap, size_t alignment, size_t size, bool zeroed, bool guards_wait,
+                                    bool profile_waits) {
   Watched& watched = heap->watched;
-  const Chosen chosen = {guards::is_next(watched), profile::picks(watched.pick, size)};
-  if (RH_LIKELY(!chosen.guarded && !chosen.sampled)) return nullptr;
-  void* block = make_chosen(chosen, watched, alignment, size, zeroed);
-  if (chosen.sampled && block != nullptr) profile::note_allocation(block, size, watched.pick.every);
+  const bool guarded = !guards_wait && guards::is_due(watched);
+  const bool sampled = !profile_waits && profile::is_due(watched.pick, size);
+  void* block = guarded ? guards::allocate(alignment, size, (watched.random & 1) != 0) : nullptr;
+  Heap* from = block == nullptr && sampled ? sampled::heap() : nullptr;
+  if (from != nullptr) block = allocate_any(from, alignment, size, zeroed);
+  if (sampled && block != nullptr) profile::note_allocation(block, size, watched.pick.every);
   return block;
 }
 
 RH_INLINE static void* choose_if_watched(size_t alignment, size_t size, bool zeroed) {
-  return RH_UNLIKELY(watch::is_on()) ? choose_watched(own_heap(), alignment, size, zeroed) : nullptr;
+  if (RH_LIKELY(!watch::is_on())) return nullptr;
+  Heap* heap = own_heap();
+  if (RH_UNLIKELY(heap == nullptr)) return nullptr;
+  const bool guards_wait = guards::waits(heap->watched), profile_waits = profile::waits(heap->watched.pick, size);
+  if (RH_LIKELY(guards_wait && profile_waits)) return nullptr;
+  return choose_watched(heap, alignment, size, zeroed, guards_wait, profile_waits);
 }
 
-// The fast path while allocations are watched.
-RH_NOINLINE static void* allocate_watched(size_t size) {
-  Heap* heap = own_heap();
-  void* chosen = choose_watched(heap, kBlockAlign, size, false);
-  if (RH_UNLIKELY(chosen != nullptr)) return chosen;
-  if (RH_UNLIKELY(heap == nullptr || size > kMaxSmall)) return allocate_unwatched(size);
-  SizeClass size_class = size_class::of(size);
+RH_COLD static void* allocate_chosen(size_t size, bool guards_wait, bool profile_waits) {
+  void* chosen = choose_watched(own_heap_if_any(), kBlockAlign, size, false, guards_wait, profile_waits);
+  return chosen != nullptr ? chosen : allocate_unwatched(size);
+}
+
+RH_COLD static void* allocate_first_watched(size_t size) {
+  return own_heap() != nullptr ? allocate_watched(size) : allocate_unwatched(size);
+}
+
+// The classes of sizes, which the fast path's table does not tell while allocations are watched.
+struct ClassTable {
+  SizeClass of[kTableMax + 1] = {};
+  constexpr ClassTable() {
+    for (size_t size = 0; size <= kTableMax; ++size) of[size] = size_class::of(size);
+  }
+};
+constexpr ClassTable kClassTable;
+
+// The fast path while allocations are watched. It calls nobody but to give up its place.
+RH_NOINLINE void* allocate_watched(size_t size) {
+  Heap* heap = own_heap_if_any();
+  if (RH_UNLIKELY(heap == nullptr)) return allocate_first_watched(size);
+  const bool guards_wait = guards::waits(heap->watched), profile_waits = profile::waits(heap->watched.pick, size);
+  if (RH_UNLIKELY(!guards_wait || !profile_waits)) return allocate_chosen(size, guards_wait, profile_waits);
+  if (RH_UNLIKELY(size > kTableMax)) return allocate_unwatched(size);
+  SizeClass size_class = kClassTable.of[size];
   Block* block = pop(heap, size_class);
   return RH_LIKELY(block != nullptr) ? noted(block, size_class, size) : allocate_unwatched(size);
 }

@@ -108,6 +108,7 @@ void put_types(Writer& writer, uint64_t every) {
   put_type(writer, field::kSampleType, put_string(writer, "peak_objects"), count);
   put_type(writer, field::kSampleType, put_string(writer, "peak_space"), bytes);
   put_type(writer, field::kSampleType, put_string(writer, "lifetime"), put_string(writer, "milliseconds"));
+  put_type(writer, field::kSampleType, put_string(writer, "samples"), count);
   put_type(writer, field::kPeriodType, put_string(writer, "space"), bytes);
   writer.message.number(field::kPeriod, every);
   writer.message.number(field::kDefaultType, usual);
@@ -189,6 +190,7 @@ void put_stack(Writer& writer, const Snapshot& shot, const Stack& stack) {
   add_amount(part, stack.live);
   add_amount(part, stack.peak == shot.peak ? stack.at_peak : stack.live);
   part.varint(stack.lifetime_ms);
+  part.varint(stack.sampled);
   sample.message(field::kSampleValues, part);
   part.clear();
   writer.message.message(field::kSample, sample);

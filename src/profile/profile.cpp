@@ -123,7 +123,8 @@ void set_every(uint64_t every) {
 
 void stop() { g_every.store(0, std::memory_order_relaxed); }
 
-bool picks_anew(Pick& pick, uint64_t every, int64_t size) {
+bool is_due(Pick& pick, size_t size) {
+  const uint64_t every = profile::every();
   if (every == 0) {
     pick = {.left = INT64_MAX, .every = 0, .random = pick.random};
     return false;
@@ -131,7 +132,7 @@ bool picks_anew(Pick& pick, uint64_t every, int64_t size) {
   if (pick.random == 0) pick.random = platform::random_secret() | 1;
   if (pick.every != every) {
     pick.every = every;
-    pick.left = chance::draw(pick.random, every) - size;
+    pick.left = chance::draw(pick.random, every) - bytes_of(size);
     if (pick.left > 0) return false;
   }
   pick.left = chance::draw(pick.random, every);

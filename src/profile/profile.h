@@ -36,13 +36,13 @@ struct Pick {
 
 // Whether a block of that size, which the thread is about to allocate, or a block that is to be so much longer, is
 // chosen; then `every` in `pick` says out of how many bytes. choose_next: the next one that is asked about is.
-RH_COLD bool picks_anew(Pick& pick, uint64_t every, int64_t size);
-inline bool picks(Pick& pick, size_t size) {
-  const uint64_t now = every();
-  const auto bytes = static_cast<int64_t>(size == 0 ? 1 : size);
-  pick.left -= bytes;
-  return (pick.left <= 0 || pick.every != now) && picks_anew(pick, now, bytes);
+RH_INLINE int64_t bytes_of(size_t size) { return static_cast<int64_t>(size == 0 ? 1 : size); }
+RH_INLINE bool waits(Pick& pick, size_t size) {
+  pick.left -= bytes_of(size);
+  return pick.left > 0 && pick.every == every();
 }
+RH_COLD bool is_due(Pick& pick, size_t size);  // when it does not wait
+inline bool picks(Pick& pick, size_t size) { return !waits(pick, size) && is_due(pick, size); }
 
 inline void choose_next(Pick& pick) { pick.left = 0; }
 inline bool is_next_chosen(const Pick& pick) { return pick.left <= 0 && pick.every != 0 && pick.every == every(); }

@@ -5,11 +5,11 @@ import pathlib
 from ..sites import findings, show, tree
 from ..sites.functions import base, short
 from ..sites.groups import Group, by_function, by_module, by_site, largest_stack, leading
-from ..sites.kinds import KINDS, Kind
+from ..sites.kinds import Kind
 from ..sites.profile import Profile
 from ..sites.symbols import Place
 from ..trace import size, time
-from . import page
+from . import page, svg, trace_plots
 
 MOST_NODES = 12_000
 MOST_ROWS = 25  # of each kind, in each table
@@ -24,10 +24,14 @@ def write_html(profile: Profile, path: pathlib.Path, by: str) -> None:
 def html(profile: Profile, by: str) -> str:
     nodes = tree.grow(profile, MOST_NODES)
     modules = _modules(profile)
+    with svg.styled():
+        curve = trace_plots.live({"series": {"t_us": [1000 * ms for ms, _ in profile.curve],
+                                             "live_bytes": [live for _, live in profile.curve]}},
+                                 "live_bytes", "Live memory", "bytes")
     return page.render(
         "sites.html.j2", title=profile.title, facts=_facts(profile), basis=" ".join(show.basis(profile)),
-        findings=findings.sentences(profile), notes=profile.notes, by=by,
-        kinds=[(name, kind.label[:1].upper() + kind.label[1:]) for name, kind in KINDS.items()],
+        findings=findings.sentences(profile), notes=profile.notes, by=by, curve=curve,
+        kinds=[(name, kind.label[:1].upper() + kind.label[1:]) for name, kind in profile.kinds.items()],
         folded=sum(node.folded for node in nodes), flame=_flame(profile, nodes, modules),
         modules=[(name, number) for name, number in modules.items() if number],
         tables=[_sites(profile, by), _functions(profile, by), _by_module(profile, by)])
@@ -35,11 +39,11 @@ def html(profile: Profile, by: str) -> str:
 
 def _facts(profile: Profile) -> list[tuple[str, str, str]]:
     totals = profile.totals
-    return [("allocations", f"{totals['allocations']:,}", f"{size(totals['bytes'])} in all"),
-            ("temporary", show.temporary_share(totals),
-             f"{totals['temporary']:,} were freed as the thread's next call"),
+    temporary = [] if profile.live else [("temporary", show.temporary_share(totals),
+                                          f"{totals['temporary']:,} were freed as the thread's next call")]
+    return [("allocations", f"{totals['allocations']:,}", f"{size(totals['bytes'])} in all"), *temporary,
             ("peak", size(totals["at_peak_bytes"]), f"in {findings.blocks(totals['at_peak'])}"),
-            ("never freed", size(totals["never_freed_bytes"]), f"in {findings.blocks(totals['never_freed'])}")]
+            (show.left(profile), size(totals["never_freed_bytes"]), f"in {findings.blocks(totals['never_freed'])}")]
 
 
 def _modules(profile: Profile) -> dict[str, int]:
@@ -61,7 +65,8 @@ def _flame(profile: Profile, nodes: list[tree.Node], modules: dict[str, int]) ->
     """What flame.js draws."""
     names: dict[tuple, int] = {}
     rows = [[_name(node, profile, names, modules), node.parent, *map(round, node.weights.tolist())] for node in nodes]
-    return {"kinds": [{"name": name, "label": kind.label, "bytes": kind.in_bytes} for name, kind in KINDS.items()],
+    kinds = [{"name": name, "label": kind.label, "bytes": kind.in_bytes} for name, kind in profile.kinds.items()]
+    return {"kinds": kinds,
             "exact": profile.exact, "names": list(names), "nodes": rows}
 
 
@@ -80,7 +85,7 @@ def _name(node: tree.Node, profile: Profile, names: dict[tuple, int], modules: d
 
 def _sites(profile: Profile, by: str) -> dict:
     def described(site: Group) -> tuple[str, str, str]:
-        stack = profile.stacks[largest_stack(profile, site, KINDS[by])]
+        stack = profile.stacks[largest_stack(profile, site, profile.kinds[by])]
         through = [f"by {stack.places[stack.site - 1].said}"] if stack.site else []
         callers = [place.said if place.line else short(place.function)
                    for place in stack.places[stack.site + 1:] if place not in profile.library]
@@ -101,14 +106,14 @@ def _by_module(profile: Profile, by: str) -> dict:
 
 
 def _table(profile: Profile, by: str, title: str, note: str, groups: list[Group], described) -> dict:
-    shown = {id(group): group for kind in KINDS.values() for group in leading(groups, kind, MOST_ROWS)}
+    shown = {id(group): group for kind in profile.kinds.values() for group in leading(groups, kind, MOST_ROWS)}
     rows = []
-    for group in sorted(shown.values(), key=lambda group: -group.figures[KINDS[by].figure]):
+    for group in sorted(shown.values(), key=lambda group: -group.figures[profile.kinds[by].figure]):
         name, whole_name, note_below = described(group)
         lived = findings.lifetime_us(profile, group)
         rows.append({"name": name, "title": whole_name, "note": note_below,
-                     "cells": [_cell(profile, group, kind) for kind in KINDS.values()],
-                     "weights": [group.figures[kind.figure] for kind in KINDS.values()],
+                     "cells": [_cell(profile, group, kind) for kind in profile.kinds.values()],
+                     "weights": [group.figures[kind.figure] for kind in profile.kinds.values()],
                      "lived": "" if lived is None else time(lived * 1000)})
     return {"title": title, "note": note, "rows": rows, "of": len(groups), "first": MOST_ROWS}
 

@@ -24,8 +24,8 @@ def write_html(info: dict, path: pathlib.Path | str) -> None:
 
 def html(info: dict) -> str:
     with svg.styled():
-        drawn = [picture for picture in (_live(info, "live_bytes", "Live memory", "bytes"),
-                                         _live(info, "live_blocks", "Live blocks", "")) if picture]
+        drawn = [picture for picture in (live(info, "live_bytes", "Live memory", "bytes"),
+                                         live(info, "live_blocks", "Live blocks", "")) if picture]
         sizes, lifetimes = _sizes(info), _lifetimes(info)
     files = info.get("files", [])
     return page.render("trace.html.j2", title=_command(files), facts=_facts(info), live=drawn, sizes=sizes,
@@ -136,7 +136,7 @@ def _files(files: list[dict]) -> list[dict]:
 
 # ---- pictures ---------------------------------------------------------------------------------
 
-def _live(info: dict, key: str, caption: str, unit: str) -> Picture | None:
+def live(info: dict, key: str, caption: str, unit: str) -> Picture | None:
     series = info.get("series", {})
     time, values = series.get("t_us", []), series.get(key, [])
     if len(time) < 2 or len(values) != len(time):

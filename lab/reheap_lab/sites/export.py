@@ -19,7 +19,8 @@ DEFAULT = "peak"  # what a file with one weight has, unless --by says otherwise
 
 def as_pprof(profile: Profile) -> bytes:
     basis = "each allocation" if profile.exact else f"an allocation for each {profile.every_bytes} bytes"
-    return pprof.encode(profile, [f"reheap trace sites {profile.title}", f"a call stack of {basis}", *profile.notes])
+    source = "profile" if profile.live else "trace sites"
+    return pprof.encode(profile, [f"reheap {source} {profile.title}", f"a call stack of {basis}", *profile.notes])
 
 
 def as_folded(profile: Profile, by: str) -> str:

@@ -54,7 +54,8 @@ def _never_freed(profile: Profile, sites: list[Group]) -> list[str]:
     kept = [site for site in sites if site.share(profile, "never_freed_bytes") >= MUCH_KEPT
             and site.errors["never_freed_bytes"] <= SURE]
     kept.sort(key=lambda site: -site.figures["never_freed_bytes"])
-    return [f"{site.key.said} allocated {percent(site.share(profile, 'never_freed_bytes'))} of what was never freed: "
+    what = "live at its end" if profile.live else "never freed"
+    return [f"{site.key.said} allocated {percent(site.share(profile, 'never_freed_bytes'))} of what was {what}: "
             f"{'' if profile.exact else 'about '}{size(site.figures['never_freed_bytes'])} in "
             f"{blocks(site.figures['never_freed'])}" for site in kept][:MOST]
 

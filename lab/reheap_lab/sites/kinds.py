@@ -32,3 +32,11 @@ KINDS = {
     "allocations": Kind("allocations", "allocations", in_bytes=False),
     "temporary": Kind("temporary", "temporary allocations", in_bytes=False),
 }
+
+# Of a profile that the library wrote: it may end before the program does, and does not see what is freed at once.
+LIVE_KINDS = {
+    "peak": KINDS["peak"],
+    "never-freed": Kind("never_freed_bytes", "live at its end"),
+    "bytes": KINDS["bytes"],
+    "allocations": KINDS["allocations"],
+}

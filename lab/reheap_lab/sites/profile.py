@@ -2,7 +2,7 @@
 
 import functools
 import pathlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from reheap_lab import trace
 from reheap_lab.errors import UsageError
 from reheap_lab.sites import functions
 from reheap_lab.sites.images import Module
-from reheap_lab.sites.kinds import FIGURES
+from reheap_lab.sites.kinds import FIGURES, KINDS, LIVE_KINDS, Kind
 from reheap_lab.sites.symbols import Place, Symbolizer
 
 UNKNOWN = Place("(no call stack)", "", "", 0, "", named=False)  # where what held it is damaged
@@ -36,7 +36,7 @@ class Profile:
 
     title: str
     every_bytes: int  # 0: each allocation has its stack, and the figures are exact
-    totals: dict[str, int]  # exact
+    totals: dict[str, int]  # exact, but for a live one
     modules: list[Module]
     stacks: list[Stack]
     values: np.ndarray
@@ -45,6 +45,13 @@ class Profile:
     places_at: dict[int, tuple[Place, ...]]  # by address
     library: set[Place]  # those of the C library and of languages' own ones, which are no sites
     notes: list[str]
+    live: bool = False  # sampled by the library itself: all of it is estimated
+    curve: list[tuple[int, int]] = field(default_factory=list)  # of a live one: milliseconds, and the bytes live then
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What it can be weighed by."""
+        return LIVE_KINDS if self.live else KINDS
 
     @property
     def exact(self) -> bool:
@@ -66,8 +73,8 @@ class Profile:
 
 
 def load(found: dict, traces: list[pathlib.Path], wrappers: tuple[str, ...] = (),
-         sysroot: pathlib.Path | None = None) -> Profile:
-    """From what `reheap-trace sites` printed."""
+         sysroot: pathlib.Path | None = None, title: str = "") -> Profile:
+    """From what `reheap-trace sites` printed, or what library.read found, which needs a title."""
     if not found["recorded"]:
         raise UsageError(f"{traces[0]} was recorded without call stacks: record again with --stacks 64K")
     modules = [Module(m["path"], int(m["start"], 0), int(m["end"], 0), int(m["file_offset"], 0), m["build_id"])
@@ -77,13 +84,13 @@ def load(found: dict, traces: list[pathlib.Path], wrappers: tuple[str, ...] = ()
     places_at = symbolizer.name(calls)
     cut = _Cut(places_at, functions.Passing(wrappers))
     rows = found["stacks"]
-    return Profile(_title(traces), found["every_bytes"],
+    return Profile(functions.printable(title.replace("\n", " ")) or _title(traces), found["every_bytes"],
                    {name: found["totals"][name] for name in FIGURES}, modules,
                    [cut.stack([calls[i] for i in row["frames"]]) for row in rows],
                    np.array([[row[name] for name in FIGURES] for row in rows], float).reshape(-1, len(FIGURES)),
                    np.array([row["sampled"] for row in rows], float),
                    np.array([row.get("lifetime_us", np.nan) for row in rows], float), places_at, cut.library,
-                   symbolizer.notes)
+                   symbolizer.notes + found.get("comments", []), found.get("live", False), found.get("curve", []))
 
 
 def _title(traces: list[pathlib.Path]) -> str:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from reheap_lab.sites import findings
 from reheap_lab.sites.groups import Group, by_site, largest_stack, leading
-from reheap_lab.sites.kinds import KINDS, Kind
+from reheap_lab.sites.kinds import Kind
 from reheap_lab.sites.profile import Profile
 from reheap_lab.trace import size
 
@@ -19,20 +19,26 @@ def show(profile: Profile, to: Console, by: str | None, top: int) -> None:
     head = [_clipped(profile.title, to.width), *summary(profile)]
     parts = ["\n".join(head), _list(findings.sentences(profile), to.width, "• ")]
     sites = by_site(profile)
-    parts += [_section(profile, sites, kind, top, to.width) for kind in ([KINDS[by]] if by else KINDS.values())]
+    kinds = [profile.kinds[by]] if by else profile.kinds.values()
+    parts += [_section(profile, sites, kind, top, to.width) for kind in kinds]
     parts.append(_list(profile.notes, to.width, "careful: "))
     to.print(Text("\n\n".join(filter(None, parts))), overflow="ellipsis", no_wrap=True, crop=True)
 
 
 def summary(profile: Profile) -> list[str]:
-    """As heaptrack begins. It is exact."""
-    rows = [("allocations", f"{profile.totals['allocations']:,}", f"{size(profile.totals['bytes'])} in all"),
-            ("temporary", f"{profile.totals['temporary']:,}",
-             f"{temporary_share(profile.totals)} of them: freed as the thread's next call"),
-            ("peak", size(profile.totals["at_peak_bytes"]), f"in {findings.blocks(profile.totals['at_peak'])}"),
-            ("never freed", size(profile.totals["never_freed_bytes"]),
-             f"in {findings.blocks(profile.totals['never_freed'])}")]
+    """As heaptrack begins. It is exact, but for a live profile."""
+    totals = profile.totals
+    temporary = [] if profile.live else [("temporary", f"{totals['temporary']:,}",
+                                          f"{temporary_share(totals)} of them: freed as the thread's next call")]
+    rows = [("allocations", f"{totals['allocations']:,}", f"{size(totals['bytes'])} in all"), *temporary,
+            ("peak", size(totals["at_peak_bytes"]), f"in {findings.blocks(totals['at_peak'])}"),
+            (left(profile), size(totals["never_freed_bytes"]), f"in {findings.blocks(totals['never_freed'])}")]
     return [*(f"{name:<12}{figure:>14}  {note}" for name, figure, note in rows), "", *basis(profile)]
+
+
+def left(profile: Profile) -> str:
+    """What that is called which was not freed."""
+    return "live at end" if profile.live else "never freed"
 
 
 def temporary_share(totals: dict[str, int]) -> str:
@@ -41,6 +47,11 @@ def temporary_share(totals: dict[str, int]) -> str:
 
 def basis(profile: Profile) -> list[str]:
     """What the figures of sites rest on."""
+    if profile.live:
+        if not profile.stacks:
+            return ["No allocation was sampled: take a smaller --rate."]
+        return [f"All of it are estimates from {profile.sampled.sum():,.0f} samples, one for each "
+                f"{size(profile.every_bytes)} allocated;", "± is their relative standard error."]
     if not profile.totals["allocations"]:
         return ["There is no allocation in it."]
     if not profile.stacks:

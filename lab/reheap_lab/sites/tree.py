@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from reheap_lab.sites.kinds import KINDS
 from reheap_lab.sites.profile import Profile
 from reheap_lab.sites.symbols import Place
 
@@ -31,7 +30,7 @@ class _Candidate:
 def grow(profile: Profile, most: int) -> list[Node]:
     """Parents before children. Where there are more nodes than `most`, the smaller ones (by the kind in which each is
     largest) are put together, per parent."""
-    weights = profile.values[:, [kind.place for kind in KINDS.values()]]
+    weights = profile.values[:, [kind.place for kind in profile.kinds.values()]]
     wholes = np.maximum(weights.sum(axis=0), 1)
     nodes: list[Node] = []
     waiting = [_Candidate(-1.0, 0, list(range(len(profile.stacks))), None, -1, 0)]

@@ -55,7 +55,7 @@ TEST_F(Pprof, TellsOfStacksAndTheirAmounts) {
     types.push_back(text(Fields(type).one(1)) + "/" + text(Fields(type).one(2)));
   EXPECT_EQ(types, (std::vector<std::string>{"alloc_objects/count", "alloc_space/bytes", "inuse_objects/count",
                                              "inuse_space/bytes", "peak_objects/count", "peak_space/bytes",
-                                             "lifetime/milliseconds"}));
+                                             "lifetime/milliseconds", "samples/count"}));
   EXPECT_EQ(text(Fields(file.one(11)).one(1)), "space");
   EXPECT_EQ(file.one(12), "1024");
   EXPECT_EQ(text(file.one(14)), "inuse_space");
@@ -84,8 +84,8 @@ TEST_F(Pprof, TellsOfStacksAndTheirAmounts) {
   for (uint64_t number : varints(first.one(1))) addresses.push_back(locations.at(std::to_string(number)));
   EXPECT_EQ(addresses, (std::vector<std::string>{std::to_string(fake::kModuleStart + 0x100),
                                                  std::to_string(fake::kModuleStart + 0x200)}));
-  EXPECT_EQ(varints(first.one(2)), (std::vector<uint64_t>{2, 2 * kAlone, 1, kAlone, 2, 2 * kAlone, 50}));
-  EXPECT_EQ(varints(second.one(2)), (std::vector<uint64_t>{1, 3 * kAlone, 1, 3 * kAlone, 1, 3 * kAlone, 0}));
+  EXPECT_EQ(varints(first.one(2)), (std::vector<uint64_t>{2, 2 * kAlone, 1, kAlone, 2, 2 * kAlone, 50, 2}));
+  EXPECT_EQ(varints(second.one(2)), (std::vector<uint64_t>{1, 3 * kAlone, 1, 3 * kAlone, 1, 3 * kAlone, 0, 1}));
 
   const std::vector<std::string> curve = file.all(8000);
   ASSERT_EQ(curve.size(), 2u);
@@ -96,7 +96,7 @@ TEST_F(Pprof, TellsOfStacksAndTheirAmounts) {
 TEST_F(Pprof, ThatIsEmptyIsWhole) {
   const Fields file = written();
   EXPECT_EQ(file.count(2), 0u);
-  EXPECT_EQ(file.count(1), 7u);
+  EXPECT_EQ(file.count(1), 8u);
 }
 
 TEST_F(Pprof, ThatIsLongIsWhole) {
