@@ -4,8 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <fstream>
-#include <iterator>
+#include <cstdio>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,8 +12,12 @@
 namespace pprof_file {
 
 inline std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  char part[4096];
+  for (std::size_t got; file != nullptr && (got = std::fread(part, 1, sizeof part, file)) != 0;) text.append(part, got);
+  if (file != nullptr) std::fclose(file);
+  return text;
 }
 
 inline std::uint32_t number_at(const std::string& text, std::size_t at, int bytes) {
