@@ -14,8 +14,8 @@
 namespace rh::command {
 namespace {
 
-constexpr std::array<std::string_view, 8> lab_commands = {"compare", "suite",  "report", "gate",
-                                                          "record",  "replay", "trace",  "calibrate"};
+constexpr std::array<std::string_view, 9> lab_commands = {"compare", "suite", "report",  "gate",     "record",
+                                                          "replay",  "trace", "profile", "calibrate"};
 
 }  // namespace
 

@@ -10,7 +10,7 @@ class PassesOn(CommandTest):
     def test_the_words_reach_the_lab(self):
         lab = self.file("reheap-lab", '#!/bin/sh\nfor word; do echo "[$word]"; done\nexit 5\n')
         path = os.path.dirname(lab) + ":" + os.environ["PATH"]
-        for name in ("compare", "suite", "report", "gate", "record", "replay", "trace", "calibrate"):
+        for name in ("compare", "suite", "report", "gate", "record", "replay", "trace", "profile", "calibrate"):
             with self.subTest(command=name):
                 done = call(name, "--with", "a b", "--", "prog", "--help", env=environment(PATH=path))
                 self.assertEqual((done.returncode, done.stderr), (5, b""))
