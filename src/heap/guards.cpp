@@ -93,28 +93,32 @@ Pages pages_of(uintptr_t block, size_t size) {
   return {align_down(block, platform::kPageSize), align_up(block + size, platform::kPageSize)};
 }
 
-unsigned char pattern_at(uintptr_t address) { return static_cast<unsigned char>(0xa5 ^ address); }
+constexpr unsigned char kFilling = 0xa5;
 
-// Of each byte of the block's pages that is not its own; ends when `visit` gives false.
-template <typename Visit> bool each_byte_beside(uintptr_t block, size_t size, Visit visit) {
+// Of what the block's pages have before and behind it.
+template <typename Visit> bool each_gap(uintptr_t block, size_t size, Visit visit) {
   Pages pages = pages_of(block, size);
-  for (uintptr_t at = pages.start; at < pages.end; ++at) {
-    if (at == block) at += size;
-    if (at < pages.end && !visit(at, *reinterpret_cast<unsigned char*>(at))) return false;
-  }
-  return true;
+  return visit(pages.start, block) && (size == 0 || visit(block + size, pages.end));
 }
 
 void fill_beside(uintptr_t block, size_t size) {
-  each_byte_beside(block, size, [](uintptr_t at, unsigned char& byte) {
-    byte = pattern_at(at);
+  each_gap(block, size, [](uintptr_t from, uintptr_t to) {
+    __builtin_memset(reinterpret_cast<void*>(from), kFilling, to - from);
     return true;
   });
 }
 
-bool is_unwritten_beside(uintptr_t block, size_t size) {
-  return each_byte_beside(block, size, [](uintptr_t at, unsigned char byte) { return byte == pattern_at(at); });
+// Up to a multiple of a word's size.
+bool is_filled(uintptr_t from, uintptr_t to) {
+  constexpr uintptr_t kWordOf = ~uintptr_t{0} / 0xff * kFilling;
+  for (; from < to && from % sizeof(kWordOf) != 0; ++from)
+    if (*reinterpret_cast<const unsigned char*>(from) != kFilling) return false;
+  for (; from < to; from += sizeof(kWordOf))
+    if (*reinterpret_cast<const uintptr_t*>(from) != kWordOf) return false;
+  return true;
 }
+
+bool is_unwritten_beside(uintptr_t block, size_t size) { return each_gap(block, size, is_filled); }
 
 // ---- what is said -------------------------------------------------------------------------------
 
