@@ -357,10 +357,12 @@ void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
 
 void* resize_by_moving(const BlockAt& at, size_t size) {
   if (!at.is_large() || !large::may_move(at.span, size)) return nullptr;
+  if (large::has_owner(at.span) && !sampled::is_sampled(at.span)) return nullptr;
   if (RH_UNLIKELY(watch::is_on()) && sampled::must_be_copied()) return nullptr;
   Span* target = allocate_span(kUnitSize, size, Prefer::zero);
   if (target == nullptr) return nullptr;
-  if (large::move(at.span, target)) return start_of(target);
+  if (sampled::is_sampled(at.span) ? sampled::move(at.span, target, size) : large::move(at.span, target))
+    return start_of(target);
   idle::note_free();
   return nullptr;
 }

@@ -185,7 +185,7 @@ Resized resize_in_place(Span* span, size_t size, Fit fit) {
 
 bool may_move(const Span* span, size_t size) {
   size_t present = Units{span->units}.bytes();
-  return size > present && !has_owner(span) && worth_moving(present) && !span->altered;
+  return size > present && worth_moving(present) && !span->altered;
 }
 
 bool move(Span* span, Span* target) {

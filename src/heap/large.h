@@ -44,7 +44,7 @@ Resized resize_in_place(Span* span, size_t size, Fit fit);
 // Whether moving the block's pages to a longer span may be worth more than copying, and possible.
 bool may_move(const Span* span, size_t size);
 
-// Moves them to `target` and frees the span. False when the OS does not; then `target` is gone.
+// Moves them to `target` and frees the span, which no heap lists. False when the OS does not; then `target` is gone.
 bool move(Span* span, Span* target);
 
 // The program changes what pages are that it holds, or some of them: how they are protected, whether they are locked,

@@ -10,9 +10,9 @@ constinit std::atomic<Heap*> g_sampled_heap{nullptr};
 
 const void* start_of_block(const Span* large) { return reinterpret_cast<const void*>(g_realm.address(large)); }
 
-bool is_sampled(const Span* large) { return large::has_owner(large) && large->owner.load()->sampled; }
-
 }  // namespace
+
+bool is_sampled(const Span* large) { return large::has_owner(large) && large->owner.load()->sampled; }
 
 void start(uint64_t every) {
   profile::start(every);
@@ -60,6 +60,21 @@ void note_free(const Span* large) {
 
 void note_resize(const Span* large, size_t size) {
   if (is_sampled(large)) profile::note_resize(start_of_block(large), size, profile::every());
+}
+
+// The profile hears of it before anybody else can get the memory that is left.
+bool move(Span* large, Span* target, size_t size) {
+  Heap* heap = large->owner.load();
+  const void *from = start_of_block(large), *to = start_of_block(target);
+  shared::unlist_large(large);
+  profile::note_move(from, to);
+  const bool moved = large::move(large, target);
+  if (moved)
+    profile::note_resize(to, size, profile::every());
+  else
+    profile::note_move(to, from);
+  shared::list_large(heap, moved ? target : large);
+  return moved;
 }
 
 void forget_heap() { g_sampled_heap.store(nullptr, std::memory_order_relaxed); }

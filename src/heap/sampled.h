@@ -23,9 +23,13 @@ Heap* heap();
 bool must_move(const BlockAt& large, size_t size);
 bool must_be_copied();
 
-// Of a large block: it is about to be freed, or is so long now.
+// Of a large block: whether it is one of those; and then, that it is about to be freed, or is so long now.
+bool is_sampled(const Span* large);
 void note_free(const Span* large);
 void note_resize(const Span* large, size_t size);
+
+// Moves the pages of a large block that is one of those to `target`, as large::move does.
+bool move(Span* large, Span* target, size_t size);
 
 // In a fork's child that cannot know whether the heap is whole: there will be another.
 void forget_heap();

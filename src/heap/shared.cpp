@@ -187,6 +187,14 @@ void list_large(Heap* heap, Span* span) {
   heap->large.push_back(span);
 }
 
+void unlist_large(Span* span) {
+  Heap* heap = span->owner.load();
+  LockGuard guard(heap->lock);
+  if (inconsistent()) return;
+  heap->large.remove(span);
+  span->owner.store(kNobody);
+}
+
 void free_large(Span* span) {
   Heap* heap = span->owner.load();
   ThreadToken token = platform::thread_token();

@@ -52,6 +52,9 @@ void free(Heap* heap, Span* slab, Block* block);
 // A large block that is not from the heap's store joins its list.
 void list_large(Heap* heap, Span* span);
 
+// It leaves it, and is as one that is not from a store.
+void unlist_large(Span* span);
+
 // A large block in a heap's list, freed by any thread.
 void free_large(Span* span);
 

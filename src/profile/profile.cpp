@@ -72,6 +72,15 @@ void subtract_live(Stack& stack, Amount less) {
   g_books.live.subtract(less);
 }
 
+void end_block(uintptr_t address, uint64_t now_ms) {
+  LiveBlock* live = g_books.blocks.find(address);
+  if (live == nullptr) return;
+  Stack& stack = g_books.stacks.all()[live->stack];
+  subtract_live(stack, live->stands_for);
+  stack.lifetime_ms += (now_ms - live->made_ms) * live->stands_for.objects / Amount::kObject;
+  g_books.blocks.remove(live);
+}
+
 // Of twice as many milliseconds as there is room for every second one is left.
 void note_curve(uint64_t now_ms) {
   Curve& curve = g_books.curve;
@@ -147,6 +156,7 @@ void note_allocation(const void* block, size_t size, uint64_t every) {
   Locked locked;
   if (inconsistent()) return;
   g_has_noted.store(true, std::memory_order_relaxed);
+  end_block(address_of(block), now);  // of whose free nobody told
   const uint32_t number = g_books.stacks.find_or_add(frames, depth);
   LiveBlock* live = number == Stacks::kNone ? nullptr : g_books.blocks.add(address_of(block));
   if (live == nullptr) {
@@ -167,13 +177,21 @@ void note_allocation(const void* block, size_t size, uint64_t every) {
 void note_free(const void* block) {
   const uint64_t now = platform::now_ms();
   Locked locked;
-  LiveBlock* live = inconsistent() ? nullptr : g_books.blocks.find(address_of(block));
-  if (live == nullptr) return;
-  Stack& stack = g_books.stacks.all()[live->stack];
-  subtract_live(stack, live->stands_for);
-  stack.lifetime_ms += (now - live->made_ms) * live->stands_for.objects / Amount::kObject;
-  g_books.blocks.remove(live);
+  if (inconsistent()) return;
+  end_block(address_of(block), now);
   note_curve(now);
+}
+
+void note_move(const void* from, const void* to) {
+  Locked locked;
+  LiveBlock* live = inconsistent() ? nullptr : g_books.blocks.find(address_of(from));
+  if (live == nullptr) return;
+  const LiveBlock kept = *live;
+  g_books.blocks.remove(live);
+  LiveBlock* moved = g_books.blocks.add(address_of(to));
+  if (moved == nullptr) return;
+  *moved = kept;
+  moved->address = address_of(to);
 }
 
 // A longer one was chosen with the greater chance that it has now; a shorter one stays as likely as it was.

@@ -55,6 +55,9 @@ RH_COLD void note_allocation(const void* block, size_t size, uint64_t every);
 RH_COLD void note_free(const void* block);
 RH_COLD bool note_resize(const void* block, size_t size, uint64_t every);
 
+// It lies elsewhere from now on.
+RH_COLD void note_move(const void* from, const void* to);
+
 // Whether any was ever noted: before, there is nothing to be told of.
 RH_HIDDEN extern constinit std::atomic<bool> g_has_noted;
 inline bool has_noted() { return g_has_noted.load(std::memory_order_relaxed); }

@@ -165,6 +165,28 @@ TEST_F(Sampled, BlocksThatGrowInPlaceAreFoundAsLargeAsTheyAre) {
   EXPECT_NEAR(sum / blocks / kLast, 1, 0.05);
 }
 
+// Its pages are moved where an unknown block's would be.
+TEST_F(Sampled, ALongBlockMovesAndIsKnown) {
+  constexpr size_t kFirst = 8 << 20, kLast = 64 << 20;
+  sampled::start(1);
+  at_site(0x10);
+  void* block = allocate(kFirst);
+  static_cast<char*>(block)[kFirst - 1] = 'x';
+  fake::fail_nth(fake::Call::move, 1);
+  EXPECT_EQ(resize_by_moving(find_block(block), kLast), nullptr);
+  EXPECT_NEAR(found(0x10).live, kFirst, 1);
+  void* moved = resize_by_moving(find_block(block), kLast);
+  ASSERT_NE(moved, nullptr);
+  EXPECT_EQ(static_cast<char*>(moved)[kFirst - 1], 'x');
+  EXPECT_NEAR(found(0x10).live, kLast, 1);
+  void* other = allocate(kFirst);
+  EXPECT_NEAR(found(0x10).live, kLast + kFirst, 1);
+  deallocate(moved);
+  EXPECT_NEAR(found(0x10).live, kFirst, 1);
+  deallocate(other);
+  EXPECT_EQ(found(0x10).live, 0);
+}
+
 TEST_F(Sampled, TheRateCanChangeWhileItRuns) {
   sampled::start(uint64_t{1} << 40);
   at_site(0x10);

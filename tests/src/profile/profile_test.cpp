@@ -147,6 +147,31 @@ TEST_F(Profile, BlocksThatGrowAreAllocatedAtTheirLength) {
   EXPECT_EQ(shot_.live.objects, 0u);
 }
 
+TEST_F(Profile, BlocksThatMoveAreKnownWhereTheyAre) {
+  at_site(0x10);
+  note_allocation(block(0), kSure, kEvery);
+  note_move(block(0), block(9));
+  note_move(block(1), block(8));  // not known
+  note_free(block(0));
+  shoot();
+  EXPECT_EQ(shot_.live.bytes, kSure);
+  note_free(block(9));
+  shoot();
+  EXPECT_EQ(shot_.live.bytes, 0u);
+}
+
+TEST_F(Profile, AFreeThatNobodyToldOfIsSeenWhenTheMemoryIsUsedAgain) {
+  at_site(0x10);
+  note_allocation(block(0), kSure, kEvery);
+  note_allocation(block(0), kSure, kEvery);
+  shoot();
+  EXPECT_EQ(shot_.live.bytes, kSure);
+  note_free(block(0));
+  note_free(block(0));
+  shoot();
+  EXPECT_EQ(shot_.live.bytes, 0u);
+}
+
 TEST_F(Profile, BeginsAnew) {
   at_site(0x10);
   note_allocation(block(0), kSure, kEvery);
