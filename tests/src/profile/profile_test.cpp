@@ -248,7 +248,7 @@ TEST_F(Profile, TheCurveHasEveryMomentHoweverLong) {
     EXPECT_GT(curve.points[i].ms, curve.points[i - 1].ms);
     EXPECT_GT(curve.points[i].live, curve.points[i - 1].live);
   }
-  EXPECT_EQ(curve.points[curve.count - 1].live, 5000 * kSure);
+  EXPECT_EQ(curve.points[curve.count - 1].live, uint64_t{5000} * kSure);
 }
 
 TEST(ProfileLive, RemovingKeepsWhatCameBehind) {
