@@ -284,9 +284,11 @@ void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
 
 void* resize_by_moving(const BlockAt& at, size_t size) {
   if (!at.is_large || !large::may_move(at.span, size)) return nullptr;
-  Span* target = allocate_span(kUnitSize, size, Prefer::zero);
+  if (!large::is_possible(size)) return nullptr;
+  Units lent;
+  Span* target = insist(size, [&] { return large::allocate_to_move(at.span, size, &lent); });
   if (target == nullptr) return nullptr;
-  if (large::move(at.span, target)) return start_of(target);
+  if (large::move(at.span, target, lent)) return start_of(target);
   idle::note_free();
   return nullptr;
 }
