@@ -49,22 +49,25 @@ void Arena::check() const {
   RH_CHECK(dirty_.is_valid() && clean_.is_valid() && decommitted_.is_valid());
 }
 
-Span* Arena::allocate(Units units, Units alignment, Prefer prefer) {
+Span* Arena::allocate(Units units, Units alignment, Prefer prefer, Units* lent) {
   ThreadToken token = platform::thread_token();
-  Span* span = allocate_once(units, alignment, prefer, token);
-  if (span == nullptr && make_room(units, token)) span = allocate_once(units, alignment, prefer, token);
+  Units loan;
+  if (lent != nullptr) *lent = loan = loan_of(*lent, units);
+  Span* span = allocate_once(units, alignment, prefer, token, loan);
+  if (span == nullptr && make_room(units - loan, token)) span = allocate_once(units, alignment, prefer, token, loan);
   return span;
 }
 
-Span* Arena::allocate_once(Units units, Units alignment, Prefer prefer, ThreadToken token) {
+Span* Arena::allocate_once(Units units, Units alignment, Prefer prefer, ThreadToken token, Units lent) {
   Span* span = nullptr;
   Units surplus, unneeded;
   {
     Guard guard(*this, token);
-    span = take(units, alignment, prefer, token);
+    span = take(units, alignment, prefer, token, lent);
     // What is on its way to the OS is free in a moment.
-    while (span == nullptr && wait_for_purge(token)) span = take(units, alignment, prefer, token);
+    while (span == nullptr && wait_for_purge(token)) span = take(units, alignment, prefer, token, lent);
     if (span == nullptr || inconsistent()) return span;
+    lent_ += lent;
     note_dirty();
     note_held();
     surplus = beyond_peak();
@@ -420,6 +423,7 @@ void Arena::put_back_whole() { put_back(Purge(busy_)); }
 void Arena::after_fork_in_child() {
   ThreadToken token = platform::thread_token();
   ThreadToken grower = grower_.load();
+  lent_ = {};
   bool lost_growth = grower != 0 && grower != token;
   if (lost_growth) g_realm.forget_growth();
   if (lock_.held_by(token)) {
@@ -457,7 +461,7 @@ void Arena::start_over(ThreadToken token) {
   Limit limit = limit_;
   forget_free_spans();
   new (this) Arena;
-  limit_ = limit;
+  set_limit(limit);
   watched_above_ = 0;  // whoever set it sees to it again
   if (growing) grower_.store(token);
   note_in_use(Units::holding(g_realm.committed()));

@@ -37,8 +37,9 @@ class Arena {
   constexpr Arena() = default;
 
   // A span of exactly `units` at a multiple of `alignment` units, of kind none, owned by nobody; `zero` tells
-  // whether it reads as zero. Null when there is no memory.
-  Span* allocate(Units units, Units alignment = {1}, Prefer prefer = Prefer::warm);
+  // whether it reads as zero. Null when there is no memory. `*lent`: pages of so many units in use are to be moved
+  // there, which count once until the loan is ended; set to 0 where there is no limit, and no loan.
+  Span* allocate(Units units, Units alignment = {1}, Prefer prefer = Prefer::warm, Units* lent = nullptr);
 
   // For those who give back in batches and take ahead, under one hold of the lock. Takes back all spans of `back`;
   // those that are `zero` still read as such. Then, unless `least` is 0, appends to `list` a span of at least `least`
@@ -91,9 +92,18 @@ class Arena {
   Standing standing(ThreadToken token = platform::thread_token());
 
   // Sets g_limit_calls as soon as more than `above` is held, or less than `below`. The caller of these holds the lock.
-  void set_limit(Limit limit) { limit_ = limit; }
+  void set_limit(Limit limit) {
+    limit_ = limit;
+    limited_.set(limit.hard != kUnlimited);
+  }
   Limit limit() const { return limit_; }
   void watch(size_t above, size_t below);
+
+  // Takes back an allocated span whose pages were moved away, or which they were not moved to, and ends that loan.
+  void return_empty(Span* span, Units lent, ThreadToken token);
+
+  // Ends it while both stay.
+  void end_loan(Units lent, ThreadToken token);
 
   // Whether so many bytes may be taken that lie beside the spans.
   bool admits_beside(size_t bytes);
@@ -139,7 +149,7 @@ class Arena {
     LockGuard guard_;
   };
 
-  Span* take(Units units, Units alignment, Prefer prefer, ThreadToken token);
+  Span* take(Units units, Units alignment, Prefer prefer, ThreadToken token, Units lent = {});
   Span* take_fresh(Units units, Units alignment);
   Span* find(Units units, Units alignment, Units room, Prefer prefer);
   Span* find_fit(Units units, Prefer prefer);
@@ -187,11 +197,13 @@ class Arena {
   Units tables_for(Units least) const;
   Units shortfall(Units units) const;
   void let_clean_go();
+  Units loan_of(Units moved, Units units) const;
+  void repay(Units lent);
   bool make_room(Units units, ThreadToken token);
   void note_held();
   Visit trade_once(SpanList* back, SpanList* list, Units least, Units most, const void* visitor, ThreadToken token);
   bool lengthen_once(Span* span, Units to, ThreadToken token);
-  Span* allocate_once(Units units, Units alignment, Prefer prefer, ThreadToken token);
+  Span* allocate_once(Units units, Units alignment, Prefer prefer, ThreadToken token, Units lent);
   void release_pieces();
   void insert_part(Span* first, Span* end, SpanKind kind);
   Span* oldest(uint64_t now, uint64_t age_ms) const;
@@ -214,9 +226,11 @@ class Arena {
   const void* visitor_ = nullptr;  // the latest
   Units held_peak_;                // of in use and dirty together
   Limit limit_;
+  Units lent_;      // counted twice otherwise: what is being moved
   Units promised_;  // to the tables of memory that is being made usable
   size_t watched_above_ = kUnlimited, watched_below_ = 0;
   Counter in_use_bytes_, in_use_peak_, dirty_bytes_, returned_, spans_taken_, refusals_;
+  Counter limited_;  // 1: there is a hard limit
   Counter committed_, committed_peak_;
   NodeSets dirty_;  // last: where there is one node, all but its beginning is never touched
 };

@@ -24,7 +24,7 @@ bool holds(const Span* span, Units units, Units alignment) {
 }  // namespace
 
 // The caller holds the lock, which may be released meanwhile. A span out of the sets, trimmed to size and in use.
-Span* Arena::take(Units units, Units alignment, Prefer prefer, ThreadToken token) {
+Span* Arena::take(Units units, Units alignment, Prefer prefer, ThreadToken token, Units lent) {
   Units room = units + alignment - Units{1};
   if (room < units) return nullptr;
   Span *span = nullptr, *refused = nullptr;
@@ -32,7 +32,7 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer, ThreadToken token
     if (inconsistent()) return take_fresh(units, alignment);
     span = find(units, alignment, room, prefer);
     bool held = span != nullptr && is_held(span->kind.load());
-    Units need = platform::kChargesUntouched ? room : units;
+    Units need = platform::kChargesUntouched ? room : units - lent;
     if (span == nullptr) need += tables_for(room);
     if (!admits(held ? Units{} : need)) {
       if (prefer == Prefer::any) return refuse();
@@ -53,7 +53,7 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer, ThreadToken token
     tried = true;
     span = obtain(span, room, token);
     // Others may have come to the limit meanwhile.
-    if (span != nullptr && !inconsistent() && (is_held(span->kind.load()) || admits(units))) break;
+    if (span != nullptr && !inconsistent() && (is_held(span->kind.load()) || admits(units - lent))) break;
   }
   bool dirty = span->kind.load() == SpanKind::free_dirty;
   remove(span);

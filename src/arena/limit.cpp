@@ -37,7 +37,7 @@ size_t Arena::held() const {
   if constexpr (!platform::kChargesUntouched) {
     Units touched = in_use_ + dirty_.total();
     if (const Span* busy = busy_.load(); busy != nullptr) touched += Units{busy->units};
-    spans = touched.bytes();
+    spans = (touched - lent_).bytes();
   }
   return spans + tables_of(g_realm.committed()) + promised_.bytes() + g_bytes_beside.value();
 }
@@ -113,6 +113,32 @@ bool Arena::make_room(Units units, ThreadToken token) {
     missing = shortfall(needed);
   }
   return missing > Units{} && purge(0, missing, token) != 0;
+}
+
+// Where committed memory counts, both do.
+Units Arena::loan_of(Units moved, Units units) const {
+  if (platform::kChargesUntouched || limited_.value() == 0) return {};
+  return moved < units ? moved : units;
+}
+
+// In a fork's child nothing is lent any more.
+void Arena::repay(Units lent) { lent_ = lent_ > lent ? lent_ - lent : Units{}; }
+
+void Arena::return_empty(Span* span, Units lent, ThreadToken token) {
+  span->owner.store(nullptr);
+  bool zero = platform::purge(g_realm.address(span), Units{span->units}.bytes()) == platform::Purged::zero;
+  uint32_t now = static_cast<uint32_t>(platform::now_ms());
+  Guard guard(*this, token);
+  if (inconsistent()) return;
+  repay(lent);
+  note_in_use(in_use_ - Units{span->units});
+  insert(span, zero ? SpanKind::free_clean : SpanKind::free_dirty, now);
+  note_dirty();
+}
+
+void Arena::end_loan(Units lent, ThreadToken token) {
+  Guard guard(*this, token);
+  repay(lent);
 }
 
 Arena::Standing Arena::standing(ThreadToken token) {

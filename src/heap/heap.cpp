@@ -356,12 +356,14 @@ void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
 }
 
 void* resize_by_moving(const BlockAt& at, size_t size) {
-  if (!at.is_large() || !large::may_move(at.span, size)) return nullptr;
-  if (large::has_owner(at.span) && !sampled::is_sampled(at.span)) return nullptr;
+  if (!at.is_large() || !large::may_move(at.span, size) || !large::is_possible(size)) return nullptr;
+  const bool is_sampled = sampled::is_sampled(at.span);
+  if (large::has_owner(at.span) && !is_sampled) return nullptr;
   if (RH_UNLIKELY(watch::is_on()) && sampled::must_be_copied()) return nullptr;
-  Span* target = allocate_span(kUnitSize, size, Prefer::zero);
+  Units lent;
+  Span* target = insist(size, [&] { return large::allocate_to_move(at.span, size, &lent); });
   if (target == nullptr) return nullptr;
-  if (sampled::is_sampled(at.span) ? sampled::move(at.span, target, size) : large::move(at.span, target))
+  if (is_sampled ? sampled::move(at.span, target, size, lent) : large::move(at.span, target, lent))
     return start_of(target);
   idle::note_free();
   return nullptr;

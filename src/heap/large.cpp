@@ -188,16 +188,33 @@ bool may_move(const Span* span, size_t size) {
   return size > present && worth_moving(present) && !span->altered;
 }
 
-bool move(Span* span, Span* target) {
+// Where a limit counts what is moved once, it goes back as what it is: empty.
+static void free_empty(Span* span, Units lent) {
+  if (lent == Units{}) return free(span);
+  end(span);
+  g_arena.return_empty(span, lent, platform::thread_token());
+}
+
+Span* allocate_to_move(const Span* span, size_t size, Units* lent) {
+  *lent = home_of(span) == nullptr ? Units{span->units} : Units{};
+  Span* target = g_arena.allocate(Units::holding(size), {1}, Prefer::zero, lent);
+  if (target != nullptr) begin(target, size, kNobody);
+  return target;
+}
+
+bool move(Span* span, Span* target, Units lent) {
   platform::Moved moved =
       platform::move_pages(g_realm.address(span), g_realm.address(target), Units{span->units}.bytes());
   if (moved != platform::Moved::done) {
     // What was lost stays in use for ever: nothing is to be handed out there.
-    if (moved == platform::Moved::refused) free(target);
+    if (moved == platform::Moved::refused)
+      free_empty(target, lent);
+    else if (lent > Units{})
+      g_arena.end_loan(lent, platform::thread_token());
     return false;
   }
   g_moves.fetch_add(1, std::memory_order_relaxed);
-  free(span);
+  free_empty(span, lent);
   return true;
 }
 

@@ -44,8 +44,11 @@ Resized resize_in_place(Span* span, size_t size, Fit fit);
 // Whether moving the block's pages to a longer span may be worth more than copying, and possible.
 bool may_move(const Span* span, size_t size);
 
+// The span to move them to; null when there is no memory. `*lent` is for move().
+Span* allocate_to_move(const Span* span, size_t size, Units* lent);
+
 // Moves them to `target` and frees the span, which no heap lists. False when the OS does not; then `target` is gone.
-bool move(Span* span, Span* target);
+bool move(Span* span, Span* target, Units lent);
 
 // The program changes what pages are that it holds, or some of them: how they are protected, whether they are locked,
 // what is mapped there, what forked children have of them. That ends with the block.

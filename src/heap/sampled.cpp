@@ -63,12 +63,12 @@ void note_resize(const Span* large, size_t size) {
 }
 
 // The profile hears of it before anybody else can get the memory that is left.
-bool move(Span* large, Span* target, size_t size) {
+bool move(Span* large, Span* target, size_t size, Units lent) {
   Heap* heap = large->owner.load();
   const void *from = start_of_block(large), *to = start_of_block(target);
   shared::unlist_large(large);
   profile::note_move(from, to);
-  const bool moved = large::move(large, target);
+  const bool moved = large::move(large, target, lent);
   if (moved)
     profile::note_resize(to, size, profile::every());
   else

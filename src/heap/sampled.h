@@ -29,7 +29,7 @@ void note_free(const Span* large);
 void note_resize(const Span* large, size_t size);
 
 // Moves the pages of a large block that is one of those to `target`, as large::move does.
-bool move(Span* large, Span* target, size_t size);
+bool move(Span* large, Span* target, size_t size, Units lent);
 
 // In a fork's child that cannot know whether the heap is whole: there will be another.
 void forget_heap();

@@ -72,6 +72,24 @@ SCENARIO(fork_at_the_limit) {
 
 TEST(MemoryPosix, AForkedChildKeepsTheLimit) { EXPECT_SCENARIO("fork_at_the_limit"); }
 
+// Where the system moves pages, what is moved is there once.
+SCENARIO(large_block_moves_at_the_limit) {
+  NEED(CONTRACT_FIND(rh_limit_set)(0, kMost));
+  constexpr std::size_t kSize = kMost / 8 * 5, kLonger = kMost / 8 * 7;
+  void* block = malloc(kSize);
+  void* behind = malloc(MiB);
+  fill(block, kSize, 7);
+  void* moved = realloc(block, kLonger);
+  NEED(intact(moved != nullptr ? moved : block, kSize, 7));
+  rh_limit limit = {};
+  limit.struct_size = sizeof(limit);
+  NEED(CONTRACT_FIND(rh_limit_get)(&limit) && limit.held <= kMost, "%zu held", limit.held);
+  free(behind);
+  return 0;
+}
+
+TEST(MemoryPosix, ALargeBlockMovesAtTheLimit) { EXPECT_SCENARIO("large_block_moves_at_the_limit"); }
+
 // ---- control groups ----------------------------------------------------------------------------
 
 std::string read_all(const std::string& path) {

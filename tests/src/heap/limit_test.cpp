@@ -150,6 +150,61 @@ TEST_F(Limit, TwoWhoGrowAtOnceDoNotPassIt) {
   EXPECT_LE(held(), g_arena.standing().limit.hard);
 }
 
+// A block that moves by its pages has them once.
+class LimitOfMoves : public Limit {
+ protected:
+  static constexpr size_t kSize = 18 * kMiB, kLonger = 22 * kMiB;
+
+  void SetUp() override {
+    if (platform::kChargesUntouched) GTEST_SKIP() << "both places are charged";
+    Limit::SetUp();
+    block_ = allocate(kSize);
+    fill(block_, kSize, 5);
+    behind_ = allocate(kMiB);
+    set_limits(0, kHard);
+    before_ = held();
+  }
+
+  void* move() {
+    void* moved = resize_by_moving(find_block(block_), kLonger);
+    EXPECT_LE(held(), kHard);
+    return moved;
+  }
+
+  void *block_ = nullptr, *behind_ = nullptr;
+  size_t before_ = 0;
+};
+
+TEST_F(LimitOfMoves, CountsOnce) {
+  void* moved = move();
+  ASSERT_NE(moved, nullptr);
+  EXPECT_TRUE(intact(moved, kSize, 5));
+  EXPECT_LE(held(), before_ + kLonger - kSize + 2 * kMiB);
+  EXPECT_EQ(allocate(kLonger), nullptr);
+  deallocate(moved);
+  EXPECT_NE(allocate(kLonger), nullptr);
+}
+
+TEST_F(LimitOfMoves, IsWhereItWasWhenTheSystemDoesNotMove) {
+  fake::fail_all(fake::Call::move, true);
+  EXPECT_EQ(move(), nullptr);
+  EXPECT_TRUE(intact(block_, kSize, 5));
+  EXPECT_LE(held(), before_ + 2 * kMiB);
+  EXPECT_EQ(allocate(kSize), nullptr);
+}
+
+TEST_F(LimitOfMoves, NoFurtherThanTheLimit) {
+  EXPECT_EQ(resize_by_moving(find_block(block_), 40 * kMiB), nullptr);
+  EXPECT_TRUE(intact(block_, kSize, 5));
+  EXPECT_EQ(held(), before_);
+}
+
+TEST_F(LimitOfMoves, WithoutALimitNothingIsLent) {
+  set_limits(0, 0);
+  EXPECT_NE(resize_by_moving(find_block(block_), 40 * kMiB), nullptr);
+  EXPECT_GE(g_arena.dirty_bytes(), kSize) << "as ever";
+}
+
 // What is free elsewhere goes back for it.
 TEST_F(Limit, ABlockGrowsInPlaceIntoWhatOthersLeft) {
   if (!k64Bit) GTEST_SKIP() << "pieces of memory need not follow each other";
