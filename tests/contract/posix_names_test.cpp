@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -88,11 +89,21 @@ TEST(Overflow, PageRounding) {
   }
 }
 
+bool sleeps(int thread) {
+  std::FILE* file = std::fopen(("/proc/self/task/" + std::to_string(thread) + "/stat").c_str(), "r");
+  char state = 0;
+  const bool read = file != nullptr && std::fscanf(file, "%*d (%*[^)]) %c", &state) == 1;
+  if (file != nullptr) std::fclose(file);
+  return read && state == 'S';
+}
+
 // Writes into a pipe with room for little of it, and is cancelled there.
 template <class Write> std::string written_when_cancelled(Write write_it) {
   static Write* writer;
   static int ends[2];
+  static std::atomic<int> writing;
   writer = &write_it;
+  writing = 0;
   EXPECT_EQ(pipe(ends), 0);
   EXPECT_EQ(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
   const std::string filler(4096 - 10, '.');
@@ -101,12 +112,13 @@ template <class Write> std::string written_when_cancelled(Write write_it) {
   EXPECT_EQ(pthread_create(
                 &thread, nullptr,
                 [](void*) -> void* {
+                  writing = static_cast<int>(gettid());
                   (*writer)(ends[1]);
                   return nullptr;
                 },
                 nullptr),
             0);
-  nap(0.05);
+  for (int tries = 0; tries < 5000 && !(writing != 0 && sleeps(writing)); ++tries) nap(0.001);
   pthread_cancel(thread);
   std::string text;
   char piece[4096];
