@@ -190,10 +190,10 @@ void help_until_idle() {
   do {
     do {
       if (!wait_for_next_look()) break;
-      bool is_short = limit::look(kHelperToken);
-      collect_all(kHelperToken, is_short ? kEverything : kOfHelper);
+      limit::Haste haste = limit::look(kHelperToken);
+      collect_all(kHelperToken, haste == limit::Haste::all ? kEverything : kOfHelper);
       uint64_t stay = activity.goes_on() ? kLonger * decay_ms() : decay_ms();
-      g_arena.purge(is_short ? 0 : stay, Arena::kAll, kHelperToken);
+      g_arena.purge(haste != limit::Haste::none ? 0 : stay, Arena::kAll, kHelperToken);
       g_arena.return_address_space(kHelperToken);
     } while (much_is_free());
     g_helper_runs.store(0, std::memory_order_seq_cst);
@@ -205,10 +205,10 @@ void help_until_idle() {
 // Without a helper (none is wanted, or the system would not give a thread), those who free do its work now and then.
 void decay_here() {
   if (!is_due(g_retry_at)) return;
-  bool is_short = limit::look(platform::thread_token());
+  limit::Haste haste = limit::look(platform::thread_token());
   collect_all(platform::thread_token(), kOfPassers);
   retained::begin_count();
-  g_arena.purge(is_short ? 0 : decay_ms());
+  g_arena.purge(haste != limit::Haste::none ? 0 : decay_ms());
   g_arena.return_address_space();
 }
 

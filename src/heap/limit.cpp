@@ -140,12 +140,12 @@ RH_COLD void note_refused(size_t size) {
   fatal(message.decimal(now.limit.hard));
 }
 
-bool look(platform::ThreadToken token) {
+Haste look(platform::ThreadToken token) {
   if (follows()) {
     if (is_due(kBetweenLooksMs)) renew(token);
-    if (platform::is_under_pressure()) return true;
+    if (platform::is_under_pressure()) return Haste::all;
   }
-  return is_beyond(g_arena.standing(token));
+  return is_beyond(g_arena.standing(token)) ? Haste::free : Haste::none;
 }
 
 void stop_following() { g_frozen.store(true, std::memory_order_relaxed); }

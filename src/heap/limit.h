@@ -52,8 +52,10 @@ bool is_hard();
 // It was refused for good, by the hard limit. Does not return when that ends the process.
 void note_refused(size_t size);
 
-// By the helper, or in its place, now and then: follows the OS's limits. True when all that is free is to go back.
-bool look(platform::ThreadToken token);
+// By the helper, or in its place, now and then: follows the OS's limits; says what is to go back at once: beyond the
+// soft limit what is free already, for a program may live there; where memory is short, all that can be freed.
+enum class Haste : uint8_t { none, free, all };
+Haste look(platform::ThreadToken token);
 
 // A sandbox is being entered, which may not let the process ask any longer.
 void stop_following();
