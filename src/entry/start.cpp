@@ -56,10 +56,8 @@ void begin() {
   profiling::begin_listening();
   g_foreign.resolve();
   if (options::verbose()) {
-    Text text(write_to_error, nullptr);
-    text << "reheap: ";
-    describe::process(text);
-    text << '\n';
+    Line line;
+    describe::process(line.text());
   }
   if (const char* path = options::doctor_target(); *path != 0) {
     describe_to(path, "REHEAP_DOCTOR", describe::process);

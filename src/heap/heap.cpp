@@ -175,15 +175,6 @@ RH_COLD static void* allocate_first_watched(size_t size) {
   return own_heap() != nullptr ? allocate_watched(size) : allocate_unwatched(size);
 }
 
-// The classes of sizes, which the fast path's table does not tell while allocations are watched.
-struct ClassTable {
-  SizeClass of[kTableMax + 1] = {};
-  constexpr ClassTable() {
-    for (size_t size = 0; size <= kTableMax; ++size) of[size] = size_class::of(size);
-  }
-};
-constexpr ClassTable kClassTable;
-
 // The fast path while allocations are watched. It calls nobody but to give up its place.
 RH_NOINLINE void* allocate_watched(size_t size) {
   Heap* heap = own_heap_if_any();
@@ -191,7 +182,7 @@ RH_NOINLINE void* allocate_watched(size_t size) {
   const bool guards_wait = guards::waits(heap->watched), profile_waits = profile::waits(heap->watched.pick, size);
   if (RH_UNLIKELY(!guards_wait || !profile_waits)) return allocate_chosen(size, guards_wait, profile_waits);
   if (RH_UNLIKELY(size > kTableMax)) return allocate_unwatched(size);
-  SizeClass size_class = kClassTable.of[size];
+  SizeClass size_class = size_class::kTable[size];
   Block* block = pop(heap, size_class);
   return RH_LIKELY(block != nullptr) ? noted(block, size_class, size) : allocate_unwatched(size);
 }

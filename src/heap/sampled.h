@@ -7,8 +7,7 @@
 
 namespace rh::sampled {
 
-// Begins anew, with one byte in `every` chosen. Any thread may
-// do so at any time, but not in a handler of a signal.
+// Begins anew, with one byte in `every` chosen. Any thread may do so at any time, but not in a handler of a signal.
 void start(uint64_t every);
 void stop();
 

@@ -184,8 +184,7 @@ struct Heap {
 }  // namespace rh
 
 // An empty heap's bins, for threads that have none yet; and beside them, so that malloc takes one address for both, the
-// class of each size up to kTableMax. One byte per size, not per step of 16: this saves two instructions in malloc, and
-// a program touches only the lines of the sizes it uses.
+// class of each size up to kTableMax.
 struct alignas(64) rh::platform::Unset {  // as a heap is
   Block* bins[size_class::kCount + 1] = {};
   Word<Tenant> tenant{kNewcomer};
@@ -194,7 +193,7 @@ struct alignas(64) rh::platform::Unset {  // as a heap is
   Word<size_t> medium_sizes{kMaxSmall - kTableMax};  // how many above kTableMax have a class; 0 while watched
 
   constexpr Unset() {
-    for (size_t size = 0; size <= kTableMax; ++size) classes[size].set(size_class::of(size));
+    for (size_t size = 0; size <= kTableMax; ++size) classes[size].set(size_class::kTable[size]);
   }
 };
 static_assert(offsetof(rh::Heap, bins) == offsetof(rh::platform::Unset, bins));

@@ -8,7 +8,8 @@ constinit std::atomic<unsigned> g_watchers{0};
 
 void fill_table(bool watched) {
   platform::Unset& unset = platform::g_unset;
-  for (size_t size = 0; size <= kTableMax; ++size) unset.classes[size].store(watched ? kNoClass : size_class::of(size));
+  for (size_t size = 0; size <= kTableMax; ++size)
+    unset.classes[size].store(watched ? kNoClass : size_class::kTable[size]);
   unset.medium_sizes.store(watched ? 0 : kMaxSmall - kTableMax);
 }
 

@@ -25,27 +25,6 @@ void put(Text& text, const Text& message) {
 
 // ---- the line -----------------------------------------------------------------------------------
 
-// Of any length, written in one piece. Not kept on the stack, which may be a signal handler's.
-class Line {
- public:
-  Line() : text_(append_to_line, nullptr) { text_ << "reheap: "; }
-
-  ~Line() {
-    text_ << '\n';
-    text_.flush();
-    platform::write_error(g_line, g_line_length);
-    g_line_length = 0;
-  }
-
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
-
-  Text& text() { return text_; }
-
- private:
-  Text text_;
-};
-
 void put_frame(Text& text, uintptr_t frame) {
   platform::CodePlace place;
   if (platform::find_code(frame, &place))
@@ -61,13 +40,6 @@ void put_event(Text& text, const char* what, const Event* event) {
   if (event->depth == 0) return;
   text << " at";
   for (unsigned frame = 0; frame < event->depth; ++frame) put_frame(text << ' ', event->frames[frame]);
-}
-
-void write_line(const Text& message, const Misuse& misuse) {
-  Line line;
-  put(line.text(), message);
-  put_event(line.text(), "made", misuse.made);
-  put_event(line.text(), "freed", misuse.freed);
 }
 
 // ---- the object ---------------------------------------------------------------------------------
@@ -134,6 +106,19 @@ void report(const Text& message) {
   line << '\n';
 }
 
+Line::Line() : whole_(!g_line_taken.exchange(true)), text_(whole_ ? append_to_line : write_at_once, nullptr) {
+  text_ << "reheap: ";
+}
+
+Line::~Line() {
+  text_ << '\n';
+  text_.flush();
+  if (!whole_) return;
+  platform::write_error(g_line, g_line_length);
+  g_line_length = 0;
+  g_line_taken.store(false);
+}
+
 void note(Event& event) {
   event.thread = platform::thread_id();
   event.depth = platform::stack(event.frames, Event::kMostFrames);
@@ -141,10 +126,12 @@ void note(Event& event) {
 
 // Of threads that misuse memory at the same time one has the say; of the others what is on the line at least.
 void tell_misuse(const Text& message, const Misuse& misuse) {
-  if (g_line_taken.exchange(true)) return report(message);
-  write_line(message, misuse);
+  Line line;
+  put(line.text(), message);
+  if (!line.is_whole()) return;
+  put_event(line.text(), "made", misuse.made);
+  put_event(line.text(), "freed", misuse.freed);
   if (const char* path = g_misuse_file.load(); path != nullptr) write_object(path, message, misuse);
-  g_line_taken.store(false);
 }
 
 void fatal(const Text& message, const Misuse& misuse) {

@@ -9,6 +9,22 @@ namespace rh {
 // Writes "reheap: <message>\n" in one piece.
 void report(const Text& message);
 
+// A line of any length, written in one piece when it ends; but while another thread has one too, in several. Its text
+// lies apart: it may be made on the stack of a signal's handler.
+class Line {
+ public:
+  Line();
+  ~Line();
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+  Text& text() { return text_; }
+  bool is_whole() const { return whole_; }
+
+ private:
+  bool whole_;
+  Text text_;
+};
+
 // Who did something to a block, and from where.
 struct Event {
   static constexpr unsigned kMostFrames = 24;

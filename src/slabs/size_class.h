@@ -86,6 +86,14 @@ inline constexpr Units kMostUnits = [] {
 // The same of sizes from 0 on; size 0 has the smallest class.
 constexpr SizeClass of(size_t size) { return size == 0 ? SizeClass{0} : computed(size); }
 
+// The same by size, up to kTableMax. One byte per size, not per step of 16: this saves two instructions in malloc, and
+// a program touches only the lines of the sizes it uses. malloc reads the copy in heap/types.h.
+inline constexpr auto kTable = [] {
+  Table<SizeClass, kTableMax + 1> table{};
+  for (size_t size = 0; size <= kTableMax; ++size) table.entries[size] = of(size);
+  return table;
+}();
+
 // The smallest class whose blocks all lie at multiples of `alignment` (at most a unit's size) and hold `size`; kCount
 // when there is none. Slabs start at multiples of a unit, so the block size must be a multiple.
 constexpr size_t aligned(size_t size, size_t alignment) {
