@@ -120,11 +120,15 @@ def all_from_malloc(crt: Crt, objects: list[coff.Object]) -> Iterator[str]:
             yield f"{name} in {homes[name].name} does not come with malloc"
 
 
+# Defined by every linker: where the image begins that the code is part of.
+BY_THE_LINKER = {"__ImageBase"}
+
+
 def only_known_needs(crt: Crt, objects: list[coff.Object], imports: set[str]) -> Iterator[str]:
     """It needs nothing but kernel32, ntdll, and what a program's own CRT always has."""
     inside = {name for each in objects for name in each.defines | each.shares | each.weak}
     for each in objects:
-        for name in sorted(each.needs - inside - crt.provided - imports):
+        for name in sorted(each.needs - inside - crt.provided - imports - BY_THE_LINKER):
             yield f"{each.name} needs {name}, which neither it nor kernel32, ntdll or the C runtime has"
 
 

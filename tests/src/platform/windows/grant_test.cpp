@@ -7,7 +7,11 @@
 #include "platform/platform.h"
 
 // Where the library finds the function.
-extern "C" void* __imp_QueryInformationJobObject;
+#if defined(__x86_64__)
+extern "C" void* import_of_query asm("__imp_QueryInformationJobObject");
+#else
+extern "C" void* import_of_query asm("__imp__QueryInformationJobObject@20");
+#endif
 
 namespace rh {
 namespace {
@@ -36,8 +40,8 @@ class WindowsGrant : public testing::Test {
  protected:
   void SetUp() override {
     DWORD before = 0;
-    ASSERT_TRUE(VirtualProtect(&__imp_QueryInformationJobObject, sizeof(void*), PAGE_READWRITE, &before));
-    __imp_QueryInformationJobObject = reinterpret_cast<void*>(&answer);
+    ASSERT_TRUE(VirtualProtect(&import_of_query, sizeof(void*), PAGE_READWRITE, &before));
+    import_of_query = reinterpret_cast<void*>(&answer);
     g_job = {};
     g_in_job = 0;
     g_refuses = false;

@@ -5,7 +5,10 @@
 
 namespace {
 
+// In 32 bits frame pointers are followed, and functions that keep none are left out.
+constexpr bool kFollowsAll = sizeof(void*) == 8;
 TEST(Stack, HasTheCallersInnermostFirst) {
+  if (!kFollowsAll) GTEST_SKIP() << "32 bits";
   Stack stack;
   Calls calls;
   call_outer(stack, calls);
@@ -14,6 +17,7 @@ TEST(Stack, HasTheCallersInnermostFirst) {
 }
 
 TEST(Stack, IsCutAtItsOuterEnd) {
+  if (!kFollowsAll) GTEST_SKIP() << "32 bits";
   Stack stack;
   Calls calls;
   call_outer(stack, calls, 2);
