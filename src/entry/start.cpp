@@ -10,6 +10,7 @@
 #include "platform/path.h"
 #include "platform/platform.h"
 #include "platform/report.h"
+#include "platform/sinks.h"
 
 namespace rh {
 
@@ -24,12 +25,6 @@ void start_now() {
 }
 
 namespace {
-
-void write_to_error(const char* text, size_t length, void*) { platform::write_error(text, length); }
-
-void write_to_file(const char* text, size_t length, void* file) {
-  static_cast<platform::FileWriter*>(file)->write(text, length);
-}
 
 using Describe = void (*)(Text& text);
 
@@ -55,10 +50,7 @@ void begin() {
   guards::look_at_faults();
   profiling::begin_listening();
   g_foreign.resolve();
-  if (options::verbose()) {
-    Line line;
-    describe::process(line.text());
-  }
+  if (options::verbose()) report_line([](Text& text, const void*) { describe::process(text); }, nullptr);
   if (const char* path = options::doctor_target(); *path != 0) {
     describe_to(path, "REHEAP_DOCTOR", describe::process);
     platform::end_process(0);

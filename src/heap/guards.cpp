@@ -160,17 +160,22 @@ void put_position(Text& text, const Described& at, uintptr_t address) {
   put_block(text, at);
 }
 
-void tell_fault(const Described& at, uintptr_t address, platform::Access access) {
+struct Fault {
+  const Described& at;
+  uintptr_t address;
+  platform::Access access;
+};
+
+void put_fault(Text& message, const void* fault) {
+  const auto& [at, address, access] = *static_cast<const Fault*>(fault);
   constexpr const char* kAccesses[] = {"access to ", "read of ", "write to "};
   const char* what = at.has(address) ? "use after free: " : "invalid access: ";
   if (at.is_live && !at.has(address)) what = address < at.block.block ? "underflow: " : "overflow: ";
-  Text message;
   (message << what << kAccesses[static_cast<unsigned>(access)]).hex(address);
   if (at.there_is_one())
     put_position(message << ", ", at, address);
   else
     message << ", between blocks";
-  tell_misuse(message, at.block);
 }
 
 bool is_last(const Span* span) { return span == span_of(kPlaces - 1); }
@@ -187,12 +192,20 @@ void look(uintptr_t address, platform::Access access) {
   const Span* span = g_realm.find(reinterpret_cast<const void*>(address));
   if (!holds(span)) return;
   bool between = address - g_realm.address(span) >= kMostSize;
-  tell_fault(between ? describe_nearer(span, address) : describe(span), address, access);
+  const Described at = between ? describe_nearer(span, address) : describe(span);
+  const Fault fault = {at, address, access};
+  tell_misuse(put_fault, &fault, at.block);
 }
 
 }  // namespace
 
 // ---- which allocations --------------------------------------------------------------------------
+
+static constinit std::atomic<bool> g_may_look{false}, g_looks{false};
+
+static void look_if_needed() {
+  if (every() != 0 && g_may_look.load() && !g_looks.exchange(true)) platform::on_fault(look);
+}
 
 void set_every(uint64_t every) {
   g_every.store(every, std::memory_order_relaxed);
@@ -200,11 +213,12 @@ void set_every(uint64_t every) {
     watch::begin(watch::Watcher::guards);
   else
     watch::end(watch::Watcher::guards);
+  look_if_needed();
 }
 
 void look_at_faults() {
-  static constinit std::atomic<bool> looks{false};
-  if (every() != 0 && !looks.exchange(true)) platform::on_fault(look);
+  g_may_look.store(true);
+  look_if_needed();
 }
 
 static uint64_t next_random(Watched& watched) {

@@ -25,8 +25,8 @@ void set_every(uint64_t every);
 RH_HIDDEN extern constinit std::atomic<uint64_t> g_every;
 inline uint64_t every() { return g_every.load(std::memory_order_relaxed); }
 
-// From now on a thread that accesses such memory as it may not says what it was before it ends. To be called once the
-// library is loaded; has no effect while there are none, nor a second time.
+// From now on, once there are any, a thread that accesses such memory as it may not says what it was before it ends. To
+// be called when the library is loaded.
 void look_at_faults();
 
 // Whether the calling thread's next allocation is to get such a block: asked when it no longer waits for one, which is

@@ -1,26 +1,60 @@
 #include "platform/report.h"
 
+#include <new>
+
 #include "base/check.h"
 #include "base/compiler.h"
 #include "platform/path.h"
+#include "platform/sinks.h"
 
 namespace rh {
 
 namespace {
 
-void write_at_once(const char* text, size_t length, void*) { platform::write_error(text, length); }
-
-RH_RARE_ZEROS constinit char g_line[8 * 1024];
-constinit size_t g_line_length = 0;
-constinit std::atomic<bool> g_line_taken{false};
 constinit std::atomic<const char*> g_misuse_file{nullptr};
-
-void append_to_line(const char* text, size_t length, void*) {
-  for (; length != 0 && g_line_length < sizeof(g_line); --length) g_line[g_line_length++] = *text++;
-}
 
 void put(Text& text, const Text& message) {
   for (size_t at = 0; at < message.length(); ++at) text << message.data()[at];
+}
+
+void put_message(Text& text, const void* message) { put(text, *static_cast<const Text*>(message)); }
+
+// ---- the desk -----------------------------------------------------------------------------------
+
+// What it takes to say something at length, once: who writes may stand on a stack that is a signal's, and small.
+struct Desk {
+  std::atomic<platform::ThreadToken> holder;
+  size_t length;
+  char line[8 * 1024];
+  Event seen;
+  alignas(Text) unsigned char text[sizeof(Text)], path[sizeof(Text)];
+};
+RH_RARE_ZEROS constinit Desk g_desk = {};
+
+constexpr char kBegin[] = "reheap: ";
+
+// Waits a while for another thread, which writes no longer than that; but not for the calling one, which may be in a
+// handler of a signal that came while it wrote.
+bool take_desk() {
+  constexpr unsigned kPatience = 1000;
+  const platform::ThreadToken own = platform::thread_token();
+  for (unsigned attempt = 0; attempt != kPatience; ++attempt) {
+    platform::ThreadToken holder = 0;
+    if (g_desk.holder.compare_exchange_strong(holder, own)) return true;
+    if (holder == own) return false;
+    platform::back_off(attempt);
+  }
+  return false;
+}
+
+void leave_desk() {
+  g_desk.length = 0;
+  g_desk.holder.store(0);
+}
+
+// One character of the line is kept back for an end.
+void append_to_line(const char* text, size_t length, void*) {
+  for (; length != 0 && g_desk.length < sizeof(g_desk.line) - 1; --length) g_desk.line[g_desk.length++] = *text++;
 }
 
 // ---- the line -----------------------------------------------------------------------------------
@@ -63,26 +97,21 @@ void describe(Json& json, const char* key, const Event* event) {
   json.close('}');
 }
 
-void write_object(const char* path, const Text& message, const Misuse& misuse) {
-  Text expanded;
+// What holds it is on the desk; `message` is too.
+void write_object(const char* path, const char* message, const Misuse& misuse) {
+  Text& expanded = *new (g_desk.path) Text;
   expand(path, expanded);
   platform::FileWriter file(expanded.data(), platform::FileWriter::How::append);
   if (!file.is_open()) {
-    Text refused;
-    return report(refused << "REHEAP_MISUSE_JSON " << path << ": cannot be written");
+    Text& refused = *new (g_desk.text) Text(write_to_error, nullptr);
+    refused << kBegin << "REHEAP_MISUSE_JSON " << path << ": cannot be written\n";
+    return refused.flush();
   }
-  Event now;
-  note(now);
-  Text whole;  // with an end
-  put(whole, message);
-  whole << '\0';
-  auto append = [](const char* text, size_t length, void* to) {
-    static_cast<platform::FileWriter*>(to)->write(text, length);
-  };
-  Text text(append, &file);
+  note(g_desk.seen);
+  Text& text = *new (g_desk.text) Text(write_to_file, &file);
   Json json(text);
   json.open(nullptr, '{');
-  json.string("message", whole.data());
+  json.string("message", message);
   json.number("pid", platform::process_id());
   if (misuse.block != 0) {
     json.open("block", '{');
@@ -92,31 +121,43 @@ void write_object(const char* path, const Text& message, const Misuse& misuse) {
   }
   describe(json, "made", misuse.made);
   describe(json, "freed", misuse.freed);
-  describe(json, "seen", &now);
+  describe(json, "seen", &g_desk.seen);
   json.close('}');
+  text << '\n';
+  text.flush();
+}
+
+// At the desk; gives where what was said ends.
+size_t write_line(Say* say, const void* context, const Misuse* misuse) {
+  Text& text = *new (g_desk.text) Text(append_to_line, nullptr);
+  say(text << kBegin, context);
+  text.flush();
+  const size_t said = g_desk.length;
+  if (misuse != nullptr) {
+    put_event(text, "made", misuse->made);
+    put_event(text, "freed", misuse->freed);
+  }
+  text.flush();
+  g_desk.line[g_desk.length++] = '\n';
+  platform::write_error(g_desk.line, g_desk.length);
+  return said;
+}
+
+// Without the desk.
+RH_COLD void write_in_pieces(Say* say, const void* context) {
+  Text text(write_to_error, nullptr);
+  say(text << kBegin, context);
   text << '\n';
 }
 
 }  // namespace
 
-void report(const Text& message) {
-  Text line(write_at_once, nullptr);
-  line << "reheap: ";
-  put(line, message);
-  line << '\n';
-}
+void report(const Text& message) { write_in_pieces(put_message, &message); }
 
-Line::Line() : whole_(!g_line_taken.exchange(true)), text_(whole_ ? append_to_line : write_at_once, nullptr) {
-  text_ << "reheap: ";
-}
-
-Line::~Line() {
-  text_ << '\n';
-  text_.flush();
-  if (!whole_) return;
-  platform::write_error(g_line, g_line_length);
-  g_line_length = 0;
-  g_line_taken.store(false);
+void report_line(Say* say, const void* context) {
+  if (!take_desk()) return write_in_pieces(say, context);
+  write_line(say, context, nullptr);
+  leave_desk();
 }
 
 void note(Event& event) {
@@ -124,15 +165,17 @@ void note(Event& event) {
   event.depth = platform::stack(event.frames, Event::kMostFrames);
 }
 
-// Of threads that misuse memory at the same time one has the say; of the others what is on the line at least.
-void tell_misuse(const Text& message, const Misuse& misuse) {
-  Line line;
-  put(line.text(), message);
-  if (!line.is_whole()) return;
-  put_event(line.text(), "made", misuse.made);
-  put_event(line.text(), "freed", misuse.freed);
-  if (const char* path = g_misuse_file.load(); path != nullptr) write_object(path, message, misuse);
+// The object comes last: it takes more stack, and a file.
+void tell_misuse(Say* say, const void* context, const Misuse& misuse) {
+  if (!take_desk()) return write_in_pieces(say, context);
+  const size_t said = write_line(say, context, &misuse);
+  g_desk.line[said] = 0;
+  const char* path = g_misuse_file.load();
+  if (path != nullptr) write_object(path, g_desk.line + sizeof(kBegin) - 1, misuse);
+  leave_desk();
 }
+
+void tell_misuse(const Text& message, const Misuse& misuse) { tell_misuse(put_message, &message, misuse); }
 
 void fatal(const Text& message, const Misuse& misuse) {
   tell_misuse(message, misuse);

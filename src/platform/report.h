@@ -9,21 +9,12 @@ namespace rh {
 // Writes "reheap: <message>\n" in one piece.
 void report(const Text& message);
 
-// A line of any length, written in one piece when it ends; but while another thread has one too, in several. Its text
-// lies apart: it may be made on the stack of a signal's handler.
-class Line {
- public:
-  Line();
-  ~Line();
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
-  Text& text() { return text_; }
-  bool is_whole() const { return whole_; }
+// Says something in a text, which may be of any length.
+using Say = void(Text& text, const void* context);
 
- private:
-  bool whole_;
-  Text text_;
-};
+// Writes "reheap: <what is said>\n" in one piece; but while another thread has a line that does not come to its end,
+// in several.
+void report_line(Say* say, const void* context);
 
 // Who did something to a block, and from where.
 struct Event {
@@ -43,7 +34,9 @@ struct Misuse {
   const Event *made = nullptr, *freed = nullptr;  // null: not known
 };
 
-// Reports it: the line says who made and who freed the block, and the file where the calling thread is.
+// Reports it: the line says who made and who freed the block, and the file where the calling thread is. What is said
+// first is made elsewhere than on the stack, which may be a small one of a signal's handler.
+void tell_misuse(Say* say, const void* context, const Misuse& misuse = {});
 void tell_misuse(const Text& message, const Misuse& misuse = {});
 
 // The same, and aborts.

@@ -11,6 +11,7 @@
 #include "entry/rules.h"
 #include "heap/stats.h"
 #include "platform/platform.h"
+#include "platform/sinks.h"
 
 #define RH_EXPORT extern "C" [[gnu::visibility("default")]]
 
@@ -134,7 +135,7 @@ RH_EXPORT struct mallinfo mallinfo() noexcept { return info_of<struct mallinfo>(
 
 RH_EXPORT void malloc_stats() noexcept {
   Uncancelled whole;
-  Text text([](const char* part, size_t length, void*) { platform::write_error(part, length); }, nullptr);
+  Text text(write_to_error, nullptr);
   describe::statistics(text);
   text << '\n';
 }

@@ -235,6 +235,13 @@ TEST(Guards, AFaultIsExplained) {
   EXPECT_FALSE(says_at_fault(allocate(20000), Access::read, "reheap")) << "a block without guards";
 }
 
+TEST(Guards, AFaultIsExplainedWhereTheyBeganLater) {
+  guards::look_at_faults();
+  EXPECT_FALSE(fake::fault(0, platform::Access::read));
+  AllGuarded guarded;
+  EXPECT_TRUE(fake::fault(address_of(make(48)) + 48, platform::Access::write) && has("reheap: overflow: write to 0x"));
+}
+
 TEST(Guards, FreesOfWhatIsNoBlockEndTheProgram) {
   AllGuarded all;
   Bytes block = make(48, false);

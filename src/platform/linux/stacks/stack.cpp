@@ -118,21 +118,32 @@ void look_again(KnownCode& known) {
 
 }  // namespace
 
+namespace {
+
+// From here; `kMost` bounds what it takes of the stack that it stands on.
+template <unsigned kMost>
+RH_NOINLINE unsigned stack_of(KnownCode& known, stacks::Registers here, uintptr_t* frames, unsigned most) {
+  constexpr uint32_t kMostOwn = 16;
+  stacks::Frame found[kMost + kMostOwn];
+  const uint32_t room = (most < kMost ? most : kMost) + kMostOwn;
+  uint32_t count = stacks::walk(here, range_of(known, here.sp), stacks::Own::kept, find_rule, &known, found, room);
+  const uint32_t own = count_own(found, count);
+  count -= own;
+  if (count > room - kMostOwn) count = room - kMostOwn;
+  for (uint32_t i = 0; i != count; ++i) frames[i] = found[own + i].address();
+  return count;
+}
+
+}  // namespace
+
 unsigned stack(uintptr_t* frames, unsigned most) {
   KnownCode* known = known_code();
   if (known == nullptr) return 0;
   stacks::Registers here;
   asm volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2" : "=&r"(here.pc), "=&r"(here.sp), "=&r"(here.fp));
   look_again(*known);
-  constexpr uint32_t kMostOwn = 16;
-  stacks::Frame found[kMostFrames + kMostOwn];
-  const uint32_t room = (most < kMostFrames ? most : kMostFrames) + kMostOwn;
-  uint32_t count = stacks::walk(here, range_of(*known, here.sp), stacks::Own::kept, find_rule, known, found, room);
-  const uint32_t own = count_own(found, count);
-  count -= own;
-  if (count > room - kMostOwn) count = room - kMostOwn;
-  for (uint32_t i = 0; i != count; ++i) frames[i] = found[own + i].address();
-  return count;
+  constexpr unsigned kFew = 24;
+  return most <= kFew ? stack_of<kFew>(*known, here, frames, most) : stack_of<kMostFrames>(*known, here, frames, most);
 }
 
 void each_module(void (*visit)(const Module& module, void* context), void* context) {
