@@ -22,27 +22,15 @@ constinit unsigned g_layers = 0;  // an index of kLayers
 RH_RARE_ZEROS constinit OptionPath g_stats = {};
 RH_RARE_ZEROS constinit OptionPath g_doctor = {};
 RH_RARE_ZEROS constinit OptionPath g_misuse_json = {};
-constinit bool g_has_stats = false;
-constinit bool g_has_doctor = false;
-constinit bool g_has_misuse_json = false;
 constinit Window g_window = {};
 
-bool set_path(const char* value, OptionPath* path, bool* has_path) {
-  if (!rh::set_path(value, path)) return false;
-  *has_path = *value != 0;
-  return true;
-}
+bool set_stats(const char* value) { return set_path(same_text(value, "0") ? "" : value, &g_stats); }
 
-bool set_stats(const char* value) {
-  if (value[0] == 0 || same_text(value, "0")) value = "";
-  return set_path(value, &g_stats, &g_has_stats);
-}
-
-bool set_doctor(const char* value) { return set_path(value, &g_doctor, &g_has_doctor); }
+bool set_doctor(const char* value) { return set_path(value, &g_doctor); }
 
 bool set_misuse_json(const char* value) {
-  if (!set_path(value, &g_misuse_json, &g_has_misuse_json)) return false;
-  set_misuse_file(g_has_misuse_json ? g_misuse_json.text : nullptr);
+  if (!set_path(value, &g_misuse_json)) return false;
+  set_misuse_file(g_misuse_json.text[0] != 0 ? g_misuse_json.text : nullptr);
   return true;
 }
 
@@ -306,10 +294,7 @@ bool set(const char* name, const char* value, When when) {
     refuse_late(*option);
     return false;
   }
-  if (option->set(value)) {
-    if (when == When::running) guards::look_at_faults();
-    return true;
-  }
+  if (option->set(value)) return true;
   refuse(*option, value);
   return false;
 }
@@ -317,8 +302,8 @@ bool set(const char* name, const char* value, When when) {
 bool verbose() { return g_verbose; }
 bool layer_crt() { return g_layers == kBoth || g_layers == kCrt; }
 bool layer_heap() { return g_layers == kBoth || g_layers == kHeap; }
-const char* stats_target() { return g_has_stats ? g_stats.text : ""; }
-const char* doctor_target() { return g_has_doctor ? g_doctor.text : ""; }
+const char* stats_target() { return g_stats.text; }
+const char* doctor_target() { return g_doctor.text; }
 
 void describe(Json& json) {
   constexpr const char* kPlaces[] = {"anywhere", "low", "image", "address"};
