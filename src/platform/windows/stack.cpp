@@ -12,17 +12,20 @@ namespace rh::platform {
 
 namespace {
 
-bool is_own(const void* code) {
-  const auto base = reinterpret_cast<uintptr_t>(&__ImageBase);
-  const auto* headers = reinterpret_cast<const IMAGE_NT_HEADERS*>(base + static_cast<size_t>(__ImageBase.e_lfanew));
-  return reinterpret_cast<uintptr_t>(code) - base < headers->OptionalHeader.SizeOfImage;
+// How far the image goes that begins there: its headers are there, too, as long as it is.
+uintptr_t end_of_image(uintptr_t base) {
+  const auto* dos = reinterpret_cast<const IMAGE_DOS_HEADER*>(base);
+  const auto* headers = reinterpret_cast<const IMAGE_NT_HEADERS*>(base + static_cast<size_t>(dos->e_lfanew));
+  return base + headers->OptionalHeader.SizeOfImage;
 }
 
 // Linked into the program, this code cannot be told from the rest of it.
 unsigned count_own(void* const* code, unsigned count) {
+  const auto base = reinterpret_cast<uintptr_t>(&__ImageBase);
+  if (image_address() == base) return 0;
+  const uintptr_t size = end_of_image(base) - base;
   unsigned own = 0;
-  if (image_address() == reinterpret_cast<uintptr_t>(&__ImageBase)) return 0;
-  while (own != count && is_own(code[own])) ++own;
+  while (own != count && reinterpret_cast<uintptr_t>(code[own]) - base < size) ++own;
   return own;
 }
 
@@ -57,24 +60,45 @@ bool find_code(uintptr_t address, CodePlace* place) {
 
 namespace {
 
-// How far the image goes that begins there: its headers are there, too, as long as it is.
-uintptr_t end_of_image(uintptr_t base) {
-  const auto* dos = reinterpret_cast<const IMAGE_DOS_HEADER*>(base);
-  const auto* headers = reinterpret_cast<const IMAGE_NT_HEADERS*>(base + static_cast<size_t>(dos->e_lfanew));
-  return base + headers->OptionalHeader.SizeOfImage;
+// What `path` goes on with behind `beginning`; null if it does not begin so.
+const wchar_t* behind(const wchar_t* path, const wchar_t* beginning) {
+  while (*beginning != 0 && *path == *beginning) ++path, ++beginning;
+  return *beginning == 0 ? path : nullptr;
 }
 
-// Longer paths are left out.
+// The file of an image, as programs name it; without a letter for its drive, as the system does. Asked of the system,
+// as find_code. Longer paths are left out.
 struct ModulePath {
   wchar_t wide[512];
   char text[3 * 512];
   int length;
 
-  explicit ModulePath(HMODULE module) : wide{}, text{}, length(0) {
+  explicit ModulePath(uintptr_t image) : wide{}, text{}, length(0) {
     constexpr DWORD kRoom = sizeof(wide) / sizeof(wide[0]);
-    const DWORD got = GetModuleFileNameW(module, wide, kRoom);
-    if (got == 0 || got >= kRoom) return;
-    length = WideCharToMultiByte(CP_UTF8, 0, wide, static_cast<int>(got), text, sizeof(text), nullptr, nullptr);
+    const DWORD got = K32GetMappedFileNameW(GetCurrentProcess(), pointer_to(image), wide, kRoom);
+    if (got == 0 || got >= kRoom - 1) return;
+    const wchar_t* path = behind(wide, L"\\??\\");  // Wine's
+    if (path == nullptr && !put_drive(&path)) path = wide;
+    length = WideCharToMultiByte(CP_UTF8, 0, path, -1, text, sizeof(text), nullptr, nullptr);
+    if (length != 0) --length;
+  }
+
+ private:
+  // \Device\HarddiskVolume3\folder -> C:\folder. A device's name is longer than a drive's.
+  bool put_drive(const wchar_t** path) {
+    const DWORD drives = GetLogicalDrives();
+    for (unsigned letter = 0; letter != 26; ++letter) {
+      const wchar_t drive[] = {static_cast<wchar_t>(L'A' + letter), L':', 0};
+      wchar_t device[MAX_PATH];
+      if ((drives >> letter & 1) == 0 || QueryDosDeviceW(drive, device, MAX_PATH) == 0) continue;
+      const wchar_t* rest = behind(wide, device);
+      if (rest == nullptr || *rest != L'\\') continue;
+      wchar_t* begin = wide + (rest - wide) - 2;
+      begin[0] = drive[0], begin[1] = drive[1];
+      *path = begin;
+      return true;
+    }
+    return false;
   }
 };
 
@@ -87,7 +111,7 @@ void each_module(void (*visit)(const Module& module, void* context), void* conte
     const auto base = reinterpret_cast<uintptr_t>(region.AllocationBase);
     const uintptr_t end = reinterpret_cast<uintptr_t>(region.BaseAddress) + region.RegionSize;
     if (region.Type == MEM_IMAGE && reinterpret_cast<uintptr_t>(region.BaseAddress) == base) {
-      const ModulePath path(static_cast<HMODULE>(region.AllocationBase));
+      const ModulePath path(base);
       if (path.length != 0)
         visit({base, end_of_image(base), 0, path.text, static_cast<size_t>(path.length), nullptr, 0}, context);
     }
