@@ -59,7 +59,11 @@ void note_free(const Span* large) {
 }
 
 void note_resize(const Span* large, size_t size) {
-  if (is_sampled(large)) profile::note_resize(start_of_block(large), size, profile::every());
+  if (!is_sampled(large)) return;
+  const void* block = start_of_block(large);
+  profile::tell_gone(block);
+  profile::note_resize(block, size, profile::every());
+  profile::tell_there(block);
 }
 
 // The profile hears of it before anybody else can get the memory that is left.
@@ -67,12 +71,14 @@ bool move(Span* large, Span* target, size_t size, Units lent) {
   Heap* heap = large->owner.load();
   const void *from = start_of_block(large), *to = start_of_block(target);
   shared::unlist_large(large);
+  profile::tell_gone(from);
   profile::note_move(from, to);
   const bool moved = large::move(large, target, lent);
   if (moved)
     profile::note_resize(to, size, profile::every());
   else
     profile::note_move(to, from);
+  profile::tell_there(moved ? to : from);
   shared::list_large(heap, moved ? target : large);
   return moved;
 }

@@ -300,6 +300,18 @@ struct Module {
 // Calls `visit` with each module of the process, where stacks are found; with none where there is no memory for that.
 void each_module(void (*visit)(const Module& module, void* context), void* context);
 
+// ---- tools that watch from outside -------------------------------------------------------------
+
+// What the thread that calls has done, for whoever watches the process: USDT on Linux, ETW on Windows. Where nobody does
+// each is a call and hardly more. No lock is to be held that others wait for: who watches may take long.
+
+// A block of `size` bytes was made, one that stands for `stands_for` bytes; and one of those is about to be freed.
+void probe_allocated(const void* block, uint64_t size, uint64_t stands_for);
+void probe_freed(const void* block);
+
+// Memory was misused; `block` 0: none is known.
+void probe_misuse(const char* message, uintptr_t block);
+
 // ---- calls to the OS --------------------------------------------------------------------------
 
 enum class OsCall { reserve, release, commit, purge, move, guard, thread, wait, wake, count };

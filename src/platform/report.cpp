@@ -168,10 +168,10 @@ void note(Event& event) {
 // The object comes last: it takes more stack, and a file.
 void tell_misuse(Say* say, const void* context, const Misuse& misuse) {
   if (!take_desk()) return write_in_pieces(say, context);
-  const size_t said = write_line(say, context, &misuse);
-  g_desk.line[said] = 0;
-  const char* path = g_misuse_file.load();
-  if (path != nullptr) write_object(path, g_desk.line + sizeof(kBegin) - 1, misuse);
+  g_desk.line[write_line(say, context, &misuse)] = 0;
+  const char* message = g_desk.line + sizeof(kBegin) - 1;
+  platform::probe_misuse(message, misuse.block);
+  if (const char* path = g_misuse_file.load(); path != nullptr) write_object(path, message, misuse);
   leave_desk();
 }
 

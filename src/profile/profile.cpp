@@ -72,13 +72,15 @@ void subtract_live(Stack& stack, Amount less) {
   g_books.live.subtract(less);
 }
 
-void end_block(uintptr_t address, uint64_t now_ms) {
+// False when it is not known.
+bool end_block(uintptr_t address, uint64_t now_ms) {
   LiveBlock* live = g_books.blocks.find(address);
-  if (live == nullptr) return;
+  if (live == nullptr) return false;
   Stack& stack = g_books.stacks.all()[live->stack];
   subtract_live(stack, live->stands_for);
   stack.lifetime_ms += (now_ms - live->made_ms) * live->stands_for.objects / Amount::kObject;
   g_books.blocks.remove(live);
+  return true;
 }
 
 // Of twice as many milliseconds as there is room for every second one is left.
@@ -148,20 +150,20 @@ bool is_due(Pick& pick, size_t size) {
   return true;
 }
 
-void note_allocation(const void* block, size_t size, uint64_t every) {
+// Whether it is in the books now.
+static bool add_block(uintptr_t address, size_t size, Amount stands_for) {
   uintptr_t frames[platform::kMostFrames];
   const unsigned depth = platform::stack(frames, platform::kMostFrames);
-  const Amount stands_for = amount(size, every);
   const uint64_t now = platform::now_ms();
   Locked locked;
-  if (inconsistent()) return;
+  if (inconsistent()) return false;
   g_has_noted.store(true, std::memory_order_relaxed);
-  end_block(address_of(block), now);  // of whose free nobody told
+  end_block(address, now);  // of whose free nobody told
   const uint32_t number = g_books.stacks.find_or_add(frames, depth);
-  LiveBlock* live = number == Stacks::kNone ? nullptr : g_books.blocks.add(address_of(block));
+  LiveBlock* live = number == Stacks::kNone ? nullptr : g_books.blocks.add(address);
   if (live == nullptr) {
     ++g_books.lost;
-    return;
+    return false;
   }
   live->stack = number;
   live->made_ms = now;
@@ -172,14 +174,41 @@ void note_allocation(const void* block, size_t size, uint64_t every) {
   stack.allocated.add(stands_for);
   add_live(stack, stands_for);
   note_curve(now);
+  return true;
+}
+
+void note_allocation(const void* block, size_t size, uint64_t every) {
+  const Amount stands_for = amount(size, every);
+  if (add_block(address_of(block), size, stands_for)) platform::probe_allocated(block, size, stands_for.bytes);
+}
+
+static bool remove_block(uintptr_t address) {
+  const uint64_t now = platform::now_ms();
+  Locked locked;
+  if (inconsistent() || !end_block(address, now)) return false;
+  note_curve(now);
+  return true;
 }
 
 void note_free(const void* block) {
-  const uint64_t now = platform::now_ms();
+  if (remove_block(address_of(block))) platform::probe_freed(block);
+}
+
+static bool find_block(uintptr_t address, LiveBlock* found) {
   Locked locked;
-  if (inconsistent()) return;
-  end_block(address_of(block), now);
-  note_curve(now);
+  const LiveBlock* live = inconsistent() ? nullptr : g_books.blocks.find(address);
+  if (live != nullptr) *found = *live;
+  return live != nullptr;
+}
+
+void tell_gone(const void* block) {
+  LiveBlock live;
+  if (find_block(address_of(block), &live)) platform::probe_freed(block);
+}
+
+void tell_there(const void* block) {
+  LiveBlock live;
+  if (find_block(address_of(block), &live)) platform::probe_allocated(block, live.size, live.stands_for.bytes);
 }
 
 void note_move(const void* from, const void* to) {

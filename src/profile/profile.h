@@ -58,6 +58,11 @@ RH_COLD bool note_resize(const void* block, size_t size, uint64_t every);
 // It lies elsewhere from now on.
 RH_COLD void note_move(const void* from, const void* to);
 
+// For tools outside, which know a block by its address and its size alone (platform::probe_allocated): one that is to
+// become another, by the two above, goes before and is there again afterwards. Holding no lock.
+RH_COLD void tell_gone(const void* block);
+RH_COLD void tell_there(const void* block);
+
 // Whether any was ever noted: before, there is nothing to be told of.
 RH_HIDDEN extern constinit std::atomic<bool> g_has_noted;
 inline bool has_noted() { return g_has_noted.load(std::memory_order_relaxed); }

@@ -126,6 +126,16 @@ void set_stack(const uintptr_t* frames, unsigned count);
 // Where the only module lies: /fake/program, from 0x1000 in its file on, with the build id 01fe.
 inline constexpr uintptr_t kModuleStart = 0x400000, kModuleEnd = 0x500000;
 
+// ---- tools that watch from outside -------------------------------------------------------------
+
+// What they were told last: of `size` 0, that a block is about to be freed. `count` more were told before.
+struct Told {
+  uintptr_t block;
+  uint64_t size, stands_for;
+  size_t count;
+};
+Told told();
+
 // ---- signals ------------------------------------------------------------------------------------
 
 // The only signal that others may listen to arrives. False when nobody listens.

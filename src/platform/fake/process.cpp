@@ -33,6 +33,13 @@ constinit std::atomic<unsigned> g_node{0};
 constinit uintptr_t g_stack[platform::kMostFrames] = {};
 constinit unsigned g_stack_frames = 0;
 constinit std::atomic<void (*)()> g_on_signal{nullptr};
+constinit Told g_told = {};
+
+void tell(uintptr_t block, uint64_t size, uint64_t stands_for) {
+  pthread_mutex_lock(&g_process_mutex);
+  g_told = {block, size, stands_for, g_told.count + 1};
+  pthread_mutex_unlock(&g_process_mutex);
+}
 
 }  // namespace
 
@@ -78,6 +85,11 @@ bool fault(uintptr_t address, platform::Access access) {
   if (g_look_at_fault == nullptr) return false;
   g_look_at_fault(address, access);
   return true;
+}
+
+Told told() {
+  Guard guard(g_process_mutex);
+  return g_told;
 }
 
 const char* errors() { return g_errors; }
@@ -159,6 +171,14 @@ FileWriter::~FileWriter() {
 }
 
 void FileWriter::write(const char* text, size_t length) { write_all(static_cast<int>(handle_), text, length); }
+
+void probe_allocated(const void* block, uint64_t size, uint64_t stands_for) {
+  tell(reinterpret_cast<uintptr_t>(block), size, stands_for);
+}
+
+void probe_freed(const void* block) { tell(reinterpret_cast<uintptr_t>(block), 0, 0); }
+
+void probe_misuse(const char*, uintptr_t) {}
 
 void on_fault(LookAtFault* look) { g_look_at_fault = look; }
 

@@ -70,6 +70,34 @@ TEST_F(Profile, CountsByStack) {
   EXPECT_EQ(shot_.every, kEvery);
 }
 
+bool was_told(const fake::Told& told, const void* block, uint64_t size, uint64_t stands_for) {
+  return told.block == address_of(block) && told.size == size && told.stands_for == stands_for;
+}
+
+TEST_F(Profile, ToolsOutsideAreToldOfWhatIsInTheBooks) {
+  note_free(block(0));
+  tell_gone(block(0));
+  tell_there(block(0));
+  EXPECT_EQ(fake::told().count, 0u);
+  note_allocation(block(0), 1, kEvery);
+  EXPECT_TRUE(was_told(fake::told(), block(0), 1, 1025));
+  note_free(block(0));
+  EXPECT_TRUE(was_told(fake::told(), block(0), 0, 0));
+  note_free(block(0));
+  EXPECT_EQ(fake::told().count, 2u);
+}
+
+TEST_F(Profile, ToolsOutsideAreToldOfABlockThatMovesAndGrows) {
+  note_allocation(block(0), kSure, kEvery);
+  tell_gone(block(0));
+  EXPECT_TRUE(was_told(fake::told(), block(0), 0, 0));
+  note_move(block(0), block(1));
+  note_resize(block(1), 2 * kSure, kEvery);
+  EXPECT_EQ(fake::told().count, 2u);
+  tell_there(block(1));
+  EXPECT_TRUE(was_told(fake::told(), block(1), 2 * kSure, 2 * kSure));
+}
+
 TEST_F(Profile, OfASmallBlockStandsForMany) {
   at_site(0x10);
   note_allocation(block(0), 1, kEvery);
