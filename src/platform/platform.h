@@ -302,7 +302,7 @@ void each_module(void (*visit)(const Module& module, void* context), void* conte
 
 // ---- tools that watch from outside -------------------------------------------------------------
 
-// What the thread that calls has done, for whoever watches the process: USDT on Linux, ETW on Windows. Where nobody does
+// What the calling thread has done, for whoever watches the process: USDT on Linux, ETW on Windows. Where nobody does,
 // each is a call and hardly more. No lock is to be held that others wait for: who watches may take long.
 
 // A block of `size` bytes was made, one that stands for `stands_for` bytes; and one of those is about to be freed.
