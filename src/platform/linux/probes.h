@@ -11,6 +11,7 @@
 
 #if defined(__x86_64__)
 #define RH_PROBE_ADDRESS ".8byte "
+#define RH_PROBE_KEEP "R_X86_64_NONE"
 #define RH_PROBE_IN_1 "8@%%rdi"
 #define RH_PROBE_IN_2 RH_PROBE_IN_1 " 8@%%rsi"
 #define RH_PROBE_IN_3 RH_PROBE_IN_2 " 8@%%rdx"
@@ -19,6 +20,7 @@
 #define RH_PROBE_VALUE_3 register uintptr_t third asm("rdx")
 #elif defined(__i386__)
 #define RH_PROBE_ADDRESS ".4byte "
+#define RH_PROBE_KEEP "R_386_NONE"
 #define RH_PROBE_IN_1 "4@%%eax"
 #define RH_PROBE_IN_2 RH_PROBE_IN_1 " 4@%%edx"
 #define RH_PROBE_IN_3 RH_PROBE_IN_2 " 4@%%ecx"
@@ -27,6 +29,7 @@
 #define RH_PROBE_VALUE_3 register uintptr_t third asm("ecx")
 #elif defined(__aarch64__)
 #define RH_PROBE_ADDRESS ".8byte "
+#define RH_PROBE_KEEP "R_AARCH64_NONE"
 #define RH_PROBE_IN_1 "8@x0"
 #define RH_PROBE_IN_2 RH_PROBE_IN_1 " 8@x1"
 #define RH_PROBE_IN_3 RH_PROBE_IN_2 " 8@x2"
@@ -35,9 +38,11 @@
 #define RH_PROBE_VALUE_3 register uintptr_t third asm("x2")
 #endif
 
-// The text of an asm statement whose operands are the values.
+// The text of an asm statement whose operands are the values. Notes do not keep a linker from dropping the mark, which
+// the relocation does.
 #define RH_PROBE(provider, name, values)                                      \
   "990: nop\n"                                                                \
+  ".reloc 990b, " RH_PROBE_KEEP ", _.stapsdt.base\n"                          \
   ".pushsection .note.stapsdt, \"\", \"note\"\n"                              \
   ".balign 4\n"                                                               \
   ".4byte 992f - 991f, 994f - 993f, 3\n"                                      \
