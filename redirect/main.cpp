@@ -120,6 +120,7 @@ void leave() {
   copies::withdraw();
   platform::stop_helper();
   platform::forget_faults();
+  platform::forget_probes();
   end();
   registry::release_unused();
   platform::forget_thread_words();

@@ -36,8 +36,6 @@ bool worth_asking(Owned& own) {
 
 }  // namespace
 
-void prepare() {}
-
 void note_thread_end() {
   g_thread_ends.fetch_add(1, std::memory_order_relaxed);
   keep_exit_code();

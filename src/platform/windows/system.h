@@ -46,6 +46,9 @@ void keep_exit_code();
 // Faults are no longer looked at: the library is about to be unloaded.
 void forget_faults();
 
+// Nobody is told of anything any more: the same.
+void forget_probes();
+
 // Whether the process has more rights than the one that started it.
 bool is_raised();
 
