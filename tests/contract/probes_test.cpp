@@ -110,6 +110,7 @@ long exchange_byte(pid_t process, std::uintptr_t at, long byte) {
 struct Seen {
   std::string name;
   std::uintptr_t first, second, third;
+  long at_first;  // what lies there
 };
 
 constexpr long kNop = 0x90, kBreak = 0xcc;
@@ -125,16 +126,22 @@ std::vector<Seen> watch(pid_t process, const Probes& probes, int* status) {
     user_regs_struct registers;
     ptrace(PTRACE_GETREGS, process, nullptr, &registers);
     for (const auto& [name, probe] : probes)
-      if (registers.rip == probe.at + bias + 1) seen.push_back({name, registers.rdi, registers.rsi, registers.rdx});
+      if (registers.rip == probe.at + bias + 1)
+        seen.push_back({name, registers.rdi, registers.rsi, registers.rdx,
+                        ptrace(PTRACE_PEEKDATA, process, registers.rdi, nullptr)});
   }
 }
 
 constexpr std::size_t kShort = 1234, kLong = 3000000;
 
-// Each byte is one of those chosen, so each block stands for itself alone.
-[[noreturn]] void be_watched() {
+void wait_for_watcher() {
   if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(77);
   raise(SIGSTOP);
+}
+
+// Each byte is one of those chosen, so each block stands for itself alone.
+[[noreturn]] void be_watched() {
+  wait_for_watcher();
   CONTRACT_FIND(rh_profile_start)(1);
   void* block = opaque(malloc(kShort));
   void* longer = opaque(realloc(opaque(malloc(kLong / 2)), kLong));
@@ -181,6 +188,25 @@ TEST(Probes, ShowSampledBlocksAndTheirFrees) {
   EXPECT_EQ(of_size, 1u);
   EXPECT_EQ(of_longer, 1u);
   EXPECT_EQ(live_after(seen), 0);
+}
+
+TEST(Probes, ShowMisuse) {
+  const pid_t child = fork();
+  if (child == 0) {
+    wait_for_watcher();
+    void* block = opaque(malloc(kLong));
+    free(opaque(block));
+    free(opaque(block));
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (!WIFSTOPPED(status)) GTEST_SKIP() << "this process may not watch another";
+  const std::vector<Seen> seen = watch(child, probes_in(the_file()), &status);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) << status;
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].name, "reheap:misuse");
+  EXPECT_EQ(std::memcmp(&seen[0].at_first, "free of ", sizeof(long)), 0);
 }
 
 #endif
