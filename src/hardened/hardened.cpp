@@ -1,5 +1,6 @@
 #include "hardened/hardened.h"
 
+#include "arena/bars.h"
 #include "hardened/delay.h"
 #include "hardened/empty.h"
 #include "hardened/misuse.h"
@@ -93,42 +94,57 @@ class Large {
   }
 
   void* hand_out(size_t size, Maker maker) {
-    slab::guard_end(span_);
+    bars::put_at_end(span_);
     span_->requested = size;
     span_->zero = false;
     tail().write(maker);
     return block();
   }
 
-  void open() { slab::open_guards(span_, span_ + span_->units); }
+  void open() { bars::open(span_, span_ + span_->units); }
 
   // A long one loses its memory while it is delayed, and nobody can touch it. Of others the first bytes and the last
   // are cleared. False when it is too long, or the OS refuses.
   bool begin_delay() {
     if (end() - start() > kMostDelayed) return false;
-    if (is_long() && !platform::guard(start(), end() - start(), platform::GuardPrice::free_only)) return false;
+    if (is_long() && !take_memory()) return false;
     if (!is_long()) each_end([](unsigned char* bytes, size_t length) { clear(bytes, length); });
     span_->requested |= large::kDelayed;
     return true;
   }
 
-  // False when the OS refuses, or somebody has written to it: nobody is to have it again.
-  bool end_delay() {
-    span_->zero = is_long();
-    if (is_long()) {
-      span_[span_->units - 1].guarded = false;
-      return platform::unguard(start(), end() - start());
-    }
-    bool unwritten = true;
-    each_end([&](const unsigned char* bytes, size_t length) { unwritten = unwritten && is_clear(bytes, length); });
-    if (RH_UNLIKELY(!unwritten)) tell_written(block(), size());
-    return unwritten;
+  // Gives it to the heap. Not when the OS refuses, or somebody has written to it: nobody is to have it again.
+  void end_delay() {
+    if (is_long() && platform::kChargesUntouched) return large::free_uncommitted(span_);
+    if (is_long() ? restore_memory() : is_unwritten()) rh::deallocate(block());
   }
 
  private:
   uintptr_t start() const { return g_realm.address(span_); }
   uintptr_t end() const { return start() + Units{span_->units}.bytes(); }
   bool is_long() const { return end() - start() > kLong; }
+
+  // Where memory is charged when it is committed, it may not be had back at the end of the delay: the arena takes the
+  // span without it.
+  bool take_memory() {
+    if constexpr (!platform::kChargesUntouched)
+      return platform::guard(start(), end() - start(), platform::GuardPrice::free_only);
+    return !large::has_store(span_) && platform::purge(start(), end() - start()) == platform::Purged::uncommitted;
+  }
+
+  bool restore_memory() {
+    bars::forget(span_ + span_->units - 1, span_ + span_->units);
+    span_->zero = platform::unguard(start(), end() - start());
+    return span_->zero;
+  }
+
+  bool is_unwritten() {
+    span_->zero = false;
+    bool unwritten = true;
+    each_end([&](const unsigned char* bytes, size_t length) { unwritten = unwritten && is_clear(bytes, length); });
+    if (RH_UNLIKELY(!unwritten)) tell_written(block(), size());
+    return unwritten;
+  }
 
   template <typename Visit> void each_end(Visit visit) const {
     unsigned char* bytes = static_cast<unsigned char*>(block());
@@ -174,7 +190,7 @@ void let_go(void* block) {
 }
 
 void let_go(Span* span) {
-  if (span != nullptr && Large(span).end_delay()) rh::deallocate(Large(span).block());
+  if (span != nullptr) Large(span).end_delay();
 }
 
 void release_small(Small small, void* block) {
