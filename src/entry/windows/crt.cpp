@@ -77,14 +77,12 @@ void* move(const Host& host, void* old, size_t present, void* fresh, size_t size
   return fresh;
 }
 
-void* reallocate_hardened(const Host& host, void* block, size_t size) {
-  size_t present = hardened::size_of(block, "realloc");
-  void* resized = present != 0 ? hardened::resize(block, size) : nullptr;
-  return resized != nullptr ? resized : move(host, block, present, malloc(host, size), size);
-}
-
 void* reallocate_own(const Host& host, void* block, size_t size) {
-  if constexpr (kHardened) return reallocate_hardened(host, block, size);
+  if constexpr (kHardened) {
+    size_t before = hardened::size_of(block, "realloc");
+    void* resized = before != 0 ? hardened::resize(block, size) : nullptr;
+    return resized != nullptr ? resized : move(host, block, before, malloc(host, size), size);
+  }
   BlockAt at = known_block(block, "realloc");
   size_t present = at_least_one(at.requested_size());
   if (void* resized = resize_in_place(at, size)) return resized;
