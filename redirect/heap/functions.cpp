@@ -164,8 +164,10 @@ bool may_change(const Served* of, const void* block, const char* function) {
 }
 
 bool free_ours(const Served* of, void* block) {
-  // Of what is not live the layer below knows best what it is.
-  if (kHardened && !blocks::is_live(block)) return blocks::free(block);
+  if (kHardened && !blocks::is_live(block)) {
+    blocks::free(block);  // knows best what it is
+    return false;
+  }
   return may_change(of, block, "HeapFree") && blocks::free(block);
 }
 
