@@ -92,8 +92,8 @@ int act(const Command& command, const CommandLine& line) {
   return name == "patch" ? patch(command.patch) : unpatch(command.unpatch);
 }
 
-// `reheap enter PROCESS THREAD CHILDREN WHENLEFT REHEARSES ERRORMODE ASKER SECTION HARDENED`: what the library of another
-// architecture, or its launcher, cannot do itself. Not for people: they could not have a process that waits for it.
+// `reheap enter PROCESS THREAD CHILDREN WHENLEFT REHEARSES ERRORMODE ASKER SECTION HARDENED`: what the library of
+// another architecture, or its launcher, cannot do itself. Not for people: they could not have a process that waits.
 bool is_request(const CommandLine& line) { return line.words.size() == 10 && line.words[0] == L"enter"; }
 
 // The section that the asker knows by a handle of its own.

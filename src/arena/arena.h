@@ -99,8 +99,8 @@ class Arena {
   Limit limit() const { return limit_; }
   void watch(size_t above, size_t below);
 
-  // Takes back an allocated span that was purged, and ends the loan, if any: its pages were moved away, or they were not
-  // moved to it.
+  // Takes back an allocated span that was purged, and ends the loan, if any: its pages were moved away, or they were
+  // not moved to it.
   void return_empty(Span* span, platform::Purged purged, Units lent, ThreadToken token);
 
   // Ends it while both stay.

@@ -18,8 +18,8 @@ void note_gone(Span* unit) {
 }
 
 bool put(const Span* unit) {
-  bool done = g_count.fetch_add(1, std::memory_order_relaxed) < platform::kMostBars &&
-              platform::bar(bar_of(unit), kSlabGuard);
+  bool done =
+      g_count.fetch_add(1, std::memory_order_relaxed) < platform::kMostBars && platform::bar(bar_of(unit), kSlabGuard);
   if (!done) g_count.fetch_sub(1, std::memory_order_relaxed);
   return done;
 }

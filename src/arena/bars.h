@@ -9,8 +9,8 @@ namespace rh::bars {
 // Removes those of the units from `first` to before `end`, which are in use as something else now.
 void open(Span* first, Span* end);
 
-// Removes those within a span in use, and makes one at its end where there is to be one, if the OS lets it and there are
-// not too many.
+// Removes those within a span in use, and makes one at its end where there is to be one, if the OS lets it and there
+// are not too many.
 void put_at_end(Span* span);
 
 // Those of the units from `first` to before `end` have gone with their memory.

@@ -42,8 +42,8 @@ bool holds(const void* pointer);
 // What its user may use of a live block: what was asked for. Ends the process for anything else; `function` was called.
 size_t size_of(const void* block, const char* function);
 
-// Resizes where it lies, or null: then the block must move. Not of one without bytes, nor to none. `moves`: its pages may
-// be moved; `loose`: in a place that it fills less than half, and from there to any smaller size.
+// Resizes where it lies, or null: then the block must move. Not of one without bytes. `moves`: its pages may be moved;
+// `loose`: also where it would fill less than half of its place, so that it can always become shorter.
 enum class Resize : uint8_t { moves, stays, stays_loose };
 void* resize(void* block, size_t size, Resize how = Resize::moves);
 

@@ -72,9 +72,9 @@ enum class GuardPrice : uint8_t { free_only, any };
 bool guard(uintptr_t address, size_t size, GuardPrice price);
 bool unguard(uintptr_t address, size_t size);
 
-// Makes a committed range inaccessible until unbar(), after which it holds what it did, or zeros. Both are false when the
-// OS refuses. Where the OS can, it costs no memory mapping; elsewhere there are to be no more than kMostBars at a time.
-// What is barred may be purged; of what is committed again after that no bar is left.
+// Makes a committed range inaccessible until unbar(), after which it holds what it did, or zeros. Both are false when
+// the OS refuses. Where the OS can, it costs no memory mapping; elsewhere there are to be no more than kMostBars at a
+// time. What is barred may be purged; of what is committed again after that no bar is left.
 bool bar(uintptr_t address, size_t size);
 bool unbar(uintptr_t address, size_t size);
 

@@ -144,7 +144,8 @@ int all(const char* program) {
     for (size_t size = 0; size < std::size(kSizes); ++size) {
       End end = run_again(program, "commit", std::to_string(crime * std::size(kSizes) + size), true);
       if (end.by_failure) continue;
-      printf("%s of %zu bytes went unnoticed: 0x%x\n", kCrimes[crime].name, kSizes[size], static_cast<unsigned>(end.code));
+      printf("%s of %zu bytes went unnoticed: 0x%x\n", kCrimes[crime].name, kSizes[size],
+             static_cast<unsigned>(end.code));
       ++g_failures;
     }
   }
