@@ -43,7 +43,16 @@ inline End run_again(const char* program, const std::string& first, const std::s
   if (quietly) info.hStdError = CreateFileA("NUL", GENERIC_WRITE, 0, &inherited, OPEN_EXISTING, 0, nullptr);
   std::string line = std::string("\"") + program + "\" " + first + " " + second;
   PROCESS_INFORMATION made = {};
-  if (!CreateProcessA(nullptr, line.data(), nullptr, nullptr, TRUE, 0, nullptr, nullptr, &info, &made)) {
+  auto start = [&] {
+    return CreateProcessA(nullptr, line.data(), nullptr, nullptr, TRUE, 0, nullptr, nullptr, &info, &made) != FALSE;
+  };
+  // Under Wine, where processes crash in a row, one in many hundreds cannot be made at first.
+  bool started = start();
+  for (int more = 0; more < 10 && !started; ++more) {
+    Sleep(100);
+    started = start();
+  }
+  if (!started) {
     fprintf(stderr, "misuse: cannot start itself: %lu\n", GetLastError());
     exit(2);
   }
