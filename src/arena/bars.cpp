@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "arena/realm.h"
+#include "platform/platform.h"
 
 namespace rh::bars {
 
