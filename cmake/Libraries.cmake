@@ -8,6 +8,8 @@
 # On Windows there is no libreheap.so; redirect/ makes reheap.dll of
 #
 #   reheap_crt_objects       the rules of the C runtimes' functions
+#
+# and reheap-hardened.dll of reheap_hardened_crt_objects.
 
 set(REHEAP_SRC ${PROJECT_SOURCE_DIR}/src)
 
@@ -185,23 +187,32 @@ set_target_properties(reheap_static PROPERTIES EXPORT_NAME static)
 add_library(reheap::static ALIAS reheap_static)
 
 # The same source with another policy (docs/design/hardened.md).
-if(REHEAP_HARDENED AND NOT WIN32)
+if(REHEAP_HARDENED)
   file(GLOB REHEAP_HARDENED_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/hardened/*.cpp)
   add_library(reheap_hardened_core_objects OBJECT
     ${REHEAP_PORTABLE_SOURCES} ${REHEAP_PLATFORM_SOURCES} ${REHEAP_HARDENED_SOURCES}
     ${REHEAP_SRC}/entry/rules_hardened.cpp)
+  if(WIN32)
+    target_sources(reheap_hardened_core_objects PRIVATE ${REHEAP_SRC}/entry/windows/copies.cpp)
+    add_library(reheap_hardened_crt_objects OBJECT ${REHEAP_SRC}/entry/windows/crt.cpp)
+    set(hardened_parts core crt override)
+  else()
+    set(hardened_parts core override)
+  endif()
   add_library(reheap_hardened_override_objects OBJECT ${REHEAP_SRC}/entry/new.cpp ${REHEAP_OVERRIDE_SOURCES})
   set_target_properties(reheap_hardened_core_objects PROPERTIES UNITY_BUILD ON)
   set_target_properties(reheap_hardened_override_objects PROPERTIES UNITY_BUILD OFF)
-  foreach(part core override)
+  foreach(part IN LISTS hardened_parts)
     target_link_libraries(reheap_hardened_${part}_objects PRIVATE reheap_dialect reheap_no_exceptions)
     target_compile_definitions(reheap_hardened_${part}_objects PRIVATE RH_HARDENED)
     list(APPEND hardened_objects $<TARGET_OBJECTS:reheap_hardened_${part}_objects>)
   endforeach()
-  reheap_shared(reheap_hardened reheap-hardened ${hardened_objects})
-  target_compile_definitions(reheap_hardened PRIVATE RH_HARDENED)
-  set_target_properties(reheap_hardened PROPERTIES EXPORT_NAME hardened)
-  add_library(reheap::hardened ALIAS reheap_hardened)
+  if(NOT WIN32)
+    reheap_shared(reheap_hardened reheap-hardened ${hardened_objects})
+    target_compile_definitions(reheap_hardened PRIVATE RH_HARDENED)
+    set_target_properties(reheap_hardened PROPERTIES EXPORT_NAME hardened)
+    add_library(reheap::hardened ALIAS reheap_hardened)
+  endif()
   add_library(reheap_static_hardened STATIC ${hardened_objects} ${runtime})
   reheap_public(reheap_static_hardened reheap-hardened)
   target_link_libraries(reheap_static_hardened PRIVATE $<BUILD_INTERFACE:reheap_dialect>

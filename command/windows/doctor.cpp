@@ -62,7 +62,8 @@ std::string launcher_path() {
 
 class Examination {
  public:
-  explicit Examination(const DoctorOptions& options) : options_(options), library_(library_to_use(options.library)) {
+  explicit Examination(const DoctorOptions& options)
+      : options_(options), library_(library_to_use(options.library, options.hardened)) {
     for (const WORD machine : {WORD{IMAGE_FILE_MACHINE_AMD64}, WORD{IMAGE_FILE_MACHINE_I386}, pe::machine_arm64}) {
       inject::Path path;
       if (inject::library_for(machine, library_.c_str(), path))

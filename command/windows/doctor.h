@@ -9,6 +9,7 @@ namespace rh::command {
 
 struct DoctorOptions {
   std::string library;
+  bool hardened = false;
   bool json = false;
 };
 

@@ -31,7 +31,7 @@ struct Command {
   void add_run() {
     CLI::App& sub = command::add_run(app, run.require, run.quiet);
     sub.add_flag("--children,!--no-children", run.children, "Reach the programs it starts too (the default), or not");
-    add_library(sub, run.library);
+    add_library(sub, run.library, run.hardened);
     add_settings(sub);
     sub.footer("The exit code is the program's; 2 for a mistake in the options, 125 when reheap itself\n"
                "fails, 126 when PROGRAM cannot be executed, 127 when it is not found.");
@@ -39,7 +39,7 @@ struct Command {
 
   void add_doctor() {
     CLI::App& sub = command::add_doctor(app, "Tell what serves memory in a program", doctor.json);
-    add_library(sub, doctor.library);
+    add_library(sub, doctor.library, doctor.hardened);
     add_settings(sub);
     sub.footer("Without PROGRAM the installation is examined. PROGRAM's own code is not run.\n"
                "The exit code is 0 when reheap serves memory there, 1 when it does not.");
@@ -67,8 +67,9 @@ struct Command {
     sub.add_option("-o,--output", options.output, "Where the result goes; else in FILE's place")->type_name("OUT");
   }
 
-  static void add_library(CLI::App& sub, std::string& library) {
+  static void add_library(CLI::App& sub, std::string& library, bool& hardened) {
     sub.add_option("--dll", library, "The reheap.dll to use")->type_name("PATH");
+    sub.add_flag(hardened_flag, hardened, "The build that looks for misuse of memory (docs/hardened.md)");
   }
 };
 
@@ -91,9 +92,9 @@ int act(const Command& command, const CommandLine& line) {
   return name == "patch" ? patch(command.patch) : unpatch(command.unpatch);
 }
 
-// `reheap enter PROCESS THREAD CHILDREN WHENLEFT REHEARSES ERRORMODE ASKER SECTION`: what the library of another
-// architecture, or its launcher, cannot do itself. Not for people: they could not have a process that waits for it.
-bool is_request(const CommandLine& line) { return line.words.size() == 9 && line.words[0] == L"enter"; }
+// `reheap enter PROCESS THREAD CHILDREN WHENLEFT REHEARSES ERRORMODE ASKER SECTION HARDENED`: what the library of
+// another architecture, or its launcher, cannot do itself. Not for people: they could not have a process that waits.
+bool is_request(const CommandLine& line) { return line.words.size() == 10 && line.words[0] == L"enter"; }
 
 // The section that the asker knows by a handle of its own.
 HANDLE section_of(DWORD asker, DWORD handle) {
@@ -109,7 +110,7 @@ int answer(const CommandLine& line) {
   };
   const PROCESS_INFORMATION suspended = {OpenProcess(PROCESS_ALL_ACCESS, FALSE, number(1)),
                                          OpenThread(THREAD_ALL_ACCESS, FALSE, number(2)), number(1), number(2)};
-  const std::wstring library = library_to_use("");
+  const std::wstring library = library_to_use("", number(9) != 0);
   const inject::Settings settings = {.follow_children = number(3),
                                      .when_left = static_cast<inject::WhenLeft>(number(4)),
                                      .rehearses = number(5),

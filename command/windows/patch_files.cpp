@@ -107,7 +107,7 @@ bool is_same_file(const std::wstring& one, const std::wstring& other) {
 void copy_library(const std::string& program, const std::wstring& target) {
   const WORD machine = ProgramFile(program).image().machine;
   inject::Path library;
-  if (!inject::library_for(machine, library_to_use("").c_str(), library))
+  if (!inject::library_for(machine, library_to_use("", inject::is_hardened(target.c_str())).c_str(), library))
     throw Failure(exit_failed, inject::text_of(inject::Obstacle::no_library));
   if (is_same_file(library.text, target)) return;
   const bool exists = GetFileAttributesW(target.c_str()) != INVALID_FILE_ATTRIBUTES;

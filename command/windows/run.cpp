@@ -55,7 +55,7 @@ inject::Settings settings(const RunOptions& options) {
 
 // Gives the program, running or about to.
 std::unique_ptr<StartedProgram> start(const RunOptions& options, const CommandLine& line) {
-  const std::wstring library = library_to_use(options.library);
+  const std::wstring library = library_to_use(options.library, options.hardened);
   const Arrival arrival;
   auto program = std::make_unique<StartedProgram>(create_suspended(line));
   inject::Outcome outcome =

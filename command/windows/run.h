@@ -9,6 +9,7 @@ namespace rh::command {
 
 struct RunOptions {
   std::string library;
+  bool hardened = false;
   bool children = true;
   bool require = false;
   bool quiet = false;

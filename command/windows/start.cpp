@@ -86,14 +86,18 @@ bool start_helper(const wchar_t* program, wchar_t* command_line, PROCESS_INFORMA
                         made);
 }
 
-std::wstring library_to_use(const std::string& given) {
-  if (given.empty()) {
-    inject::Path launcher, path;
-    inject::module_path(nullptr, launcher);
-    // Of whichever architecture: the other one's is found beside it.
-    if (!inject::find_part(launcher.text, pe::FileKind::library, pe::own_machine, path)) path.set(launcher.text);
-    return path.text;
-  }
+// Of whichever architecture: the other one's is found beside it.
+static std::wstring library_beside(bool hardened) {
+  inject::Path launcher, path;
+  inject::module_path(nullptr, launcher);
+  if (inject::find_library(launcher.text, hardened, pe::own_machine, path)) return path.text;
+  if (hardened) throw Failure(exit_failed, "there is no reheap-hardened.dll beside " + narrow(launcher.text));
+  return launcher.text;
+}
+
+std::wstring library_to_use(const std::string& given, bool hardened) {
+  if (given.empty()) return library_beside(hardened);
+  if (hardened) throw Failure(exit_failed, "--hardened and --dll name two libraries; leave one of them out");
   const std::wstring path = full_path(wide(given));
   if (path.empty() || pe::file_machine(path.c_str(), pe::FileKind::library) == 0)
     throw Failure(exit_failed, given + " is no library that can be loaded");

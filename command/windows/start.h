@@ -40,9 +40,9 @@ PROCESS_INFORMATION create_suspended(const CommandLine& line, const wchar_t* onl
 // For inject::Means.
 bool start_helper(const wchar_t* program, wchar_t* command_line, PROCESS_INFORMATION* made);
 
-// The reheap.dll to use: --dll, or the one beside the launcher. Throws when --dll names no library; empty when there is
-// none.
-std::wstring library_to_use(const std::string& given);
+// The reheap.dll to use: --dll, or the one beside the launcher, of the hardened build or not. Throws when --dll names
+// no library, or both are given, or there is no hardened one; where there is no other, that is found out later.
+std::wstring library_to_use(const std::string& given, bool hardened = false);
 
 // Whether a library is reheap's: by the function that answers REHEAP_DOCTOR. Read as data: it may be of another
 // architecture.

@@ -1,7 +1,9 @@
 #include "functions.h"
 
+#include "entry/windows/blocks.h"
 #include "entry/windows/copies.h"
 #include "handles.h"
+#include "hardened/misuse.h"
 #include "heap/heap.h"
 #include "heap/idle.h"
 #include "heap/shared.h"
@@ -142,17 +144,34 @@ ULONG NTAPI unlock(HANDLE handle) {
 
 // A block of a heap that was made for a handle must come with that handle; one of the threads' heaps may come with any:
 // C runtimes with a heap of their own give its handle for what malloc made.
-bool is_block_of(const Served* of, const void* block) {
-  BlockAt at = find_block(block);
-  if (!at.is_live()) return false;
-  Heap* home = shared::heap_of(at.span);
+bool may_come_with(const Served* of, const Span* span) {
+  Heap* home = shared::heap_of(span);
   return home == nullptr || (of != nullptr && of->heap == home);
 }
 
-void* take_from(Heap* heap, SIZE_T size, bool zeroed) {
-  if (heap != nullptr) return allocate_in(heap, kBlockAlign, size, zeroed);
-  return zeroed ? allocate_zeroed(size) : rh::allocate(size);
+bool is_block_of(const Served* of, const void* block) {
+  if constexpr (kHardened)
+    if (hardened::is_empty_block(block)) return true;
+  return blocks::is_live(block) && may_come_with(of, find_block(block).span);
 }
+
+// A hardened build ends the process for what is freed by mistake, or resized, as Windows' heap does where it notices.
+bool may_change(const Served* of, const void* block, const char* function) {
+  bool may = is_block_of(of, block);
+  if constexpr (kHardened)
+    if (!may) hardened::tell_heap(block, blocks::size_of(block, function));
+  return may;
+}
+
+bool free_ours(const Served* of, void* block) {
+  if (kHardened && !blocks::is_live(block)) {
+    blocks::free(block);  // knows best what it is
+    return false;
+  }
+  return may_change(of, block, "HeapFree") && blocks::free(block);
+}
+
+void* take_from(Heap* heap, SIZE_T size, bool zeroed) { return blocks::allocate_in(heap, kBlockAlign, size, zeroed); }
 
 using Allocate = void* NTAPI(HANDLE, ULONG, SIZE_T);
 using Free = ULONG NTAPI(HANDLE, ULONG, void*);
@@ -171,7 +190,8 @@ RH_COLD void* allocate_cold(HANDLE handle, ULONG flags, SIZE_T size) {
 }
 
 void* NTAPI allocate(HANDLE handle, ULONG flags, SIZE_T size) {
-  if (RH_LIKELY(handle == g_unlocked_process_heap.load(std::memory_order_relaxed) && (flags & ~kFastFlags) == 0)) {
+  bool plain = handle == g_unlocked_process_heap.load(std::memory_order_relaxed) && (flags & ~kFastFlags) == 0;
+  if (!kHardened && RH_LIKELY(plain)) {
     if (void* block = allocate_fast(size)) return block;
   }
   return allocate_cold(handle, flags, size);
@@ -181,7 +201,7 @@ RH_COLD ULONG free_cold(HANDLE handle, ULONG flags, void* block) {
   if (in_realm(block)) {
     const Served* of = served(handle);
     CallLock lock(handle, of, flags);
-    return is_block_of(of, block) && deallocate_live(block) ? TRUE : invalid();
+    return free_ours(of, block) ? TRUE : invalid();
   }
   if (copies::free(block)) return TRUE;
   return original<Free>(Role::free)(handle, flags, block);
@@ -195,7 +215,7 @@ RH_COLD ULONG free_to_mark(Span* slab) {
 ULONG NTAPI free(HANDLE handle, ULONG flags, void* block) {
   if (block == nullptr) return TRUE;
   bool unlocked = handle == g_unlocked_process_heap.load(std::memory_order_relaxed);
-  Span* slab = RH_LIKELY(unlocked) ? own_live_slab(block) : nullptr;
+  Span* slab = !kHardened && RH_LIKELY(unlocked) ? own_live_slab(block) : nullptr;
   if (RH_UNLIKELY(slab == nullptr)) return free_cold(handle, flags, block);
   slab::note_free(slab, block);
   return free_own(thread_heap(), slab, static_cast<Block*>(block)) ? free_to_mark(slab) : TRUE;
@@ -203,7 +223,7 @@ ULONG NTAPI free(HANDLE handle, ULONG flags, void* block) {
 
 SIZE_T NTAPI size_of(HANDLE handle, ULONG flags, const void* block) {
   if (in_realm(block)) {
-    if (is_block_of(served(handle), block)) return requested_size(block, "HeapSize");
+    if (is_block_of(served(handle), block)) return blocks::size_of(block, "HeapSize");
     invalid();
     return kFailed;
   }
@@ -221,14 +241,13 @@ void* move_to(Heap* heap, const void* old, SIZE_T present, SIZE_T size) {
 
 // The block of `size` bytes, where it is or elsewhere in its heap; null when there is none, and the old one stands.
 void* resize(void* block, SIZE_T present, SIZE_T size, bool in_place) {
-  BlockAt at = find_block(block);
-  if (void* resized = resize_in_place(at, size, in_place ? Fit::loose : Fit::close)) return resized;
+  if (void* resized = blocks::resize_in_place(block, size, in_place ? Fit::loose : Fit::close)) return resized;
   if (in_place) return nullptr;
-  if (void* moved = move_to(shared::heap_of(at.span), block, present, size)) {
-    deallocate_live(block);
+  if (void* moved = move_to(shared::heap_of(find_block(block).span), block, present, size)) {
+    blocks::free(block);
     return moved;
   }
-  return size < present ? resize_in_place(at, size, Fit::loose) : nullptr;
+  return size < present ? blocks::resize_in_place(block, size, Fit::loose) : nullptr;
 }
 
 // Another copy's block comes over to us, unless it must stay where it is: that only its maker could do.
@@ -248,12 +267,12 @@ void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
   void* resized = nullptr;
   {
     CallLock lock(handle, of, flags);
-    if (ours && !is_block_of(of, block)) {
+    if (ours && !may_change(of, block, "HeapReAlloc")) {
       invalid();
       return nullptr;
     }
     bool in_place = (flags & kInPlace) != 0;
-    if (ours) present = requested_size(block, "HeapReAlloc");
+    if (ours) present = blocks::size_of(block, "HeapReAlloc");
     resized = ours ? resize(block, present, size, in_place) : take_over(of, block, present, size, in_place);
     if (resized != nullptr && (flags & HEAP_ZERO_MEMORY) != 0 && size > present)
       __builtin_memset(static_cast<char*>(resized) + present, 0, size - present);
@@ -302,7 +321,7 @@ SIZE_T NTAPI compact(HANDLE handle, ULONG flags) {
   if (const Served* of = served(handle)) {
     CallLock lock(handle, of, flags);
     if (of->heap != nullptr) shared::trim(of->heap);
-    idle::trim();
+    rules::trim();
   }
   return original<Compact>(Role::compact)(handle, flags);
 }
@@ -316,7 +335,11 @@ using SetUserValue = ULONG NTAPI(HANDLE, ULONG, void*, void*);
 using SetUserFlags = ULONG NTAPI(HANDLE, ULONG, void*, ULONG, ULONG);
 
 ULONG NTAPI validate(HANDLE handle, ULONG flags, const void* block) {
-  if (block != nullptr && in_realm(block)) return is_block_of(served(handle), block) ? TRUE : FALSE;
+  if (block != nullptr && in_realm(block)) {
+    if constexpr (kHardened)
+      if (!hardened::is_intact(block)) return FALSE;
+    return is_block_of(served(handle), block) ? TRUE : FALSE;
+  }
   if (block != nullptr && copies::made(block)) return TRUE;
   return original<Validate>(Role::validate)(handle, flags, block);
 }

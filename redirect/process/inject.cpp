@@ -131,6 +131,7 @@ Outcome enter_by_helper(const PROCESS_INFORMATION& suspended, const Means& means
   append_number(line, settings.error_mode);
   append_number(line, GetCurrentProcessId());
   append_number(line, static_cast<DWORD>(reinterpret_cast<uintptr_t>(means.section)));
+  append_number(line, is_hardened(means.library) ? 1 : 0);
   PROCESS_INFORMATION helper;
   if (!means.start_helper(launcher.text, line.text, &helper)) return failed(Obstacle::helper_failed);
   return wait_for_helper(helper);

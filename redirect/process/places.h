@@ -25,8 +25,15 @@ bool module_path(HMODULE module, Path& path);
 //
 //   reheap.dll reheap.exe                            the architecture installed first
 //   reheap32.dll reheap32.exe, reheap64.dll …        another one
+//   reheap-hardened.dll reheap32-hardened.dll …      the libraries of the hardened build; beside one of them, those
 //
 // The first that is made for that machine. In that one folder alone: who can write there can replace what runs already.
 bool find_part(const wchar_t* beside, pe::FileKind part, WORD machine, Path& found);
+
+// Whether a library is of the hardened build, by its name.
+bool is_hardened(const wchar_t* library);
+
+// A library among those that lie with `beside`, of the build that is asked for.
+bool find_library(const wchar_t* beside, bool hardened, WORD machine, Path& found);
 
 }  // namespace rh::inject

@@ -99,8 +99,9 @@ class Arena {
   Limit limit() const { return limit_; }
   void watch(size_t above, size_t below);
 
-  // Takes back an allocated span whose pages were moved away, or which they were not moved to, and ends that loan.
-  void return_empty(Span* span, Units lent, ThreadToken token);
+  // Takes back an allocated span that was purged, and ends the loan, if any: its pages were moved away, or they were
+  // not moved to it.
+  void return_empty(Span* span, platform::Purged purged, Units lent, ThreadToken token);
 
   // Ends it while both stay.
   void end_loan(Units lent, ThreadToken token);

@@ -2,6 +2,7 @@
 // decommitted before. The OS is asked with the lock released, by one thread at a time; who needs memory meanwhile and
 // finds none free waits for it, so nobody is refused what is on its way.
 #include "arena/arena.h"
+#include "arena/bars.h"
 
 namespace rh {
 
@@ -171,6 +172,7 @@ Span* Arena::commit(Span* span, Units least, ThreadToken token) {
 // What was to be committed is free again, the beginning of it clean.
 void Arena::put_committed(Span* span, Units committed) {
   Span *behind = span + committed.count, *end = span + span->units;
+  if constexpr (kHardened) bars::forget(span, behind);
   span->kind.store(SpanKind::none);
   insert_part(span, behind, SpanKind::free_clean);
   insert_part(behind, end, SpanKind::free_decommitted);

@@ -3,6 +3,7 @@
 #include "arena/arena.h"
 
 #include "arena/growth.h"
+#include "arena/purge.h"
 
 namespace rh {
 
@@ -124,16 +125,16 @@ Units Arena::loan_of(Units moved, Units units) const {
 // In a fork's child nothing is lent any more.
 void Arena::repay(Units lent) { lent_ = lent_ > lent ? lent_ - lent : Units{}; }
 
-void Arena::return_empty(Span* span, Units lent, ThreadToken token) {
+void Arena::return_empty(Span* span, platform::Purged purged, Units lent, ThreadToken token) {
   span->owner.store(nullptr);
-  bool zero = platform::purge(g_realm.address(span), Units{span->units}.bytes()) == platform::Purged::zero;
   uint32_t now = static_cast<uint32_t>(platform::now_ms());
   Guard guard(*this, token);
   if (inconsistent()) return;
   repay(lent);
   note_in_use(in_use_ - Units{span->units});
-  insert(span, zero ? SpanKind::free_clean : SpanKind::free_dirty, now);
+  insert(span, kind_after(purged), now);
   note_dirty();
+  note_committed();
 }
 
 void Arena::end_loan(Units lent, ThreadToken token) {

@@ -136,7 +136,7 @@ struct Span {
   SlabState state : 2;  // slab
   bool altered : 1;     // large: who holds it has changed what its pages are (large::note_altered)
   uint8_t node : 3;     // of a span that is dirty or in use: where its pages lie (arena/node_sets.h)
-  bool guarded : 1;     // of each unit: its last page is inaccessible (slab::open_guards)
+  bool guarded : 1;     // of each unit: its last page is inaccessible (arena/bars.h)
   bool zero : 1;        // slab: what is not carved reads as zero; free span: as its kind
   uint8_t age : 3;      // slab: for how long it has been available (heap/sparse.h)
   uint8_t holes : 4;    // of each unit of a slab: which of its pages are holes

@@ -1,5 +1,6 @@
 #include "hardened/hardened.h"
 
+#include "arena/bars.h"
 #include "hardened/delay.h"
 #include "hardened/empty.h"
 #include "hardened/misuse.h"
@@ -93,42 +94,57 @@ class Large {
   }
 
   void* hand_out(size_t size, Maker maker) {
-    slab::guard_end(span_);
+    bars::put_at_end(span_);
     span_->requested = size;
     span_->zero = false;
     tail().write(maker);
     return block();
   }
 
-  void open() { slab::open_guards(span_, span_ + span_->units); }
+  void open() { bars::open(span_, span_ + span_->units); }
 
   // A long one loses its memory while it is delayed, and nobody can touch it. Of others the first bytes and the last
   // are cleared. False when it is too long, or the OS refuses.
   bool begin_delay() {
     if (end() - start() > kMostDelayed) return false;
-    if (is_long() && !platform::guard(start(), end() - start(), platform::GuardPrice::free_only)) return false;
+    if (is_long() && !take_memory()) return false;
     if (!is_long()) each_end([](unsigned char* bytes, size_t length) { clear(bytes, length); });
     span_->requested |= large::kDelayed;
     return true;
   }
 
-  // False when the OS refuses, or somebody has written to it: nobody is to have it again.
-  bool end_delay() {
-    span_->zero = is_long();
-    if (is_long()) {
-      span_[span_->units - 1].guarded = false;
-      return platform::unguard(start(), end() - start());
-    }
-    bool unwritten = true;
-    each_end([&](const unsigned char* bytes, size_t length) { unwritten = unwritten && is_clear(bytes, length); });
-    if (RH_UNLIKELY(!unwritten)) tell_written(block(), size());
-    return unwritten;
+  // Gives it to the heap. Not when the OS refuses, or somebody has written to it: nobody is to have it again.
+  void end_delay() {
+    if (is_long() && platform::kChargesUntouched) return large::free_uncommitted(span_);
+    if (is_long() ? restore_memory() : is_unwritten()) rh::deallocate(block());
   }
 
  private:
   uintptr_t start() const { return g_realm.address(span_); }
   uintptr_t end() const { return start() + Units{span_->units}.bytes(); }
   bool is_long() const { return end() - start() > kLong; }
+
+  // Where memory is charged when it is committed, it may not be had back at the end of the delay: the arena takes the
+  // span without it.
+  bool take_memory() {
+    if constexpr (!platform::kChargesUntouched)
+      return platform::guard(start(), end() - start(), platform::GuardPrice::free_only);
+    return !large::has_store(span_) && platform::purge(start(), end() - start()) == platform::Purged::uncommitted;
+  }
+
+  bool restore_memory() {
+    bars::forget(span_ + span_->units - 1, span_ + span_->units);
+    span_->zero = platform::unguard(start(), end() - start());
+    return span_->zero;
+  }
+
+  bool is_unwritten() {
+    span_->zero = false;
+    bool unwritten = true;
+    each_end([&](const unsigned char* bytes, size_t length) { unwritten = unwritten && is_clear(bytes, length); });
+    if (RH_UNLIKELY(!unwritten)) tell_written(block(), size());
+    return unwritten;
+  }
 
   template <typename Visit> void each_end(Visit visit) const {
     unsigned char* bytes = static_cast<unsigned char*>(block());
@@ -145,6 +161,7 @@ class Large {
 // Where a library has its own copy of the C++ runtime, unseen from outside, its delete calls our free for what our new
 // made, or the reverse: Rust's compiler does so.
 bool is_tolerated(Maker maker, Maker freed_by) {
+  if (freed_by == Maker::any) return true;
   return !g_strict.load(std::memory_order_relaxed) && (maker == Maker::c) != (freed_by == Maker::c);
 }
 
@@ -174,7 +191,7 @@ void let_go(void* block) {
 }
 
 void let_go(Span* span) {
-  if (span != nullptr && Large(span).end_delay()) rh::deallocate(Large(span).block());
+  if (span != nullptr) Large(span).end_delay();
 }
 
 void release_small(Small small, void* block) {
@@ -199,13 +216,16 @@ void release_large(Span* span) {
     rh::deallocate(large.block());
 }
 
+bool is_noted_free(const BlockAt& at) {
+  return at.is_large() ? Large(at.span).is_free() : Small(at.span, const_cast<void*>(at.pointer)).is_free();
+}
+
+bool is_live(const BlockAt& at) { return at.is_start() && !is_noted_free(at); }
+
 // A live block of ours; ends the process for anything else.
 BlockAt live(const void* pointer, const char* function) {
   BlockAt at = find_block(pointer);
-  if (RH_UNLIKELY(!at.is_start())) fail_invalid(function, pointer);
-  void* block = const_cast<void*>(pointer);
-  bool is_free = at.is_large() ? Large(at.span).is_free() : Small(at.span, block).is_free();
-  if (RH_UNLIKELY(is_free)) fail_invalid(function, pointer);
+  if (RH_UNLIKELY(!is_live(at))) fail_invalid(function, pointer);
   return at;
 }
 
@@ -220,11 +240,15 @@ Tail tail_at(const BlockAt& at) {
   return at.is_large() ? Large(at.span).tail() : Small(at.span, const_cast<void*>(at.pointer)).tail();
 }
 
-void* resize_small(const BlockAt& at, size_t size) {
+void* resize_small(const BlockAt& at, size_t size, Resize how) {
   void* block = const_cast<void*>(at.pointer);
   Small small(at.span, block);
   size_t before = small.size();
-  if (!is_small(size, 1) || !rh::resize_in_place(at, size + Tail::kLength)) return nullptr;
+  if (!is_small(size, 1)) return nullptr;
+  // One that has no whole tail becomes shorter all the same.
+  bool loose = how == Resize::stays_loose;
+  size_t tail = loose && size <= before ? 0 : Tail::kLength;
+  if (!rh::resize_in_place(at, size + tail, loose ? Fit::loose : Fit::close)) return nullptr;
   // What is no longer the user's, or not yet, reads as zero.
   unsigned char* bytes = static_cast<unsigned char*>(block);
   size_t from = size < before ? size : before;
@@ -235,18 +259,18 @@ void* resize_small(const BlockAt& at, size_t size) {
 }
 
 // The heap changes the span to a new length, or gives another one with the same content; null when it can do neither.
-Span* change_span(const BlockAt& at, size_t whole) {
-  if (rh::resize_in_place(at, whole) != nullptr) return at.span;
-  void* moved = rh::resize_by_moving(at, whole);
+Span* change_span(const BlockAt& at, size_t whole, Resize how) {
+  if (rh::resize_in_place(at, whole, how == Resize::stays_loose ? Fit::loose : Fit::close) != nullptr) return at.span;
+  void* moved = how == Resize::moves ? rh::resize_by_moving(at, whole) : nullptr;
   return moved != nullptr ? g_realm.span_of(moved) : nullptr;
 }
 
-void* resize_large(const BlockAt& at, size_t size) {
-  if (is_small(size, 1) || size > kMaxRequest - kUnitSize) return nullptr;
+void* resize_large(const BlockAt& at, size_t size, Resize how) {
+  if ((is_small(size, 1) && how != Resize::stays_loose) || size > kMaxRequest - kUnitSize) return nullptr;
   Large large(at.span);
   size_t before = large.size();
   large.open();  // pages may move
-  Span* span = change_span(at, with_guard(size));
+  Span* span = change_span(at, with_guard(size), how);
   bool changed = span != nullptr;
   void* block = Large(changed ? span : at.span).hand_out(changed ? size : before, Maker::c);
   return changed ? block : nullptr;
@@ -297,8 +321,7 @@ Freed free(void* block, Maker maker, size_t size) {
     tell_invalid(block);
     return Freed::done;
   }
-  bool is_free = at.is_large() ? Large(at.span).is_free() : Small(at.span, block).is_free();
-  if (RH_UNLIKELY(is_free)) {
+  if (RH_UNLIKELY(is_noted_free(at))) {
     tell_twice(block, at.usable_size());
     return Freed::done;
   }
@@ -317,17 +340,38 @@ size_t good_size(size_t size) { return size <= kMaxRequest - kUnitSize ? size : 
 
 bool is_empty_block(const void* pointer) { return empty::is_live(pointer); }
 
+bool is_live(const void* pointer) { return empty::is_live(pointer) || is_live(find_block(pointer)); }
+
+bool is_intact(const void* pointer) {
+  if (empty::is_live(pointer)) return true;
+  BlockAt at = find_block(pointer);
+  if (!is_live(at)) return false;
+  if (is_altered(at)) return true;
+  Tail tail = tail_at(at);
+  return tail.is(Maker::c) || tail.is(Maker::single) || tail.is(Maker::array);
+}
+
+void* start_of(const void* pointer, const char* function) {
+  if (empty::holds(pointer)) return const_cast<void*>(pointer);
+  BlockAt at = find_block(pointer);
+  if (RH_UNLIKELY(at.span == nullptr)) fail_invalid(function, pointer);
+  at.pointer = at.start();
+  if (RH_UNLIKELY(at.is_small() && !at.is_start())) fail_invalid(function, pointer);
+  if (RH_UNLIKELY(address_of(pointer) - address_of(at.pointer) > size_at(at))) fail_invalid(function, pointer);
+  return const_cast<void*>(at.pointer);
+}
+
 bool holds(const void* pointer) { return in_realm(pointer) || empty::holds(pointer); }
 
 size_t size_of(const void* block, const char* function) {
   return empty::is_live(block) ? 0 : size_at(live(block, function));
 }
 
-void* resize(void* block, size_t size) {
+void* resize(void* block, size_t size, Resize how) {
   BlockAt at = live(block, "realloc");
   if (is_altered(at)) return nullptr;
   check(tail_at(at), block, size_at(at), Maker::c, "its realloc");
-  return at.is_large() ? resize_large(at, size) : resize_small(at, size);
+  return at.is_large() ? resize_large(at, size, how) : resize_small(at, size, how);
 }
 
 Heap* heap_beside(const void* block) {

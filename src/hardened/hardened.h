@@ -28,14 +28,24 @@ size_t good_size(size_t size);
 // Whether it is a live block without bytes.
 bool is_empty_block(const void* pointer);
 
+// Whether it is the start of a live block, also of one without bytes; and one that nobody has written behind, as far as
+// can be told.
+bool is_live(const void* pointer);
+bool is_intact(const void* pointer);
+
+// The start of the block whose bytes `pointer` lies among. Ends the process when there is none.
+void* start_of(const void* pointer, const char* function);
+
 // Whether an address is ours.
 bool holds(const void* pointer);
 
 // What its user may use of a live block: what was asked for. Ends the process for anything else; `function` was called.
 size_t size_of(const void* block, const char* function);
 
-// Resizes where it lies, or null: then the block must move. Not of one without bytes, nor to none.
-void* resize(void* block, size_t size);
+// Resizes where it lies, or null: then the block must move. Not of one without bytes. `moves`: its pages may be moved;
+// `loose`: also where it would fill less than half of its place, so that it can always become shorter.
+enum class Resize : uint8_t { moves, stays, stays_loose };
+void* resize(void* block, size_t size, Resize how = Resize::moves);
 
 // The first-class heap that a copy of a live block is to be in, or null.
 Heap* heap_beside(const void* block);

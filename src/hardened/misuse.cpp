@@ -57,6 +57,11 @@ void tell_size(const void* block, size_t size, size_t freed_as) {
   tell(message.decimal(freed_as) << " bytes", block, size);
 }
 
+void tell_heap(const void* block, size_t size) {
+  Text message;
+  tell(put_block(message, block, size) << " was given to another heap than its own", block, size);
+}
+
 void tell_invalid(const void* pointer) {
   Text message;
   message << "free of invalid pointer ";

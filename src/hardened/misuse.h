@@ -16,5 +16,6 @@ RH_COLD void tell_twice(const void* block, size_t size);
 RH_COLD void tell_maker(const void* block, size_t size, Maker maker, Maker freed_by);
 RH_COLD void tell_size(const void* block, size_t size, size_t freed_as);
 RH_COLD void tell_invalid(const void* pointer);
+RH_COLD void tell_heap(const void* block, size_t size);
 
 }  // namespace rh::hardened

@@ -12,8 +12,8 @@
 
 namespace rh::hardened {
 
-// Which function made a block; its counterpart has to free it.
-enum class Maker : uint8_t { c, single, array };
+// Which function made a block; its counterpart has to free it. `any`: who frees it does so for somebody unknown.
+enum class Maker : uint8_t { c, single, array, any };
 inline constexpr Maker kMakers[] = {Maker::c, Maker::single, Maker::array};
 
 class Tail {

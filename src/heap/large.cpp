@@ -1,5 +1,6 @@
 #include "heap/large.h"
 
+#include "arena/bars.h"
 #include "heap/spans.h"
 
 namespace rh::large {
@@ -74,7 +75,7 @@ void give_back(Span* span, Heap* home) {
 }
 
 void begin(Span* span, size_t size, Heap* owner) {
-  if constexpr (kHardened) slab::open_guards(span, span + span->units - 1);
+  if constexpr (kHardened) bars::open(span, span + span->units - 1);
   span->owner.store(owner);
   span->requested = size;
   span->altered = false;
@@ -172,7 +173,7 @@ Resized resize_in_place(Span* span, size_t size, Fit fit) {
     Span* rest = wanted < present ? g_arena.cut(span, wanted) : nullptr;
     mark(span);
     if (!can) return Resized::no;
-    if (kHardened && wanted > present) slab::open_guards(span + present.count - 1, span + wanted.count - 1);
+    if (kHardened && wanted > present) bars::open(span + present.count - 1, span + wanted.count - 1);
     if (rest != nullptr) {
       rest->altered = span->altered;
       give_back(rest, has_owner(span) ? nullptr : home_of(span));
@@ -192,7 +193,13 @@ bool may_move(const Span* span, size_t size) {
 static void free_empty(Span* span, Units lent) {
   if (lent == Units{}) return free(span);
   end(span);
-  g_arena.return_empty(span, lent, platform::thread_token());
+  platform::Purged purged = platform::purge(g_realm.address(span), Units{span->units}.bytes());
+  g_arena.return_empty(span, purged, lent, platform::thread_token());
+}
+
+void free_uncommitted(Span* span) {
+  end(span);
+  g_arena.return_empty(span, platform::Purged::uncommitted, Units{}, platform::thread_token());
 }
 
 Span* allocate_to_move(const Span* span, size_t size, Units* lent) {

@@ -32,8 +32,14 @@ Span* allocate_from(Heap* home, size_t size, ThreadToken token);
 // Gives the span of a block that no heap lists back to where it came from.
 void free(Span* span);
 
+// The same of one that came from no store and is not committed any more.
+void free_uncommitted(Span* span);
+
 // Gives back the span of a block that `owner`, a first-class heap, lists. The caller holds its lock, by `token`.
 void free_listed(Heap* owner, Span* span, ThreadToken token);
+
+// Whether its span came from a store, and goes back there.
+inline bool has_store(const Span* span) { return without_notes(span->owner.load()) != nullptr; }
 
 // Whether a first-class heap lists it.
 inline bool has_owner(const Span* span) { return (reinterpret_cast<uintptr_t>(span->owner.load()) & kFromStore) == 0; }

@@ -25,11 +25,14 @@ inline constexpr size_t kMostCommittedAhead = size_t{1} << 20;
 inline constexpr bool kReplacesByZeros = false;
 // Whether memory counts as the process's from when it is committed; else from when it is touched.
 inline constexpr bool kChargesUntouched = true;
+// Under Wine each takes two memory mappings, of which Linux gives a process 65,530.
+inline constexpr size_t kMostBars = 8192;
 #else
 inline constexpr size_t kReserveGrain = kPageSize;
 inline constexpr size_t kMostCommittedAhead = size_t{32} << 20;
 inline constexpr bool kReplacesByZeros = true;
 inline constexpr bool kChargesUntouched = false;
+inline constexpr size_t kMostBars = SIZE_MAX;
 #endif
 
 enum class Reserve { done, occupied, refused };
@@ -68,6 +71,12 @@ bool replace_by_zeros(uintptr_t address, size_t size);
 enum class GuardPrice : uint8_t { free_only, any };
 bool guard(uintptr_t address, size_t size, GuardPrice price);
 bool unguard(uintptr_t address, size_t size);
+
+// Makes a committed range inaccessible until unbar(), after which it holds what it did, or zeros. Both are false when
+// the OS refuses. Where the OS can, it costs no memory mapping; elsewhere there are to be no more than kMostBars at a
+// time. What is barred may be purged; of what is committed again after that no bar is left.
+bool bar(uintptr_t address, size_t size);
+bool unbar(uintptr_t address, size_t size);
 
 // Moves the pages of [from, from + size) to [to, to + size); both ranges are committed and do not overlap.
 enum class Moved {

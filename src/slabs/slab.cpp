@@ -1,27 +1,9 @@
 #include "slabs/slab.h"
 
+#include "arena/bars.h"
 #include "platform/report.h"
 
 namespace rh::slab {
-
-static uintptr_t guard_of(const Span* unit) { return g_realm.address(unit) + kUnitSize - kSlabGuard; }
-
-void open_guards(Span* first, Span* end) {
-  for (Span* unit = first; unit < end; ++unit)
-    if (unit->guarded && platform::unguard(guard_of(unit), kSlabGuard)) unit->guarded = false;
-}
-
-// Making a guard may interrupt other processors: there is one behind each long span, and behind others where they reach
-// over a multiple of so many units.
-void guard_end(Span* span) {
-  constexpr size_t kUnits = 16, kLong = 8;
-  Span* last = span + span->units - 1;
-  open_guards(span, last);
-  size_t first = static_cast<size_t>(span - g_realm.first());
-  bool is_place = span->units >= kLong || first / kUnits != (first + span->units) / kUnits;
-  if (!is_place || last->guarded) return;
-  last->guarded = platform::guard(guard_of(last), kSlabGuard, platform::GuardPrice::free_only);
-}
 
 void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number) {
   span->free = nullptr;
@@ -39,7 +21,7 @@ void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number) {
     span[unit].units = unit;
     span[unit].kind.store(SpanKind::interior);
   }
-  if constexpr (kHardened) guard_end(span);
+  if constexpr (kHardened) bars::put_at_end(span);
   span->kind.store_release(SpanKind::slab);
   span->owner.store_release(owner);
 }

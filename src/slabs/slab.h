@@ -21,13 +21,6 @@ inline Span* head(Span* span) { return span->kind.load() == SpanKind::interior ?
 // the same number.
 void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number);
 
-// In hardened builds the last page of a slab or large block may be a guard. It stays there when that ends: the next one
-// will often lie in the same place. The first removes those of the units from `first` to before `end`, which are in use
-// as something else now; the other does so within a span, and makes one at its end where there is to be one, if the OS
-// lets it.
-void open_guards(Span* first, Span* end);
-void guard_end(Span* span);
-
 // Turns it back into a plain span, whatever is still handed out.
 void finish(Span* slab);
 

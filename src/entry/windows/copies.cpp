@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "heap/heap.h"
+#include "entry/windows/blocks.h"
 #include "platform/windows/system.h"
 
 #include <winternl.h>
@@ -23,12 +23,18 @@ struct Place {
 };
 constinit Place g_others[kMost] = {};
 
-size_t own_bytes_from(const void* pointer) {
-  const void* start = block_start(pointer, "realloc");
-  return requested_size(start, "realloc") - (address_of(pointer) - address_of(start));
-}
+size_t own_bytes_from(const void* pointer) { return blocks::bytes_from(pointer, "realloc"); }
 
-void free_own(void* pointer) { rh::deallocate(block_start(pointer, "free")); }
+// In a hardened build all that may be ours is looked at here.
+bool is_own(const void* pointer) { return kHardened ? in_realm(pointer) : owns(pointer); }
+
+void free_own(void* pointer) {
+  void* block = blocks::start_of(pointer, "free");
+  if constexpr (kHardened)
+    blocks::free(block, rules::Maker::any);
+  else
+    rh::deallocate(block);
+}
 
 void meet(const Copy* other) {
   for (Place& place : g_others) {
@@ -71,7 +77,7 @@ template <typename Question> bool ask_maker_of(const void* pointer, Question que
 }
 
 __attribute__((section(".reheap"), used))
-const Copy kSelf = {kMark, sizeof(Copy), rh::owns, own_bytes_from, free_own, meet, forget};
+const Copy kSelf = {kMark, sizeof(Copy), is_own, own_bytes_from, free_own, meet, forget};
 
 template <typename T> const T* at(const void* base, size_t offset) {
   return reinterpret_cast<const T*>(static_cast<const char*>(base) + offset);

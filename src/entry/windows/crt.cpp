@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "entry/start.h"
+#include "entry/windows/blocks.h"
 #include "entry/windows/copies.h"
 #include "entry/windows/crt_fast.h"
 #include "heap/heap.h"
@@ -47,20 +48,17 @@ template <typename Allocate> RH_NOINLINE void* insist(const Host& host, size_t s
 }
 
 // The runtimes take a request of nothing for one of a byte, and say so when asked for the size. Not so the aligned
-// ones.
-size_t at_least_one(size_t size) { return size == 0 ? 1 : size; }
+// ones; and not in hardened builds, where nobody may use that byte.
+size_t at_least_one(size_t size) { return size == 0 && !kHardened ? 1 : size; }
 
 bool is_ours(const void* block) { return in_realm(block); }
 
 // From `block`, which may lie within one, to the end of what was asked for.
-size_t own_bytes(const void* block) {
-  const void* start = block_start(block, "realloc");
-  return requested_size(start, "realloc") - (address_of(block) - address_of(start));
-}
+size_t own_bytes(const void* block) { return blocks::bytes_from(block, "realloc"); }
 
 // Frees a block of ours, from its start: once.
 RH_COLD void free_ours(void* block) {
-  if (!deallocate_live(block)) fail_invalid("free", block);
+  if (!blocks::free(block)) fail_invalid("free", block);
 }
 
 RH_COLD void free_elsewhere(void* block, void (*original)(void*)) {
@@ -80,6 +78,11 @@ void* move(const Host& host, void* old, size_t present, void* fresh, size_t size
 }
 
 void* reallocate_own(const Host& host, void* block, size_t size) {
+  if constexpr (kHardened) {
+    size_t before = hardened::size_of(block, "realloc");
+    void* resized = before != 0 ? hardened::resize(block, size) : nullptr;
+    return resized != nullptr ? resized : move(host, block, before, malloc(host, size), size);
+  }
   BlockAt at = known_block(block, "realloc");
   size_t present = at_least_one(at.requested_size());
   if (void* resized = resize_in_place(at, size)) return resized;
@@ -102,7 +105,7 @@ bool product(const Host& host, size_t count, size_t size, size_t* bytes) {
 // ---- malloc's family ----------------------------------------------------------------------------
 
 void* malloc_cold(const Host& host, size_t size) {
-  return insist(host, size, [size] { return allocate_slow(size); });
+  return insist(host, size, [size] { return blocks::allocate(size); });
 }
 
 void* malloc(const Host& host, size_t size) { return malloc_inlined(host, size); }
@@ -110,7 +113,7 @@ void* malloc(const Host& host, size_t size) { return malloc_inlined(host, size);
 void* calloc(const Host& host, size_t count, size_t size) {
   size_t bytes = 0;
   if (!product(host, count, size, &bytes)) return nullptr;
-  return insist(host, bytes, [bytes] { return allocate_zeroed(bytes); });
+  return insist(host, bytes, [bytes] { return blocks::allocate_in(nullptr, kBlockAlign, bytes, true); });
 }
 
 void free_cold(const Host& host, void* block) {
@@ -150,7 +153,7 @@ void* expand(const Host& host, void* block, size_t size) {
   if (block == nullptr) return invalid(host);
   if (size > kMost) return out_of_memory(host);
   if (is_ours(block)) {
-    void* resized = resize_in_place(find_block(block), size, Fit::loose);
+    void* resized = blocks::resize_in_place(block, size, Fit::loose);
     return resized != nullptr ? resized : out_of_memory(host);
   }
   if (size_t present = 0; copies::bytes_from(block, &present)) return size <= present ? block : out_of_memory(host);
@@ -159,12 +162,12 @@ void* expand(const Host& host, void* block, size_t size) {
 
 size_t msize(const Host& host, void* block) {
   size_t size = 0;
-  if (requested_size_fast(block, &size)) return at_least_one(size);
+  if (!kHardened && requested_size_fast(block, &size)) return at_least_one(size);
   if (block == nullptr) {
     invalid(host);
     return kFailed;
   }
-  if (is_ours(block)) return at_least_one(requested_size(block, "_msize"));
+  if (is_ours(block)) return at_least_one(blocks::size_of(block, "_msize"));
   if (copies::bytes_from(block, &size)) return size;
   if (host.msize != nullptr) return host.msize(block);
   invalid(host);
@@ -188,7 +191,7 @@ void* aligned_offset_malloc(const Host& host, size_t size, size_t alignment, siz
   size_t before = (0 - offset) & (alignment - 1);
   size_t bytes = 0;
   if (__builtin_add_overflow(size, before, &bytes)) return out_of_memory(host);
-  void* start = insist(host, bytes, [=] { return allocate_aligned(alignment, bytes); });
+  void* start = insist(host, bytes, [=] { return blocks::allocate_in(nullptr, alignment, bytes, false); });
   return start == nullptr ? nullptr : static_cast<char*>(start) + before;
 }
 
@@ -196,7 +199,7 @@ void aligned_free(const Host& host, void* block) { aligned_free_inlined(host, bl
 
 void aligned_free_cold(const Host& host, void* block) {
   if (is_ours(block))
-    free_ours(block_start(block, "_aligned_free"));
+    free_ours(blocks::start_of(block, "_aligned_free"));
   else
     free_elsewhere(block, host.aligned_free);
 }
@@ -220,8 +223,8 @@ void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t 
   }
   if (!is_power_of_two(alignment) || (offset != 0 && offset >= size)) return invalid(host);
   bool stays_aligned = ((address_of(block) + offset) & (alignment - 1)) == 0;
-  if (ours && stays_aligned && block == block_start(block, "_aligned_realloc")) {
-    if (void* resized = resize_in_place(find_block(block), size)) return resized;
+  if (ours && stays_aligned && block == blocks::start_of(block, "_aligned_realloc")) {
+    if (void* resized = blocks::resize_in_place(block, size, Fit::close)) return resized;
   }
   if (ours) present = own_bytes(block);
   return move(host, block, present, aligned_offset_malloc(host, size, alignment, offset), size);

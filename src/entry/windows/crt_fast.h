@@ -16,6 +16,7 @@ void* aligned_malloc_cold(const Host& host, size_t size, size_t alignment);
 void aligned_free_cold(const Host& host, void* block);
 
 RH_INLINE void* malloc_inlined(const Host& host, size_t size) {
+  if constexpr (kHardened) return malloc_cold(host, size);
   void* block = allocate_fast(size);
   return RH_LIKELY(block != nullptr) ? block : malloc_cold(host, size);
 }
@@ -27,7 +28,7 @@ RH_INLINE void free_noted(Span* slab, void* block) {
 }
 
 RH_INLINE void free_inlined(const Host& host, void* block) {
-  Span* slab = own_span(block);
+  Span* slab = kHardened ? nullptr : own_span(block);
   bool live = slab != nullptr && can_free(slab, block) && !slab::is_noted_free(slab, block);
   if (RH_LIKELY(live)) return free_noted(slab, block);
   if (block != nullptr) free_cold(host, block);
@@ -39,7 +40,8 @@ RH_INLINE void* aligned_malloc_inlined(const Host& host, size_t size, size_t ali
 }
 
 RH_INLINE void aligned_free_inlined(const Host& host, void* block) {
-  if (Span* slab = own_live_slab(block)) return free_noted(slab, block);
+  Span* slab = kHardened ? nullptr : own_live_slab(block);
+  if (slab != nullptr) return free_noted(slab, block);
   if (block != nullptr) aligned_free_cold(host, block);
 }
 

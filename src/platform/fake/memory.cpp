@@ -251,6 +251,10 @@ bool unguard(uintptr_t address, size_t size) {
   return system::open({address, address + size});
 }
 
+bool bar(uintptr_t address, size_t size) { return guard(address, size, GuardPrice::free_only); }
+
+bool unbar(uintptr_t address, size_t size) { return unguard(address, size); }
+
 Moved move_pages(uintptr_t from, uintptr_t to, size_t size) {
   count_os_call(OsCall::move);
   check_committed("move of what is not committed", from, size);

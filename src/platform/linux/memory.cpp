@@ -122,6 +122,10 @@ bool unguard(uintptr_t address, size_t size) {
   return protect(address, size, PROT_READ | PROT_WRITE);
 }
 
+bool bar(uintptr_t address, size_t size) { return guard(address, size, GuardPrice::free_only); }
+
+bool unbar(uintptr_t address, size_t size) { return unguard(address, size); }
+
 Purged purge(uintptr_t address, size_t size) { return replace_by_zeros(address, size) ? Purged::zero : Purged::kept; }
 
 namespace {

@@ -120,6 +120,20 @@ bool guard(uintptr_t address, size_t size, GuardPrice) {
 
 bool unguard(uintptr_t address, size_t size) { return commit(address, size); }
 
+// Stays committed, for another charge might be refused.
+static bool protect(uintptr_t address, size_t size, DWORD protection) {
+  KeepLastError keep;
+  count_os_call(OsCall::guard);
+  return change_each(address, size, [protection](uintptr_t start, size_t length) {
+    DWORD before = 0;
+    return VirtualProtect(pointer_to(start), length, protection, &before) != 0;
+  });
+}
+
+bool bar(uintptr_t address, size_t size) { return protect(address, size, PAGE_NOACCESS); }
+
+bool unbar(uintptr_t address, size_t size) { return protect(address, size, PAGE_READWRITE); }
+
 Moved move_pages(uintptr_t, uintptr_t, size_t) { return Moved::refused; }
 
 bool places_freely() { return true; }

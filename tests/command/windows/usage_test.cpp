@@ -56,6 +56,17 @@ TEST(Usage, TellsALibraryThatIsNone) {
   }
 }
 
+TEST(Usage, TheHardenedLibraryIsNoOther) {
+  const Ended both = call(L"run --hardened --dll " + program(L"probe.dll") + L" -- " + program(L"show.exe"));
+  EXPECT_EQ(both.code, 125u);
+  EXPECT_NE(both.errors.find("--hardened and --dll"), std::string::npos) << both.errors;
+  const Folder folder;
+  folder.copy(launcher_path(), L"reheap.exe");
+  const Ended lonely = start(L"\"" + folder.path(L"reheap.exe") + L"\" run --hardened -- " + program(L"show.exe"));
+  EXPECT_EQ(lonely.code, 125u);
+  EXPECT_NE(lonely.errors.find("no reheap-hardened.dll"), std::string::npos) << lonely.errors;
+}
+
 TEST(Usage, FindsProgramsAsTheShellDoes) {
   const Folder folder;
   folder.copy(program_path(L"silent.exe"), L"quiet.exe");
@@ -100,6 +111,14 @@ TEST(Doctor, ExaminesTheInstallation) {
   const Ended ended = call(L"doctor --json --dll " + program(L"probe.dll"));
   EXPECT_EQ(ended.code, 0u) << ended.output << ended.errors;
   EXPECT_NE(ended.output.find("\"reached\": true"), std::string::npos) << ended.output;
+}
+
+TEST(Doctor, TellsTheHardenedBuild) {
+  const Ended ended = call(L"doctor --json --hardened --strict -- " + program(L"show.exe"));
+  if (ended.errors.find("no reheap-hardened.dll") != std::string::npos) GTEST_SKIP() << "it was not built";
+  EXPECT_EQ(ended.code, 0u) << ended.output << ended.errors;
+  for (const char* part : {"\"hardened\": true", "\"strict\": true", "reheap-hardened.dll"})
+    EXPECT_NE(ended.output.find(part), std::string::npos) << part << "\n" << ended.output;
 }
 
 // The names in a program's file are in no encoding that anybody has agreed on.

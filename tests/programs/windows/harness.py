@@ -109,6 +109,7 @@ class ProgramTest(Comparison):
         self.assertGreaterEqual(len(reports), processes, f"reheap did not start: {tail(result)}")
         for report in reports:
             self.assertTrue(report["overridden"], report)
+            self.assertEqual(report["hardened"], "--hardened" in self.options, report)
             self.assertEqual(any(map(HEAP.match, report["replaced"])), self.heap, report)
         replaced = [found.groups() for line in lines if (found := REPLACED.match(line))]
         if self.runtime:

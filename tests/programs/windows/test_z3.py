@@ -22,6 +22,12 @@ class Z3(ProgramTest):
     def test_on_two_threads(self):
         self.solve("bits.smt2", "parallel.enable=true", "parallel.threads.max=2")
 
+    def test_on_the_hardened_build(self):
+        self.options = ("--hardened", "--strict")
+        for name in ("arrays.smt2", "strings.smt2"):
+            with self.subTest(problem=name):
+                self.solve(name)
+
     def test_on_the_runtimes_layer_alone(self):
         self.heap = False
         self.solve("strings.smt2", REHEAP_LAYERS="crt")

@@ -121,6 +121,68 @@ TEST(Hardened, WhatWasKeptFromUseCanBeLetGo) {
   for (unsigned char* block : blocks) EXPECT_DEATH(hardened::free(block, Maker::c), "free");
 }
 
+// While it is delayed it has no memory, and there may be none for it when its time has come.
+TEST(Hardened, ALongBlockIsNotLostWhereMemoryIsShort) {
+  if (!platform::kChargesUntouched) GTEST_SKIP() << "here a guard costs no charge";
+  constexpr size_t kLong = 3000000;
+  fake::set_purge_uncommits(true);
+  unsigned char* block = make(kLong);
+  std::memset(block, 0xee, kLong);
+  size_t before = fake::committed_bytes();
+  release(block);
+  EXPECT_LT(fake::committed_bytes() + kLong - kMiB, before);
+  EXPECT_DEATH(hardened::free(block, Maker::c), "free already");
+  fake::limit_committed(fake::committed_bytes());
+  hardened::flush();
+  EXPECT_EQ(make(kLong), nullptr);
+  fake::limit_committed(SIZE_MAX);
+  for (int round = 0; round < 40; ++round) {
+    unsigned char* again = make(kLong);
+    ASSERT_EQ(again, block);
+    ASSERT_TRUE(is_zero(again, kLong));
+    release(again);
+    hardened::flush();
+  }
+}
+
+TEST(Hardened, ResizesInPlaceWhereItMust) {
+  using hardened::Resize;
+  for (size_t size : kSizes) {
+    unsigned char* block = make(size);
+    fill(block, size, 7);
+    for (size_t to : {size, size / 2, size / 16, size_t{0}}) {
+      ASSERT_EQ(hardened::resize(block, to, Resize::stays_loose), block) << size << " to " << to;
+      ASSERT_EQ(hardened::size_of(block, "test"), to);
+      ASSERT_TRUE(intact(block, to, 7)) << size << " to " << to;
+      ASSERT_TRUE(hardened::is_intact(block));
+      if (to == 0) break;
+    }
+    release(block);
+  }
+}
+
+TEST(Hardened, SaysWhatIsALiveBlock) {
+  for (size_t size : {size_t{0}, size_t{24}, size_t{5000}, size_t{200000}}) {
+    unsigned char* block = make(size);
+    EXPECT_TRUE(hardened::is_live(block) && hardened::is_intact(block)) << size;
+    if (size != 0) {
+      EXPECT_FALSE(hardened::is_live(block + 16));
+      EXPECT_EQ(hardened::start_of(block + size, "test"), block);
+      block[size] ^= 1;
+      EXPECT_TRUE(hardened::is_live(block) && !hardened::is_intact(block)) << size;
+      block[size] ^= 1;
+    }
+    EXPECT_EQ(hardened::start_of(block, "test"), block);
+    release(block);
+    EXPECT_FALSE(hardened::is_live(block)) << size;
+  }
+}
+
+TEST(Hardened, WhoFreesForSomebodyUnknownMayFreeAnything) {
+  for (Maker maker : hardened::kMakers)
+    hardened::free(hardened::allocate(nullptr, kBlockAlign, 100, maker), Maker::any);
+}
+
 TEST(Hardened, GuardsThatTheSystemRefusesAreDoneWithout) {
   fake::fail_all(fake::Call::guard, true);
   for (int round = 0; round < 20; ++round) {
