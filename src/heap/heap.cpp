@@ -1,6 +1,7 @@
 #include "heap/heap.h"
 
 #include "heap/abandoned.h"
+#include "heap/accounts.h"
 #include "heap/fork.h"
 #include "heap/idle.h"
 #include "heap/lending.h"
@@ -53,6 +54,31 @@ template <typename Attempt> RH_INLINE static auto insist(size_t size, Attempt at
   return RH_LIKELY(memory) ? memory : reclaim_and_retry(size, attempt);
 }
 
+// Where a limit of the heap's, or its tag's, is in the way, what they hold back goes back; if that is not enough the
+// request is refused.
+RH_COLD static bool make_room(Heap* heap, Units units) {
+  idle::collect_beside(heap);
+  if (accounts::admits(heap, units)) return true;
+  accounts::note_refused(heap);
+  return false;
+}
+
+RH_COLD static slab::Taken take_limited(Heap* heap, SizeClass size_class, size_t size) {
+  auto attempt = [=] { return shared::take(heap, size_class); };
+  if (slab::Taken taken = attempt()) return taken;
+  idle::collect_beside(heap);
+  if (slab::Taken taken = attempt()) return taken;
+  if (accounts::admits(heap, Units{size_class::kProperties[size_class].units})) return insist(size, attempt);
+  accounts::note_refused(heap);
+  return {};
+}
+
+// From a first-class heap, or a tag's.
+static slab::Taken take_shared(Heap* heap, SizeClass size_class, size_t size) {
+  if (RH_UNLIKELY(accounts::are_limited(heap))) return take_limited(heap, size_class, size);
+  return insist(size, [=] { return shared::take(heap, size_class); });
+}
+
 static Span* allocate_span(size_t alignment, size_t size, Prefer prefer) {
   if (!large::is_possible(size)) return nullptr;
   return insist(size, [=] { return large::allocate(size, alignment, prefer); });
@@ -72,11 +98,14 @@ static void* start_of(const Span* span) { return reinterpret_cast<void*>(g_realm
 // From the arena.
 static Span* allocate_long(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   Span* span = allocate_span(alignment, size, zeroed ? large::preferred_for_zero(size) : Prefer::warm);
-  if (span != nullptr && heap != nullptr) shared::list_large(heap, span);
-  return span;
+  if (span == nullptr || heap == nullptr || shared::list_large(heap, span)) return span;
+  large::free(span);
+  return nullptr;
 }
 
 RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t size, bool zeroed) {
+  const Units units = Units::holding(size);
+  if (heap != nullptr && !accounts::admits(heap, units) && !make_room(heap, units)) return nullptr;
   Heap* home = heap != nullptr ? heap : own_heap();
   bool from_store = home != nullptr && large::is_from_store(size, alignment);
   Span* span = from_store ? take_span(home, size) : nullptr;
@@ -107,7 +136,7 @@ static slab::Taken take_own(SizeClass* size_class) {
 // The way nearly every refill takes: the thread has a heap, nobody else its lock, and the class a slab. Null, and
 // nothing done, when there is more to it.
 RH_INLINE static Block* take_quickly(SizeClass size_class) {
-  Heap* heap = own_heap_if_any();
+  Heap* heap = heap_in_use_if_any();
   if (RH_UNLIKELY(heap == nullptr || idle::is_needed() || relief::is_called())) return nullptr;
   if (Block* block = pop(heap, size_class)) return block;
   if (RH_UNLIKELY(!heap->lock.try_acquire(heap->token.load()))) return nullptr;
@@ -118,10 +147,10 @@ RH_INLINE static Block* take_quickly(SizeClass size_class) {
 }
 
 RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
-  slab::Taken taken = insist(
-      size, [=, &size_class] { return heap == nullptr ? take_own(&size_class) : shared::take(heap, size_class); });
+  slab::Taken taken = heap != nullptr ? take_shared(heap, size_class, size)
+                                      : insist(size, [&size_class] { return take_own(&size_class); });
   // Those who use first-class heaps look when they free.
-  if (heap == nullptr && RH_UNLIKELY(idle::is_needed())) idle::note_free();
+  if ((heap == nullptr || !is_first_class(heap)) && RH_UNLIKELY(idle::is_needed())) idle::note_free();
   if (relief::is_called()) relief::answer();
   if (RH_UNLIKELY(!taken)) return inconsistent() ? allocate_large(heap, kUnitSize, size, zeroed) : nullptr;
   // Only the link and the mark were written in memory fresh from the OS.
@@ -130,10 +159,10 @@ RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t
 }
 
 RH_NOINLINE static void* allocate_unwatched(size_t size) {
-  if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, false);
+  if (size > kMaxSmall) return allocate_large(tagged_heap(), kUnitSize, size, false);
   SizeClass size_class = size_class::of(size);
   if (Block* block = take_quickly(size_class)) return noted(block, size_class, size);
-  return allocate_small(nullptr, size_class, size, false);
+  return allocate_small(tagged_heap(), size_class, size, false);
 }
 
 RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, bool zeroed) {
@@ -183,7 +212,7 @@ RH_NOINLINE void* allocate_watched(size_t size) {
   if (RH_UNLIKELY(!guards_wait || !profile_waits)) return allocate_chosen(size, guards_wait, profile_waits);
   if (RH_UNLIKELY(size > kTableMax)) return allocate_unwatched(size);
   SizeClass size_class = size_class::kTable[size];
-  Block* block = pop(heap, size_class);
+  Block* block = pop(heap_in_use_if_any(), size_class);
   return RH_LIKELY(block != nullptr) ? noted(block, size_class, size) : allocate_unwatched(size);
 }
 
@@ -193,8 +222,8 @@ void* allocate_slow(size_t size) {
 
 void* allocate_zeroed(size_t size) {
   if (void* block = choose_if_watched(kBlockAlign, size, true)) return block;
-  if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, true);
-  return allocate_small(nullptr, size_class::of(size), size, true);
+  if (size > kMaxSmall) return allocate_large(tagged_heap(), kUnitSize, size, true);
+  return allocate_small(tagged_heap(), size_class::of(size), size, true);
 }
 
 // Whether the calling thread may allocate there. False when it has no heap of its own, for want of memory.
@@ -207,12 +236,12 @@ RH_COLD static bool take_up(Heap* bound) {
 void* allocate_aligned(size_t alignment, size_t size) {
   if (alignment <= kBlockAlign) return allocate(size);
   if (void* block = choose_if_watched(alignment, size, false)) return block;
-  return allocate_any(nullptr, alignment, size, false);
+  return allocate_any(tagged_heap(), alignment, size, false);
 }
 
 void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   if (heap != nullptr && is_bound(heap) && !is_mine(heap) && !take_up(heap)) return nullptr;
-  return allocate_any(heap, alignment, size, zeroed);
+  return allocate_any(heap != nullptr ? heap : tagged_heap(), alignment, size, zeroed);
 }
 
 // ---- freeing ------------------------------------------------------------------------------------
@@ -231,7 +260,7 @@ static bool review_own(Heap* heap, Span* slab) {
 }
 
 void free_reached_mark(Span* slab) {
-  if (review_own(own_heap_if_any(), slab)) idle::note_free();
+  if (review_own(heap_in_use_if_any(), slab)) idle::note_free();
 }
 
 // Arms again what a helper has left, by the owner, who still holds a block of it.
@@ -247,12 +276,12 @@ static bool free_small(Span* slab, Block* block) {
     if (slab::is_left(slab)) arm_again(owner, slab);
     return free_own(owner, slab, block) && review_own(owner, slab);
   }
-  if (is_bound(owner)) return free_alone(heap, slab, block);
-  if (owner->shared) {
+  if (owner->shared && !is_bound(owner)) {
     if (RH_UNLIKELY(owner->sampled)) profile::note_free(block);
     shared::free(owner, slab, block);
     return true;
   }
+  if (is_first_class(owner)) return free_alone(heap, slab, block);
   return owner != &abandoned::g_leaked && free_remote(heap, slab, block);
 }
 

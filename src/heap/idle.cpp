@@ -7,6 +7,7 @@
 #include "heap/slab_lists.h"
 #include "heap/spans.h"
 #include "heap/sparse.h"
+#include "heap/tags.h"
 
 namespace rh::idle {
 
@@ -317,6 +318,15 @@ bool reclaim() {
   // What is purged becomes one with the purged memory beside it, which may be as long as is wanted.
   bool merged = g_arena.purge(0) != 0;
   return merged || g_arena.figures().in_use < before;
+}
+
+void collect_beside(Heap* heap) {
+  ThreadToken token = platform::thread_token();
+  if (heap->tag == 0) {
+    collect(heap, token);
+    return;
+  }
+  for (Heap* each = tags::heaps_of(heap->tag); each != nullptr; each = each->next_of_tag) collect(each, token);
 }
 
 size_t trim() {

@@ -1,12 +1,21 @@
 #include "heap/sampled.h"
 
+#include "heap/accounts.h"
+#include "heap/tags.h"
 #include "heap/watch.h"
 
 namespace rh::sampled {
 
 namespace {
 
-constinit std::atomic<Heap*> g_sampled_heap{nullptr};
+// One for each tag.
+RH_RARE_ZEROS constinit std::atomic<Heap*> g_sampled_heaps[tags::kMost + 1] = {};
+
+void set_up(Heap* heap, tags::Tag tag) {
+  heap->sampled = true;
+  heap->tag = static_cast<uint8_t>(tag);
+  heap->tag_account = tag != tags::kUntagged ? &tags::account_of(tag) : nullptr;
+}
 
 const void* start_of_block(const Span* large) { return reinterpret_cast<const void*>(g_realm.address(large)); }
 
@@ -29,12 +38,15 @@ void set_every(uint64_t every) {
 }
 
 Heap* heap() {
-  Heap* heap = g_sampled_heap.load(std::memory_order_acquire);
+  const tags::Tag tag = tags::in_force();
+  std::atomic<Heap*>& place = g_sampled_heaps[tag];
+  Heap* heap = place.load(std::memory_order_acquire);
   if (heap != nullptr) return heap;
   Heap* made = shared::create();
   if (made == nullptr) return nullptr;
-  made->sampled = true;
-  if (g_sampled_heap.compare_exchange_strong(heap, made, std::memory_order_acq_rel)) return made;
+  set_up(made, tag);
+  if (place.compare_exchange_strong(heap, made, std::memory_order_acq_rel)) return made;
+  set_up(made, tags::kUntagged);
   made->sampled = false;
   shared::destroy(made);
   return heap;
@@ -66,17 +78,23 @@ void note_resize(const Span* large, size_t size) {
 bool move(Span* large, Span* target, size_t size, Units lent) {
   Heap* heap = large->owner.load();
   const void *from = start_of_block(large), *to = start_of_block(target);
+  const Units before{large->units}, after{target->units};
   shared::unlist_large(large);
   profile::note_move(from, to);
   const bool moved = large::move(large, target, lent);
-  if (moved)
+  if (moved) {
+    accounts::exchange(heap, before, after);
     profile::note_resize(to, size, profile::every());
-  else
+  } else {
     profile::note_move(to, from);
-  shared::list_large(heap, moved ? target : large);
+  }
+  shared::relist_large(heap, moved ? target : large);
   return moved;
 }
 
-void forget_heap() { g_sampled_heap.store(nullptr, std::memory_order_relaxed); }
+void forget_heap() {
+  for (std::atomic<Heap*>& heap : g_sampled_heaps)
+    if (heap.load(std::memory_order_relaxed) != nullptr) heap.store(nullptr, std::memory_order_relaxed);
+}
 
 }  // namespace rh::sampled

@@ -1,6 +1,7 @@
 #include "heap/shared.h"
 
 #include "heap/abandoned.h"
+#include "heap/accounts.h"
 #include "heap/large.h"
 #include "heap/refill.h"
 #include "heap/registry.h"
@@ -86,6 +87,24 @@ void bind(Heap* heap, Heap* own) {
   heap->tenant.store_release(own->tenant.load());
 }
 
+// The caller holds heap.lock.
+void push_large(Heap* heap, Span* span) {
+  span->owner.store(heap);
+  heap->large.push_back(span);
+}
+
+void count_slab(Figures* figures, const Span* slab) {
+  const size_class::Properties& own = slab::properties(slab);
+  size_t outstanding = slab::outstanding(slab);
+  if (outstanding > own.capacity) outstanding = own.capacity;  // caught in mid-change
+  figures->blocks += outstanding;
+  figures->in_use += outstanding * own.size;
+}
+
+void count_slabs(Figures* figures, const SpanList& slabs) {
+  for (const Span* slab = slabs.first(); slab != nullptr; slab = slab->next) count_slab(figures, slab);
+}
+
 // Not one by one: all processors write to that count.
 void count_freed(Heap* heap, size_t bytes) {
   heap->freed += bytes;
@@ -107,12 +126,16 @@ Heap* create_bound(Heap* own) {
   return heap;
 }
 
-void take_up(Heap* heap, Heap* own) {
+bool take_up_if_left(Heap* heap, Heap* own) {
   LockGuard guard(heap->lock);
-  if (inconsistent() || is_mine(heap)) return;
-  if (!has_ended(heap->home.load(), heap->tenant.load())) fail_bound(heap);
+  if (inconsistent() || is_mine(heap) || !has_ended(heap->home.load(), heap->tenant.load())) return false;
   abandoned::take_over(heap);
   bind(heap, own);
+  return true;
+}
+
+void take_up(Heap* heap, Heap* own) {
+  if (!take_up_if_left(heap, own) && !inconsistent() && !is_mine(heap)) fail_bound(heap);
 }
 
 uintptr_t handle_of(const Heap* heap) { return address_of(heap) + heap->life; }
@@ -134,6 +157,7 @@ void destroy(Heap* heap) {
     empty(heap, token);
     spans::give_back_all(heap, token);
     for (uint8_t& uses : heap->uses) uses = 0;
+    heap->account.restart(0, 0, 0);
   }
   registry::retire_shared(heap);
 }
@@ -180,11 +204,17 @@ slab::Taken take(Heap* heap, SizeClass size_class) {
   return take_locked(heap, size_class, token);
 }
 
-void list_large(Heap* heap, Span* span) {
+bool list_large(Heap* heap, Span* span) {
   LockGuard guard(heap->lock);
-  if (inconsistent()) return;
-  span->owner.store(heap);
-  heap->large.push_back(span);
+  if (inconsistent()) return true;
+  if (!accounts::charge(heap, Units{span->units})) return false;
+  push_large(heap, span);
+  return true;
+}
+
+void relist_large(Heap* heap, Span* span) {
+  LockGuard guard(heap->lock);
+  if (!inconsistent()) push_large(heap, span);
 }
 
 void unlist_large(Span* span) {
@@ -212,9 +242,23 @@ void free(Heap* heap, Span* slab, Block* block) {
   if (!inconsistent() && free_own(heap, slab, block)) review(heap, slab, {platform::thread_token(), true});
 }
 
+Figures figures(Heap* heap) {
+  Figures figures = {};
+  LockGuard guard(heap->lock);
+  if (inconsistent()) return figures;
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    if (heap->current[index] != nullptr) count_slab(&figures, heap->current[index]);
+    count_slabs(&figures, heap->available[index]);
+  }
+  count_slabs(&figures, heap->full);
+  for (const Span* span = heap->large.first(); span != nullptr; span = span->next, ++figures.blocks)
+    figures.in_use += Units{span->units}.bytes();
+  return figures;
+}
+
 Heap* heap_of(const Span* span) {
   Heap* owner = owner_of(span);
-  return without_notes(owner) == owner && owner->shared && !owner->sampled ? owner : nullptr;
+  return without_notes(owner) == owner && is_first_class(owner) && !owner->sampled ? owner : nullptr;
 }
 
 Heap* heap_beside(const Span* span) {
