@@ -193,7 +193,7 @@ void release_small(Small small, void* block) {
 void release_large(Span* span) {
   Large large(span);
   Heap* heap = own_heap_if_any();
-  bool stays = !large::has_owner(span) || !is_first_class(span->owner.load());
+  bool stays = !large::has_owner(span) || !is_first_class(large::lister_of(span));
   if (heap != nullptr && stays && large.begin_delay())
     let_go(exchange(heap->delayed.large, span));
   else

@@ -52,8 +52,7 @@ class Account {
 
   void raise_peak(size_t now) {
     size_t seen = peak();
-    while (seen < now && !peak_.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {
-    }
+    while (seen < now && !peak_.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {}
   }
 
   std::atomic<size_t> held_{0}, peak_{0}, limit_{0}, refused_{0};

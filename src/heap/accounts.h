@@ -10,9 +10,7 @@ RH_COLD bool charge_shared(Heap* heap, size_t bytes);
 RH_COLD void discharge_shared(Heap* heap, size_t bytes);
 
 // The heap is about to take so much; or just has. False, and nothing done, when a limit does not allow it.
-inline bool charge(Heap* heap, Units units) {
-  return RH_LIKELY(!heap->shared) || charge_shared(heap, units.bytes());
-}
+inline bool charge(Heap* heap, Units units) { return RH_LIKELY(!heap->shared) || charge_shared(heap, units.bytes()); }
 
 // It has given so much back, or is about to.
 inline void discharge(Heap* heap, Units units) {

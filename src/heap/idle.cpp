@@ -77,7 +77,7 @@ bool is_open(const Heap* heap) { return heap->shared && (!is_bound(heap) || is_m
 
 bool collect(Heap* heap, ThreadToken token) {
   if (!heap->lock.try_acquire(token)) return false;
-  bool open = is_open(heap);
+  bool open = is_open(heap) || (token != kHelperToken && shared::disown_if_left(heap));
   drain(heap, {token, open});
   if (open) {
     shared::give_back_empty(heap, token);

@@ -104,7 +104,7 @@ Span* allocate_from(Heap* home, size_t size, ThreadToken token) {
   Span* span = spans::take(home, Units::holding(size == 0 ? 1 : size), token);
   if (span == nullptr) return nullptr;
   if (home->shared) home->large.push_back(span);
-  begin(span, size, home->shared ? home : with_note(home, kFromStore));
+  begin(span, size, with_note(home, home->shared ? kListed : kFromStore));
   return span;
 }
 
@@ -164,7 +164,7 @@ static bool lengthen(Span* span, Units to) { return lengthen_from_store(span, to
 
 // The heap that lists it has its account changed with it.
 static bool lengthen_charged(Span* span, Units from, Units to) {
-  Heap* owner = has_owner(span) ? span->owner.load() : nullptr;
+  Heap* owner = has_owner(span) ? lister_of(span) : nullptr;
   if (owner == nullptr) return lengthen(span, to);
   if (!accounts::charge(owner, to - from)) return false;
   if (lengthen(span, to)) return true;
@@ -175,7 +175,7 @@ static bool lengthen_charged(Span* span, Units from, Units to) {
 static void give_back_rest(Span* span, Span* rest) {
   rest->altered = span->altered;
   if (!has_owner(span)) return give_back(rest, home_of(span));
-  accounts::discharge(span->owner.load(), Units{rest->units});
+  accounts::discharge(lister_of(span), Units{rest->units});
   give_back(rest, nullptr);
 }
 

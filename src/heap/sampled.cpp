@@ -21,7 +21,7 @@ const void* start_of_block(const Span* large) { return reinterpret_cast<const vo
 
 }  // namespace
 
-bool is_sampled(const Span* large) { return large::has_owner(large) && large->owner.load()->sampled; }
+bool is_sampled(const Span* large) { return large::has_owner(large) && large::lister_of(large)->sampled; }
 
 void start(uint64_t every) {
   profile::start(every);
@@ -76,7 +76,7 @@ void note_resize(const Span* large, size_t size) {
 
 // The profile hears of it before anybody else can get the memory that is left.
 bool move(Span* large, Span* target, size_t size, Units lent) {
-  Heap* heap = large->owner.load();
+  Heap* heap = large::lister_of(large);
   const void *from = start_of_block(large), *to = start_of_block(target);
   const Units before{large->units}, after{target->units};
   shared::unlist_large(large);

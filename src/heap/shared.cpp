@@ -30,7 +30,7 @@ void* first_live(Span* span, const void* block) {
 
 bool is_of(const Heap* heap, const Span* span) {
   SpanKind kind = span->kind.load();
-  return (kind == SpanKind::slab || kind == SpanKind::large) && span->owner.load() == heap;
+  return (kind == SpanKind::slab || kind == SpanKind::large) && without_notes(span->owner.load()) == heap;
 }
 
 // Whatever is still handed out.
@@ -89,7 +89,7 @@ void bind(Heap* heap, Heap* own) {
 
 // The caller holds heap.lock.
 void push_large(Heap* heap, Span* span) {
-  span->owner.store(heap);
+  span->owner.store(with_note(heap, kListed));
   heap->large.push_back(span);
 }
 
@@ -126,10 +126,16 @@ Heap* create_bound(Heap* own) {
   return heap;
 }
 
+bool disown_if_left(Heap* heap) {
+  if (inconsistent() || !is_bound(heap) || is_mine(heap)) return false;
+  if (!has_ended(heap->home.load(), heap->tenant.load())) return false;
+  abandoned::take_over(heap);
+  return true;
+}
+
 bool take_up_if_left(Heap* heap, Heap* own) {
   LockGuard guard(heap->lock);
-  if (inconsistent() || is_mine(heap) || !has_ended(heap->home.load(), heap->tenant.load())) return false;
-  abandoned::take_over(heap);
+  if (!disown_if_left(heap)) return false;
   bind(heap, own);
   return true;
 }
@@ -218,7 +224,7 @@ void relist_large(Heap* heap, Span* span) {
 }
 
 void unlist_large(Span* span) {
-  Heap* heap = span->owner.load();
+  Heap* heap = large::lister_of(span);
   LockGuard guard(heap->lock);
   if (inconsistent()) return;
   heap->large.remove(span);
@@ -226,7 +232,7 @@ void unlist_large(Span* span) {
 }
 
 void free_large(Span* span) {
-  Heap* heap = span->owner.load();
+  Heap* heap = large::lister_of(span);
   ThreadToken token = platform::thread_token();
   LockGuard guard(heap->lock, token);
   if (inconsistent()) return;
@@ -257,8 +263,9 @@ Figures figures(Heap* heap) {
 }
 
 Heap* heap_of(const Span* span) {
-  Heap* owner = owner_of(span);
-  return without_notes(owner) == owner && is_first_class(owner) && !owner->sampled ? owner : nullptr;
+  Heap* owner = without_notes(span->owner.load_acquire());
+  bool is_threads = span->kind.load() == SpanKind::large && !large::has_owner(span);
+  return owner != nullptr && !is_threads && is_first_class(owner) && !owner->sampled ? owner : nullptr;
 }
 
 Heap* heap_beside(const Span* span) {

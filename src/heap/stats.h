@@ -33,8 +33,8 @@ struct OwnHeaps {
 };
 OwnHeaps own_heaps();
 
-// A picture taken while others go on: each figure is right for some moment during the call. Those by tag, if wanted, are
-// from the same look: they add up to the whole.
+// A picture taken while others go on: each figure is right for some moment during the call. Those by tag, if wanted,
+// are from the same look: they add up to the whole.
 void gather(Figures* figures, ByTag* by_tag = nullptr);
 
 }  // namespace rh::stats

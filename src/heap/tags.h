@@ -11,7 +11,7 @@ namespace rh::tags {
 
 using Tag = unsigned;
 inline constexpr Tag kUntagged = 0;
-inline constexpr size_t kMost = 255;      // beside kUntagged
+inline constexpr size_t kMost = 255;  // beside kUntagged
 inline constexpr size_t kMostLetters = 63;
 
 // The tag of that name, new unless there is one. kUntagged when all are taken, and for a name that is empty or too

@@ -126,7 +126,7 @@ struct Watched {
 struct Tagging {
   static constexpr size_t kDeepest = 48;  // tags pushed beyond that leave the last one in force
   size_t depth = 0;
-  Heap* heaps = nullptr;         // the thread's, linked by next_beside
+  Heap* heaps = nullptr;            // the thread's, linked by next_beside
   uint8_t in_force[kDeepest] = {};  // at each depth
 };
 
@@ -167,18 +167,18 @@ struct Heap {
 
   // ---- read by others, seldom written ----
   alignas(64) platform::Ownership ownership;
-  bool shared = false;         // a first-class heap: the lock covers the owner's fields too, unless it is bound
-  bool sampled = false;        // it has the blocks that a profile tells of (heap/sampled.h)
-  uint8_t tag = 0;             // of a shared heap: whose it is; 0: no tag's
-  uint16_t life = 0;           // of a shared heap: its handle tells it from others that lay there
-  Word<Heap*> home;            // of a bound heap: that of the thread it is bound to; written under the lock
-  Heap* next = nullptr;        // in the registry; set before it is published
-  Heap* previous = nullptr;    // of a shared heap
-  Heap* next_spare = nullptr;  // of a shared heap that was destroyed, and is kept for the next
+  bool shared = false;             // a first-class heap: the lock covers the owner's fields too, unless it is bound
+  bool sampled = false;            // it has the blocks that a profile tells of (heap/sampled.h)
+  uint8_t tag = 0;                 // of a shared heap: whose it is; 0: no tag's
+  uint16_t life = 0;               // of a shared heap: its handle tells it from others that lay there
+  Word<Heap*> home;                // of a bound heap: that of the thread it is bound to; written under the lock
+  Heap* next = nullptr;            // in the registry; set before it is published
+  Heap* previous = nullptr;        // of a shared heap
+  Heap* next_spare = nullptr;      // of a shared heap that was destroyed, and is kept for the next
   Account* tag_account = nullptr;  // of a tag's heap
   Heap* next_of_tag = nullptr;     // of a tag's heap: set before it is published
-  Word<unsigned> node;         // where its thread ran when it got it
-  ClassSet stripped;           // left behind, slabs of these adopted; more come by the inbox
+  Word<unsigned> node;             // where its thread ran when it got it
+  ClassSet stripped;               // left behind, slabs of these adopted; more come by the inbox
 
   // By the fork under way.
   bool is_forking = false;  // owned by its thread
@@ -222,8 +222,8 @@ namespace rh {
 // The class whose bin is always empty.
 inline constexpr SizeClass kNoClass = size_class::kCount;
 
-// The heap that the calling thread allocates from, for the fast paths: before it has one, null or a heap with empty bins that owns nothing.
-// The slow paths ask the next three.
+// The heap that the calling thread allocates from, for the fast paths: before it has one, null or a heap with empty
+// bins that owns nothing. The slow paths ask the next three.
 RH_INLINE Heap* thread_heap() { return static_cast<Heap*>(platform::thread_word()); }
 
 // What the calling thread allocates from: its own heap or, while a tag of its is in force, its heap of that tag, which
