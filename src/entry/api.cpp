@@ -170,7 +170,7 @@ rh_tag rh_tag_create(const char* name) noexcept {
 
 bool rh_tag_push(rh_tag tag) noexcept {
   start();
-  return tags::push(tag);
+  return tags::push(own_heap(), tag);
 }
 
 void rh_tag_pop(void) noexcept { tags::pop(); }

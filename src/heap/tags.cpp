@@ -2,7 +2,6 @@
 
 #include "base/compiler.h"
 #include "base/text.h"
-#include "heap/heap.h"
 #include "heap/registry.h"
 #include "heap/shared.h"
 
@@ -118,8 +117,7 @@ const char* name_of(Tag tag) { return tag == kUntagged ? "untagged" : g_tags[tag
 Account& account_of(Tag tag) { return g_tags[tag].account; }
 Heap* heaps_of(Tag tag) { return g_tags[tag].heaps.load(std::memory_order_acquire); }
 
-bool push(Tag tag) {
-  Heap* own = own_heap();
+bool push(Heap* own, Tag tag) {
   if (own == nullptr) return false;
   Tagging& tagging = own->tagging;
   const Tag before = in_force(tagging);

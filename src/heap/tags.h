@@ -29,9 +29,10 @@ const char* name_of(Tag tag);
 // Of a tag but kUntagged.
 Account& account_of(Tag tag);
 
-// From now on the calling thread's allocations are of that tag, until pop() brings back the one before. False when it
-// could not be brought into force (no memory, too deep): then the one before is still, and pop() ends that as well.
-bool push(Tag tag);
+// From now on the calling thread's allocations are of that tag, until pop() brings back the one before; `own` is its
+// own heap, or null for want of memory. False when it could not be brought into force (no memory, too deep): then the
+// one before is still, and pop() ends that as well.
+bool push(Heap* own, Tag tag);
 
 // Of more pops than pushes, those too many do nothing.
 void pop();

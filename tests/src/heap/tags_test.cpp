@@ -23,7 +23,7 @@ using tags::Tag;
 
 class Scope {
  public:
-  explicit Scope(Tag tag) : worked_(tags::push(tag)) {}
+  explicit Scope(Tag tag) : worked_(tags::push(own_heap(), tag)) {}
   ~Scope() { tags::pop(); }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
@@ -121,13 +121,13 @@ TEST(Tags, NestAndEndInOrder) {
   const Tag a = tags::create("a"), b = tags::create("b");
   tags::pop();
   EXPECT_EQ(tags::in_force(), tags::kUntagged);
-  EXPECT_TRUE(tags::push(a));
-  EXPECT_TRUE(tags::push(b));
-  EXPECT_TRUE(tags::push(tags::kUntagged));
+  EXPECT_TRUE(tags::push(own_heap(), a));
+  EXPECT_TRUE(tags::push(own_heap(), b));
+  EXPECT_TRUE(tags::push(own_heap(), tags::kUntagged));
   EXPECT_EQ(tag_of(allocate(10)), tags::kUntagged);
   tags::pop();
   EXPECT_EQ(tag_of(allocate(10)), b);
-  EXPECT_FALSE(tags::push(b + 1)) << "no such tag";
+  EXPECT_FALSE(tags::push(own_heap(), b + 1)) << "no such tag";
   EXPECT_EQ(tags::in_force(), b);
   tags::pop();
   EXPECT_EQ(tags::in_force(), b);
@@ -135,14 +135,14 @@ TEST(Tags, NestAndEndInOrder) {
   EXPECT_EQ(tags::in_force(), a);
   for (int more = 0; more < 5; ++more) tags::pop();
   EXPECT_EQ(tags::in_force(), tags::kUntagged);
-  EXPECT_TRUE(tags::push(b));
+  EXPECT_TRUE(tags::push(own_heap(), b));
   EXPECT_EQ(tags::in_force(), b);
 }
 
 TEST(Tags, TooDeepLeavesTheLastInForce) {
   const Tag a = tags::create("a"), b = tags::create("b");
-  for (size_t depth = 0; depth < Tagging::kDeepest; ++depth) EXPECT_TRUE(tags::push(depth % 2 ? a : b));
-  for (int deeper = 0; deeper < 100; ++deeper) EXPECT_FALSE(tags::push(b));
+  for (size_t depth = 0; depth < Tagging::kDeepest; ++depth) EXPECT_TRUE(tags::push(own_heap(), depth % 2 ? a : b));
+  for (int deeper = 0; deeper < 100; ++deeper) EXPECT_FALSE(tags::push(own_heap(), b));
   EXPECT_EQ(tags::in_force(), a);
   for (int deeper = 0; deeper < 100; ++deeper) tags::pop();
   for (size_t depth = Tagging::kDeepest; depth-- > 0;) {
@@ -188,7 +188,7 @@ TEST(Tags, LargeBlocksDoNotPassForThoseOfSlabs) {
 TEST(Tags, OneThatMovesTakesTheTagInForce) {
   const Tag a = tags::create("a"), b = tags::create("b");
   for (size_t size : {size_t{100}, size_t{100000}, 8 * kMiB}) {
-    tags::push(a);
+    tags::push(own_heap(), a);
     void* block = rules::allocate(size);
     tags::pop();
     fill(block, size, 7);
@@ -257,7 +257,7 @@ TEST(Tags, TheHeapOfAThreadThatEndedIsTakenOver) {
     Actor actor;
     actor([&] {
       EXPECT_EQ(tags::in_force(), tags::kUntagged) << "whatever the last owner of this heap had pushed";
-      for (int count = 0; count < 3; ++count) tags::push(tag);
+      for (int count = 0; count < 3; ++count) tags::push(own_heap(), tag);
       for (int count = 0; count < 100; ++count) {
         blocks.push_back(allocate(100));
         fill(blocks.back(), 100, blocks.size());
@@ -282,8 +282,8 @@ TEST(Tags, TheHeapOfAThreadThatEndedIsTakenOver) {
 TEST(Tags, ThreadsThatLiveHaveHeapsOfTheirOwn) {
   const Tag tag = tags::create("a");
   Actor first, second;
-  void* one = first([&] { return tags::push(tag), allocate(100); });
-  void* two = second([&] { return tags::push(tag), allocate(100); });
+  void* one = first([&] { return tags::push(own_heap(), tag), allocate(100); });
+  void* two = second([&] { return tags::push(own_heap(), tag), allocate(100); });
   EXPECT_NE(slab_of(one)->owner.load(), slab_of(two)->owner.load());
   EXPECT_EQ(tag_of(one), tag);
   EXPECT_EQ(tag_of(two), tag);
@@ -299,7 +299,7 @@ TEST(Tags, WithoutMemoryForAHeapWhatWasInForceStays) {
   size_t failed = 0;
   for (Tag tag = b; tag < b + 40; ++tag) {
     if (!tags::exists(tag)) tags::create(std::to_string(tag).c_str());
-    if (tags::push(tag)) continue;
+    if (tags::push(own_heap(), tag)) continue;
     ++failed;
     EXPECT_NE(tags::in_force(), tag);
   }
@@ -427,7 +427,7 @@ TEST(Tags, BlocksThatAProfileSamplesAreTheTagsToo) {
 TEST(Tags, AForkedChildGoesOnUnderTheTag) {
   const Tag tag = tags::create("a");
   Actor other;
-  void* theirs = other([&] { return tags::push(tag), allocate(100); });
+  void* theirs = other([&] { return tags::push(own_heap(), tag), allocate(100); });
   Scope on(tag);
   std::vector<void*> blocks;
   for (int count = 0; count < 100; ++count) blocks.push_back(allocate(100));
@@ -471,7 +471,7 @@ TEST(Tags, AccountsAreRightWhateverHappens) {
     Actor*& actor = actors[random() % actors.size()];
     (*actor)([&] {
       switch (random() % 8) {
-      case 0: tags::push(random() % tags::count()); break;
+      case 0: tags::push(own_heap(), random() % tags::count()); break;
       case 1: tags::pop(); break;
       case 2:
       case 3:
