@@ -1,6 +1,7 @@
 #include "heap/sampled.h"
 
 #include "heap/accounts.h"
+#include "heap/registry.h"
 #include "heap/tags.h"
 #include "heap/watch.h"
 
@@ -11,8 +12,10 @@ namespace {
 // One for each tag.
 RH_RARE_ZEROS constinit std::atomic<Heap*> g_sampled_heaps[tags::kMost + 1] = {};
 
-void set_up(Heap* heap, tags::Tag tag) {
-  heap->sampled = true;
+// It is in the list of heaps already.
+void set_up(Heap* heap, tags::Tag tag, bool sampled) {
+  LockGuard guard(registry::lock());
+  heap->sampled = sampled;
   heap->tag = static_cast<uint8_t>(tag);
   heap->tag_account = tag != tags::kUntagged ? &tags::account_of(tag) : nullptr;
 }
@@ -44,10 +47,9 @@ Heap* heap() {
   if (heap != nullptr) return heap;
   Heap* made = shared::create();
   if (made == nullptr) return nullptr;
-  set_up(made, tag);
+  set_up(made, tag, true);
   if (place.compare_exchange_strong(heap, made, std::memory_order_acq_rel)) return made;
-  set_up(made, tags::kUntagged);
-  made->sampled = false;
+  set_up(made, tags::kUntagged, false);
   shared::destroy(made);
   return heap;
 }

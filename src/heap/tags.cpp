@@ -52,8 +52,11 @@ Heap* find(Entry& entry, Heap* own) {
 Heap* make(Entry& entry, Tag tag, Heap* own) {
   Heap* heap = shared::create_bound(own);
   if (heap == nullptr) return nullptr;
-  heap->tag_account = &entry.account;
-  heap->tag = static_cast<uint8_t>(tag);
+  {
+    LockGuard guard(registry::lock());  // it is in the list already
+    heap->tag_account = &entry.account;
+    heap->tag = static_cast<uint8_t>(tag);
+  }
   Heap* first = entry.heaps.load(std::memory_order_relaxed);
   do {
     heap->next_of_tag = first;
