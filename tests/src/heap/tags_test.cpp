@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <atomic>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "entry/rules.h"
@@ -437,6 +438,44 @@ TEST(Tags, AForkedChildGoesOnUnderTheTag) {
   EXPECT_EQ(tag_of(allocate(100)), tag);
   for (void* block : blocks) free_any_way(block);
   free_any_way(theirs);
+  expect_accounts_right();
+}
+
+// Real threads, which hand their blocks round, while another looks and a limit is met.
+TEST(Tags, ThreadsAtOnce) {
+  constexpr size_t kLimit = 2 * kMiB;
+  for (const char* name : {"a", "b", "c"}) tags::create(name);
+  tags::account_of(1).set_limit(kLimit);
+  std::atomic<void*> places[64] = {};
+  std::atomic<bool> ended{false};
+  std::thread looker([&] {
+    while (!ended) {
+      look();
+      stats::own_heaps();
+      EXPECT_LE(tags::account_of(1).held(), kLimit);
+      std::this_thread::yield();
+    }
+  });
+  for (unsigned round = 0; round < 3; ++round) {
+    std::vector<std::thread> threads;
+    for (unsigned number = 0; number < 3; ++number)
+      threads.emplace_back([&, seed = 3 * round + number] {
+        std::mt19937 random(seed);
+        for (int step = 0; step < 1000; ++step) {
+          if (random() % 4 == 0) tags::push(own_heap(), random() % tags::count());
+          if (random() % 4 == 0) tags::pop();
+          rules::free(places[random() % 64].exchange(allocate(size_t{1} << random() % 18)));
+        }
+        idle::trim();
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+  ended = true;
+  looker.join();
+  for (std::atomic<void*>& place : places) rules::free(place.load());
+  idle::trim();
+  for (Tag tag = 1; tag < tags::count(); ++tag) EXPECT_EQ(in_use(tag), 0u);
+  EXPECT_LE(tags::account_of(1).peak(), kLimit);
   expect_accounts_right();
 }
 
