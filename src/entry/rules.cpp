@@ -1,7 +1,6 @@
 #include "entry/rules.h"
 
 #include "heap/idle.h"
-#include "heap/watch.h"
 #include "platform/report.h"
 
 namespace rh::rules {
@@ -9,7 +8,6 @@ namespace rh::rules {
 void* allocate_cold(size_t size) {
   if constexpr (kHardened) return checked(allocate_hardened(kBlockAlign, size, Maker::c));
   if (void* block = allocate_medium_fast(size)) return block;
-  if (RH_UNLIKELY(watch::is_on())) return checked(rh::allocate_watched(size));
   start();
   return checked(rh::allocate_slow(size));
 }

@@ -1,12 +1,9 @@
 #include "heap/guards.h"
 
 #include "base/bits.h"
-#include "heap/watch.h"
 #include "platform/report.h"
 
 namespace rh::guards {
-
-constinit std::atomic<uint64_t> g_every{0};
 
 namespace {
 
@@ -195,7 +192,7 @@ void look(uintptr_t address, platform::Access access) {
 // ---- which allocations --------------------------------------------------------------------------
 
 void set_every(uint64_t every) {
-  g_every.store(every, std::memory_order_relaxed);
+  watch::g_guarded_every.store(every, std::memory_order_relaxed);
   if (every != 0)
     watch::begin(watch::Watcher::guards);
   else
@@ -205,21 +202,6 @@ void set_every(uint64_t every) {
 void look_at_faults() {
   static constinit std::atomic<bool> looks{false};
   if (every() != 0 && !looks.exchange(true)) platform::on_fault(look);
-}
-
-static uint64_t next_random(Watched& watched) {
-  if (watched.random == 0) watched.random = platform::random_secret() | 1;
-  watched.random = mix(watched.random + 1);
-  return watched.random;
-}
-
-// It has waited for as long as it was to, or the rate is another one.
-bool is_due(Watched& watched) {
-  uint64_t every = guards::every();
-  bool has_waited = watched.guard_every == every;
-  watched.guard_every = every;
-  watched.until_guard = every == 0 ? UINT64_MAX : 1 + next_random(watched) % (2 * every - 1);
-  return every == 1 || (has_waited && every != 0);
 }
 
 // ---- blocks -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "arena/arena.h"
-#include "heap/types.h"
+#include "heap/watch.h"
 
 namespace rh::guards {
 
@@ -22,17 +22,11 @@ inline constexpr size_t kMostSize = kUnitSize - platform::kPageSize;
 
 // One allocation in `every` of each thread, on average; 0: none, as it is at first. May change at any time.
 void set_every(uint64_t every);
-RH_HIDDEN extern constinit std::atomic<uint64_t> g_every;
-inline uint64_t every() { return g_every.load(std::memory_order_relaxed); }
+inline uint64_t every() { return watch::guarded_every(); }
 
 // From now on a thread that accesses such memory as it may not says what it was before it ends. To be called once the
 // library is loaded; has no effect while there are none, nor a second time.
 void look_at_faults();
-
-// Whether the calling thread's next allocation is to get such a block: asked when it no longer waits for one, which is
-// to be asked before each.
-RH_INLINE bool waits(Watched& watched) { return watched.guard_every == every() && --watched.until_guard != 0; }
-RH_COLD bool is_due(Watched& watched);
 
 // A block, which reads as zero. Null when it is too long, all places are taken, or there is no memory.
 void* allocate(size_t alignment, size_t size, bool at_end);

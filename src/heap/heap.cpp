@@ -1,5 +1,6 @@
 #include "heap/heap.h"
 
+#include "base/chance.h"
 #include "heap/abandoned.h"
 #include "heap/accounts.h"
 #include "heap/fork.h"
@@ -165,65 +166,60 @@ RH_NOINLINE static void* allocate_unwatched(size_t size) {
   return allocate_small(tagged_heap(), size_class, size, false);
 }
 
-RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, bool zeroed) {
+// kCount of what has none.
+RH_INLINE static size_t class_for(size_t alignment, size_t size) {
   bool small = alignment <= kUnitSize && size <= kMaxSmall;
-  size_t size_class = small ? size_class::aligned(size, alignment) : size_class::kCount;
+  return small ? size_class::aligned(size, alignment) : size_class::kCount;
+}
+
+RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, bool zeroed) {
+  const size_t size_class = class_for(alignment, size);
   if (size_class == size_class::kCount) return allocate_large(heap, alignment, size, zeroed);
   return allocate_small(heap, static_cast<SizeClass>(size_class), size, zeroed);
 }
 
-// While allocations are watched (heap/watch.h), those that are to come from the thread's own heap are decided here: who
-// waits for none of the next ones has its turn. Null: this one is to be allocated as always.
-RH_COLD static void* choose_watched(Heap* heap, size_t alignment, size_t size, bool zeroed, bool guards_wait,
-                                    bool profile_waits) {
-  Watched& watched = heap->watched;
-  const bool guarded = !guards_wait && guards::is_due(watched);
-  const bool sampled = !profile_waits && profile::is_due(watched.pick, size);
-  void* block = guarded ? guards::allocate(alignment, size, (watched.random & 1) != 0) : nullptr;
-  Heap* from = block == nullptr && sampled ? sampled::heap() : nullptr;
+// While allocations are watched (heap/watch.h). Null: there is no memory for it.
+RH_COLD static void* allocate_chosen(Watched& watched, watch::Choice choice, size_t alignment, size_t size,
+                                     bool zeroed) {
+  const bool at_end = (chance::next_random(watched.random) & 1) != 0;
+  void* block = choice.guarded ? guards::allocate(alignment, size, at_end) : nullptr;
+  Heap* from = block == nullptr && choice.sampled ? sampled::heap() : nullptr;
   if (from != nullptr) block = allocate_any(from, alignment, size, zeroed);
-  if (sampled && block != nullptr) profile::note_allocation(block, size, watched.pick.every);
+  if (choice.sampled && block != nullptr) profile::note_allocation(block, size, watched.sampled_every);
   return block;
 }
 
-RH_INLINE static void* choose_if_watched(size_t alignment, size_t size, bool zeroed) {
-  if (RH_LIKELY(!watch::is_on())) return nullptr;
-  Heap* heap = own_heap();
-  if (RH_UNLIKELY(heap == nullptr)) return nullptr;
-  const bool guards_wait = guards::waits(heap->watched), profile_waits = profile::waits(heap->watched.pick, size);
-  if (RH_LIKELY(guards_wait && profile_waits)) return nullptr;
-  return choose_watched(heap, alignment, size, zeroed, guards_wait, profile_waits);
+// A large one, or a small one whose class has none left that were passed.
+RH_NOINLINE static void* allocate_looked_at(Heap* heap, size_t size_class, size_t alignment, size_t size, bool zeroed) {
+  const bool small = size_class != size_class::kCount;
+  const size_t asked = size == 0 ? 1 : size, taken = small ? size_class::kProperties[size_class].size : asked;
+  const watch::Choice choice = watch::look_at(heap, size_class, asked, taken);
+  void* block = nullptr;
+  if (choice.guarded || choice.sampled) block = allocate_chosen(heap->watched, choice, alignment, size, zeroed);
+  if (block == nullptr) block = allocate_any(tagged_heap(), alignment, size, zeroed);
+  if (small) watch::pass(heap, static_cast<SizeClass>(size_class));
+  return block;
 }
 
-RH_COLD static void* allocate_chosen(size_t size, bool guards_wait, bool profile_waits) {
-  void* chosen = choose_watched(own_heap_if_any(), kBlockAlign, size, false, guards_wait, profile_waits);
-  return chosen != nullptr ? chosen : allocate_unwatched(size);
-}
-
-RH_COLD static void* allocate_first_watched(size_t size) {
-  return own_heap() != nullptr ? allocate_watched(size) : allocate_unwatched(size);
-}
-
-// The fast path while allocations are watched. It calls nobody but to give up its place.
-RH_NOINLINE void* allocate_watched(size_t size) {
-  Heap* heap = own_heap_if_any();
-  if (RH_UNLIKELY(heap == nullptr)) return allocate_first_watched(size);
-  const bool guards_wait = guards::waits(heap->watched), profile_waits = profile::waits(heap->watched.pick, size);
-  if (RH_UNLIKELY(!guards_wait || !profile_waits)) return allocate_chosen(size, guards_wait, profile_waits);
-  if (RH_UNLIKELY(size > kTableMax)) return allocate_unwatched(size);
-  SizeClass size_class = size_class::kTable[size];
-  Block* block = pop(heap_in_use_if_any(), size_class);
-  return RH_LIKELY(block != nullptr) ? noted(block, size_class, size) : allocate_unwatched(size);
+// Of each tag those to come are known ahead, by the heap that the thread has for it.
+static void* allocate_watched(size_t alignment, size_t size, bool zeroed) {
+  if (RH_UNLIKELY(own_heap() == nullptr)) return allocate_any(nullptr, alignment, size, zeroed);
+  Heap* heap = heap_in_use_if_any();
+  const size_t size_class = class_for(alignment, size);
+  Block* passed =
+      size_class != size_class::kCount ? pop(heap, passed_bin(static_cast<SizeClass>(size_class))) : nullptr;
+  if (passed == nullptr) return allocate_looked_at(heap, size_class, alignment, size, zeroed);
+  if (zeroed) __builtin_memset(static_cast<void*>(passed), 0, size);
+  return noted(passed, static_cast<SizeClass>(size_class), size);
 }
 
 void* allocate_slow(size_t size) {
-  return RH_UNLIKELY(watch::is_on()) ? allocate_watched(size) : allocate_unwatched(size);
+  return RH_UNLIKELY(watch::is_on()) ? allocate_watched(kBlockAlign, size, false) : allocate_unwatched(size);
 }
 
 void* allocate_zeroed(size_t size) {
-  if (void* block = choose_if_watched(kBlockAlign, size, true)) return block;
-  if (size > kMaxSmall) return allocate_large(tagged_heap(), kUnitSize, size, true);
-  return allocate_small(tagged_heap(), size_class::of(size), size, true);
+  if (RH_UNLIKELY(watch::is_on())) return allocate_watched(kBlockAlign, size, true);
+  return allocate_any(tagged_heap(), kBlockAlign, size, true);
 }
 
 // Whether the calling thread may allocate there. False when it has no heap of its own, for want of memory.
@@ -235,7 +231,7 @@ RH_COLD static bool take_up(Heap* bound) {
 
 void* allocate_aligned(size_t alignment, size_t size) {
   if (alignment <= kBlockAlign) return allocate(size);
-  if (void* block = choose_if_watched(alignment, size, false)) return block;
+  if (RH_UNLIKELY(watch::is_on())) return allocate_watched(alignment, size, false);
   return allocate_any(tagged_heap(), alignment, size, false);
 }
 

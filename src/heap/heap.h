@@ -62,9 +62,6 @@ RH_INLINE void* allocate(size_t size) {
   return RH_LIKELY(block != nullptr) ? block : allocate_slow(size);
 }
 
-// The same while allocations are watched (heap/watch.h).
-void* allocate_watched(size_t size);
-
 void* allocate_zeroed(size_t size);
 
 // `alignment` is a power of two up to kMaxAlignment.

@@ -6,6 +6,7 @@
 #include "heap/retained.h"
 #include "heap/slab_lists.h"
 #include "heap/spans.h"
+#include "heap/watch.h"
 
 namespace rh {
 
@@ -31,6 +32,7 @@ RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
 
 static void set_aside(Heap* heap, Span* slab) {
   RH_CHECK(heap->bins[slab->size_class.load()] == nullptr);
+  RH_CHECK(heap->bins[passed_bin(slab->size_class.load())] == nullptr);
   slab->state = SlabState::full;
   if (heap->shared) heap->full.push_back(slab);
   unsigned worth = slab::properties(slab).worth;
@@ -108,7 +110,14 @@ RH_NOINLINE static slab::Taken refill_otherwise(Heap* heap, SizeClass size_class
   return RH_LIKELY(taken.blocks != nullptr) ? fill_bin(heap, size_class, taken) : taken;
 }
 
+// What was passed while allocations were watched, or is given by a class that lends.
+RH_NOINLINE static slab::Taken refill_with_passed(Heap* heap, SizeClass size_class) {
+  watch::take_back(heap, size_class);
+  return {pop(heap, size_class), false};
+}
+
 slab::Taken refill(Heap* heap, SizeClass size_class) {
+  if (RH_UNLIKELY(heap->bins[passed_bin(size_class)] != nullptr)) return refill_with_passed(heap, size_class);
   heap->refills.add(1);
   Span* slab = slab_at_hand(heap, size_class);
   if (RH_UNLIKELY(slab == nullptr)) return refill_otherwise(heap, size_class);

@@ -1,5 +1,6 @@
 #include "heap/registry.h"
 
+#include <bit>
 #include <new>
 
 #include "base/compiler.h"
@@ -24,7 +25,7 @@ constexpr size_t kChunk = 16 * align_up(kHeapSize, platform::kPageSize);
 
 // A first-class heap has pages of its own: those of one that was destroyed go back, and read as zero to who asks about
 // it.
-constexpr size_t kSharedSize = align_up(sizeof(Heap), platform::kPageSize);
+constexpr size_t kSharedSize = std::bit_ceil(align_up(sizeof(Heap), platform::kPageSize));
 constexpr size_t kSharedChunk = 16 * kSharedSize;
 static_assert(is_power_of_two(kSharedChunk));
 

@@ -37,7 +37,9 @@ void stop() {
 }
 
 void set_every(uint64_t every) {
-  if (profile::every() != 0) profile::set_every(every);
+  if (profile::every() == 0) return;
+  profile::set_every(every);
+  watch::begin(watch::Watcher::profile);
 }
 
 Heap* heap() {
@@ -56,16 +58,16 @@ Heap* heap() {
 
 bool must_move(const BlockAt& large, size_t size) {
   const size_t present = large.usable_size();
-  Heap* own = own_heap_if_any();
-  if (size <= present || own == nullptr || is_sampled(large.span)) return false;
-  if (!profile::picks(own->watched.pick, size - present)) return false;
-  profile::choose_next(own->watched.pick);
+  Heap* used = heap_in_use_if_any();
+  if (size <= present || used == nullptr || is_sampled(large.span)) return false;
+  if (!watch::look_at(used, Watched::kLarge, size - present, size - present).sampled) return false;
+  watch::choose_next(used);
   return true;
 }
 
 bool must_be_copied() {
-  const Heap* own = own_heap_if_any();
-  return own != nullptr && profile::is_next_chosen(own->watched.pick);
+  const Heap* used = heap_in_use_if_any();
+  return used != nullptr && watch::is_next_chosen(used);
 }
 
 void note_free(const Span* large) {

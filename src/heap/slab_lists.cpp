@@ -3,6 +3,7 @@
 #include "heap/books.h"
 #include "heap/retained.h"
 #include "heap/spans.h"
+#include "heap/watch.h"
 
 namespace rh {
 
@@ -69,6 +70,7 @@ Span* pop_available(Heap* heap, SizeClass size_class) {
 }
 
 static void empty_bin(Heap* heap, SizeClass size_class) {
+  watch::take_back(heap, size_class);
   Block* first = heap->bins[size_class];
   if (first == nullptr) return;
   heap->bins[size_class] = nullptr;
@@ -129,6 +131,7 @@ RH_NOINLINE static bool give_up_current(Heap* heap, Span* slab, Caller caller) {
   // The owner looks through its bin only when the count says so, or there is little to look at.
   constexpr unsigned kLittle = 16;
   if (caller.is_owner && slab->countdown.load() != 0 && slab::outstanding(slab) > kLittle) return false;
+  if (caller.is_owner) watch::take_back(heap, size_class);
   unsigned in_bin = caller.is_owner ? slab::count_taken(slab, heap->bins[size_class]) : 0;
   unsigned in_use = slab::outstanding(slab) - in_bin;
   if (in_use != 0) {

@@ -114,13 +114,23 @@ struct Delayed {
 };
 struct NothingDelayed {};
 
-// What a thread knows of its allocations while they are watched (heap/watch.h).
+// What a thread knows of its allocations while they are watched (heap/watch.h): which are chosen next, of each class
+// and of the large ones.
 struct Watched {
-  uint64_t random = 0;       // 0: to be seeded
-  uint64_t until_guard = 0;  // allocations to the next one on guarded pages,
-  uint64_t guard_every = 0;  // one of so many
-  profile::Pick pick = {};
+  struct Next {
+    int64_t guarded;  // allocations to the next one on guarded pages
+    int64_t sampled;  // bytes to the next one that the profile hears of
+  };
+  static constexpr size_t kLarge = size_class::kCount;
+
+  Next next[kLarge + 1] = {};
+  uint64_t guarded_every = 0, sampled_every = 0;  // what they were drawn by; 0: none is chosen
+  uint64_t random = 0;                            // 0: to be seeded
 };
+
+// Each class has two bins: one as always, and one for allocations that were passed while they are watched.
+inline constexpr size_t kBins = 2 * size_class::kCount;
+constexpr SizeClass passed_bin(SizeClass size_class) { return static_cast<SizeClass>(size_class::kCount + size_class); }
 
 // The tags that a thread has pushed (heap/tags.h).
 struct Tagging {
@@ -135,8 +145,8 @@ struct Heap {
   static constexpr size_t kOutgoing = k64Bit ? 32 : 16, kParcels = 8;
 
   // ---- the owning thread's alone ----
-  Block* bins[size_class::kCount + 1] = {};  // blocks of the current slabs; none in the last (kNoClass)
-  Word<Tenant> tenant;                       // read by anyone; written by who has just become the owner
+  Block* bins[kBins] = {};  // blocks of the current slabs
+  Word<Tenant> tenant;      // read by anyone; written by who has just become the owner
   Outgoing outgoing[kOutgoing] = {};
   Parcel parcels[kParcels] = {};
   size_t held = 0;  // bytes in both
@@ -204,9 +214,9 @@ struct Heap {
 // An empty heap's bins, for threads that have none yet; and beside them, so that malloc takes one address for both, the
 // class of each size up to kTableMax.
 struct alignas(64) rh::platform::Unset {  // as a heap is
-  Block* bins[size_class::kCount + 1] = {};
+  Block* bins[kBins] = {};
   Word<Tenant> tenant{kNewcomer};
-  // While allocations are watched (heap/watch.h), kNoClass for each size.
+  // While allocations are watched (heap/watch.h), the bins of those that have been passed.
   Word<SizeClass> classes[kTableMax + 1] = {};
   Word<size_t> medium_sizes{kMaxSmall - kTableMax};  // how many above kTableMax have a class; 0 while watched
 
@@ -218,9 +228,6 @@ static_assert(offsetof(rh::Heap, bins) == offsetof(rh::platform::Unset, bins));
 static_assert(offsetof(rh::Heap, tenant) == offsetof(rh::platform::Unset, tenant));
 
 namespace rh {
-
-// The class whose bin is always empty.
-inline constexpr SizeClass kNoClass = size_class::kCount;
 
 // The heap that the calling thread allocates from, for the fast paths: before it has one, null or a heap with empty
 // bins that owns nothing. The slow paths ask the next three.

@@ -1,6 +1,8 @@
-// While somebody watches allocations, every one takes the slow path: the table that malloc's fast path reads then gives
-// no size a class. While nobody does this costs nothing, not an instruction; and it can begin and end at any moment,
-// for all threads at once.
+// While somebody watches allocations, each is looked at: is it one of the few that are chosen? Which is next is known
+// ahead. So when one has been looked at, those of its class that follow and will not be chosen are passed at once: the
+// blocks for them go into a second bin of the class, and the table that malloc's fast path reads leads there. When that
+// is empty the slow path looks again. While nobody watches this costs nothing, not an instruction; and it can begin and
+// end at any moment, for all threads at once.
 #pragma once
 
 #include "heap/types.h"
@@ -12,10 +14,49 @@ enum class Watcher : uint8_t {
   profile = 2,  // has some blocks come from a heap of their own (heap/sampled.h)
 };
 
-// A thread that is in an allocation meanwhile may still do it as before. May be called by any thread, at any time.
+// Or goes on, with another rate. A thread that is in an allocation meanwhile may still do it as before, and threads
+// other than the caller first use up what they have passed. May be called by any thread, at any time.
 void begin(Watcher watcher);
 void end(Watcher watcher);
 
 inline bool is_on() { return platform::g_unset.medium_sizes.load() == 0; }
+
+// One allocation in so many is to be on guarded pages, on average; 0: none, as it is at first.
+RH_HIDDEN extern constinit std::atomic<uint64_t> g_guarded_every;
+inline uint64_t guarded_every() { return g_guarded_every.load(std::memory_order_relaxed); }
+
+struct Choice {
+  bool guarded, sampled;
+};
+
+// Of the owner's next allocation, of a class or Watched::kLarge, which is of `size` bytes and takes `taken`; or of what
+// a block is to be longer by.
+RH_COLD void draw_anew(Heap* heap);
+RH_COLD Choice choose(Watched& watched, Watched::Next& next, size_t size, size_t taken);
+inline Choice look_at(Heap* heap, size_t kind, size_t size, size_t taken) {
+  Watched& watched = heap->watched;
+  const bool as_before = watched.guarded_every == guarded_every() && watched.sampled_every == profile::every();
+  if (RH_UNLIKELY(!as_before)) draw_anew(heap);
+  Watched::Next& next = watched.next[kind];
+  next.guarded -= 1;
+  next.sampled -= static_cast<int64_t>(taken);
+  return RH_LIKELY(next.guarded > 0 && next.sampled > 0) ? Choice{} : choose(watched, next, size, taken);
+}
+
+// The owner's next large allocation is one that the profile hears of.
+inline void choose_next(Heap* heap) { heap->watched.next[Watched::kLarge].sampled = 0; }
+bool is_next_chosen(const Heap* heap);
+
+// By the owner, who has looked at an allocation of the class: passes those that follow, as far as none of them is to be
+// chosen and the class's bin has blocks for them.
+void pass(Heap* heap, SizeClass size_class);
+
+// Puts the blocks of those that were passed back into the bin they came from: they are to be looked at after all. By
+// the owner, or with the owner out of the way.
+RH_COLD void take_back_passed(Heap* heap, SizeClass size_class);
+inline void take_back(Heap* heap, SizeClass size_class) {
+  if (RH_UNLIKELY(heap->bins[passed_bin(size_class)] != nullptr)) take_back_passed(heap, size_class);
+}
+void take_all_back(Heap* heap);
 
 }  // namespace rh::watch

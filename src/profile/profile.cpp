@@ -132,22 +132,6 @@ void set_every(uint64_t every) {
 
 void stop() { g_every.store(0, std::memory_order_relaxed); }
 
-bool is_due(Pick& pick, size_t size) {
-  const uint64_t every = profile::every();
-  if (every == 0) {
-    pick = {.left = INT64_MAX, .every = 0, .random = pick.random};
-    return false;
-  }
-  if (pick.random == 0) pick.random = platform::random_secret() | 1;
-  if (pick.every != every) {
-    pick.every = every;
-    pick.left = chance::draw(pick.random, every) - bytes_of(size);
-    if (pick.left > 0) return false;
-  }
-  pick.left = chance::draw(pick.random, every);
-  return true;
-}
-
 void note_allocation(const void* block, size_t size, uint64_t every) {
   uintptr_t frames[platform::kMostFrames];
   const unsigned depth = platform::stack(frames, platform::kMostFrames);

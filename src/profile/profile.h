@@ -27,26 +27,6 @@ void stop();
 RH_HIDDEN extern constinit std::atomic<uint64_t> g_every;
 inline uint64_t every() { return g_every.load(std::memory_order_relaxed); }  // 0: stopped
 
-// What a thread knows of the bytes to its next chosen one. Zero at first.
-struct Pick {
-  int64_t left;
-  uint64_t every;
-  uint64_t random;
-};
-
-// Whether a block of that size, which the thread is about to allocate, or a block that is to be so much longer, is
-// chosen; then `every` in `pick` says out of how many bytes. choose_next: the next one that is asked about is.
-RH_INLINE int64_t bytes_of(size_t size) { return static_cast<int64_t>(size == 0 ? 1 : size); }
-RH_INLINE bool waits(Pick& pick, size_t size) {
-  pick.left -= bytes_of(size);
-  return pick.left > 0 && pick.every == every();
-}
-RH_COLD bool is_due(Pick& pick, size_t size);  // when it does not wait
-inline bool picks(Pick& pick, size_t size) { return !waits(pick, size) && is_due(pick, size); }
-
-inline void choose_next(Pick& pick) { pick.left = 0; }
-inline bool is_next_chosen(const Pick& pick) { return pick.left <= 0 && pick.every != 0 && pick.every == every(); }
-
 // A block that was chosen where one byte in `every` was: by the calling thread's stack. Holding no lock.
 RH_COLD void note_allocation(const void* block, size_t size, uint64_t every);
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "heap/idle.h"
 #include "heap/watch.h"
 #include "support/heaps.h"
 
@@ -72,6 +73,64 @@ TEST(Watch, TheFastPathsKnowNoSizeWhileSomebodyWatches) {
   EXPECT_TRUE(fast_paths_serve(100, table));
   EXPECT_TRUE(fast_paths_serve(1025, arithmetic));
   EXPECT_EQ(allocate_fast(1025), nullptr);
+}
+
+size_t taken_from_fast_path(size_t size, std::set<void*>& blocks) {
+  size_t count = 0;
+  while (void* block = allocate_fast(size)) {
+    EXPECT_TRUE(blocks.insert(block).second);
+    EXPECT_GE(find_block(block).usable_size(), size);
+    ++count;
+  }
+  return count;
+}
+
+TEST(Watch, ThoseThatWillNotBeChosenArePassedToTheFastPath) {
+  constexpr size_t kMost = 4096 / 64;
+  std::set<void*> blocks;
+  for (size_t count = 0; count < 2 * kMost; ++count) blocks.insert(allocate(64));
+  for (void* block : blocks) deallocate(block);
+  blocks.clear();
+  guards::set_every(1000000);
+  EXPECT_EQ(taken_from_fast_path(64, blocks), 0u);
+  blocks.insert(allocate(64));
+  EXPECT_EQ(taken_from_fast_path(64, blocks), kMost);
+  for (void* block : blocks) deallocate(block);
+  EXPECT_EQ(taken_from_fast_path(64, blocks), 0u) << "a free must not pass an allocation";
+  blocks = {allocate_zeroed(64), allocate_aligned(64, 64)};
+  EXPECT_NE(find_block(*blocks.begin()).span, nullptr);
+  deallocate(allocate_aligned_fast(64, 64));
+  guards::set_every(0);
+  for (void* block : blocks) deallocate(block);
+}
+
+TEST(Watch, WhatWasPassedIsLookedAtAfterAllWhenMoreAreChosen) {
+  deallocate(allocate(64));
+  for (int round = 0; round < 3; ++round) {
+    guards::set_every(1000000);
+    for (int count = 0; count < 100; ++count) deallocate(allocate(64));
+    AllGuarded all;
+    void* block = allocate(64);
+    EXPECT_TRUE(is_guarded(block));
+    deallocate(block);
+  }
+}
+
+TEST(Watch, WhatWasPassedGoesBackWithTheRest) {
+  deallocate(allocate(64));
+  idle::reclaim();
+  const size_t before = g_arena.figures().in_use;
+  for (bool ends : {false, true}) {
+    std::set<void*> blocks;
+    guards::set_every(1000000);
+    for (int count = 0; count < 5000; ++count) blocks.insert(allocate(16 + count % 50 * 16));
+    if (ends) guards::set_every(0);
+    for (int count = 0; count < 50; ++count) blocks.insert(allocate(16 + count % 50 * 16));
+    for (void* block : blocks) deallocate(block);
+    idle::reclaim();
+    EXPECT_EQ(g_arena.figures().in_use, before) << ends;
+    guards::set_every(0);
+  }
 }
 
 TEST(Watch, OneInSoManyIsChosen) {

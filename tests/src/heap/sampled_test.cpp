@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heap/fork.h"
+#include "heap/idle.h"
 #include "support/heaps.h"
 
 namespace rh {
@@ -81,6 +82,27 @@ TEST_F(Sampled, PlantedSitesAreFoundAsLargeAsTheyAre) {
     EXPECT_NEAR(sums[which].objects / real[which].objects, 1, 0.05) << kPlanted[which].size;
     EXPECT_NEAR(sums[which].live / real[which].live, 1, 0.05) << kPlanted[which].size;
   }
+}
+
+// What a class has passed is used by some allocations and taken back for others.
+TEST_F(Sampled, HowBlocksGoRoundDoesNotMatter) {
+  constexpr Planted kPlanted[] = {{0x10, 24, 0}, {0x20, 100, 0}, {0x30, 130, 0}, {0x40, 600, 0}, {0x50, 9000, 0}};
+  constexpr size_t kRounds = 100000;
+  sampled::start(8 * 1024);
+  for (size_t round = 0; round != kRounds; ++round) {
+    for (const Planted& planted : kPlanted) {
+      at_site(planted.site);
+      void* block = (round & 1) != 0 ? allocate(planted.size) : allocate_zeroed(planted.size);
+      at_site(0x60);
+      void* other = round % 3 == 0 ? allocate_aligned(32, planted.size) : nullptr;
+      deallocate(block);
+      deallocate(other);
+    }
+    if (round % 64 == 0) idle::reclaim();
+  }
+  for (const Planted& planted : kPlanted) EXPECT_NEAR(found(planted.site).objects / kRounds, 1, 0.3) << planted.size;
+  EXPECT_NEAR(found(0x40).allocated / (600 * kRounds), 1, 0.06);
+  EXPECT_NEAR(found(0x50).allocated / (9000 * kRounds), 1, 0.06);
 }
 
 TEST_F(Sampled, OfOneInOneEveryBlockIsKnown) {
@@ -190,12 +212,15 @@ TEST_F(Sampled, ALongBlockMovesAndIsKnown) {
 TEST_F(Sampled, TheRateCanChangeWhileItRuns) {
   sampled::start(uint64_t{1} << 40);
   at_site(0x10);
-  void* unknown = allocate(5000);
+  std::vector<void*> blocks(20);
+  for (void*& block : blocks) block = allocate(64);
+  blocks.push_back(allocate(5000));
   EXPECT_EQ(found(0x10).live, 0);
   sampled::set_every(1);
-  void* known = allocate(5000);
-  EXPECT_NEAR(found(0x10).live, 5000, 1);
-  for (void* block : {unknown, known}) deallocate(block);
+  blocks.push_back(allocate(5000));
+  blocks.push_back(allocate(64));
+  EXPECT_NEAR(found(0x10).live, 5064, 1);
+  for (void* block : blocks) deallocate(block);
   EXPECT_EQ(found(0x10).live, 0);
   sampled::stop();
   sampled::set_every(1);

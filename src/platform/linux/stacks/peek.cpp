@@ -6,12 +6,15 @@
 
 namespace rh::stacks {
 
-bool peek(uintptr_t at, void* to, size_t bytes) {
+bool peek(uintptr_t at, void* to, size_t bytes) { return peek_each(at, 0, 1, to, bytes); }
+
+bool peek_each(uintptr_t at, size_t apart, unsigned pieces, void* to, size_t bytes) {
   using platform::system_call;
-  iovec here = {to, bytes}, there = {reinterpret_cast<void*>(at), bytes};
+  iovec here = {to, pieces * bytes}, there[kMostPieces];
+  for (unsigned i = 0; i != pieces; ++i) there[i] = {reinterpret_cast<void*>(at + i * apart), bytes};
   const long got = system_call(SYS_process_vm_readv, system_call(SYS_getpid), reinterpret_cast<long>(&here), 1,
-                               reinterpret_cast<long>(&there), 1, 0);
-  return got == static_cast<long>(bytes);
+                               reinterpret_cast<long>(there), static_cast<long>(pieces), 0);
+  return got == static_cast<long>(here.iov_len);
 }
 
 void Peeking::skip(uint64_t bytes) {

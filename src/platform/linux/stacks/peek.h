@@ -9,6 +9,10 @@ namespace rh::stacks {
 // False when not all of it could be read.
 bool peek(uintptr_t at, void* to, size_t bytes);
 
+// Several pieces, which begin so many bytes apart, by one call to the kernel.
+inline constexpr unsigned kMostPieces = 16;
+bool peek_each(uintptr_t at, size_t apart, unsigned pieces, void* to, size_t bytes);
+
 template <class Value> bool peek(uintptr_t at, Value& to) { return peek(at, &to, sizeof to); }
 
 // Reads numbers one after the other in [at, end). What cannot be read is 0, and `failed` from there on.

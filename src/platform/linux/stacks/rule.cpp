@@ -65,14 +65,17 @@ uintptr_t find_description(uintptr_t header, uintptr_t pc) {
   if (!known || from.failed()) return 0;
   uint64_t low = 0, high = entries;
   IndexEntry found{};
-  while (low < high) {
-    const uint64_t middle = low + (high - low) / 2;
-    IndexEntry entry;
-    if (!peek(from.at() + middle * sizeof entry, entry)) return 0;
-    if (header + static_cast<uintptr_t>(intptr_t{entry.code}) <= pc)
-      found = entry, low = middle + 1;
-    else
-      high = middle;
+  while (low < high) {  // by many parts, not by halves: a call to the kernel looks at many entries as fast as at one
+    const uint64_t part = (high - low) / (kMostPieces + 1) + 1;
+    const auto probes = static_cast<unsigned>((high - low) / part);
+    IndexEntry entries_at[kMostPieces];
+    const uintptr_t first = from.at() + (low + part - 1) * sizeof found;
+    if (!peek_each(first, part * sizeof found, probes, entries_at, sizeof found)) return 0;
+    unsigned before = 0;
+    while (before < probes && header + static_cast<uintptr_t>(intptr_t{entries_at[before].code}) <= pc) ++before;
+    if (before != 0) found = entries_at[before - 1];
+    low += before * part;
+    if (before < probes) high = low + part - 1;
   }
   return low == 0 ? 0 : header + static_cast<uintptr_t>(intptr_t{found.description});
 }
