@@ -94,6 +94,65 @@ RH_API void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size)
 /* Resizes a block of this heap within this heap. A block of another heap ends the process. */
 RH_API void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) RH_NOTHROW;
 
+/* Limits what the heap holds, in bytes: its slabs (64 KiB and more each) and its large blocks. What would
+ * lead beyond `hard` is refused: NULL and ENOMEM. 0, as at first, is no limit. What is held already may be
+ * more. */
+RH_API void rh_heap_limit(rh_heap* heap, size_t hard) RH_NOTHROW;
+
+typedef struct rh_heap_stats {
+  size_t struct_size; /* set by the caller to sizeof(rh_heap_stats) */
+  size_t in_use;      /* in blocks handed out, at usable sizes; those kept at hand for the next requests count */
+  size_t blocks;
+  size_t held; /* in slabs and large blocks */
+  size_t held_peak;
+  size_t limit;   /* 0: none */
+  size_t refused; /* requests that the limit refused */
+} rh_heap_stats;
+
+/* Fills `*stats` up to its struct_size. False if struct_size was not set. */
+RH_API bool rh_heap_stats_get(rh_heap* heap, rh_heap_stats* stats) RH_NOTHROW;
+
+/* ---- tags ---------------------------------------------------------------------------------- */
+
+/* A name for what is allocated while it is in force in the thread, so that it can be seen who holds how
+ * much (docs/tags.md). 0: untagged. */
+typedef unsigned rh_tag;
+
+/* The tag of that name, which is copied: the same for the same name, and never gone. 0 and ENOMEM when there
+ * are 255 already; 0 and EINVAL for a name that is empty or longer than 63 bytes. */
+RH_API rh_tag rh_tag_create(const char* name) RH_NOTHROW;
+
+/* From now on all that the calling thread allocates by malloc, operator new and rh_malloc is of that tag,
+ * until rh_tag_pop brings back what was in force before. They nest; 0 may be pushed too. False when the tag
+ * could not be brought into force, because there is no memory, no such tag, or because 48 are pushed: then
+ * what was in force still is. Each push has its pop, also one that gave false. */
+RH_API bool rh_tag_push(rh_tag tag) RH_NOTHROW;
+
+/* Without a push before it does nothing. */
+RH_API void rh_tag_pop(void) RH_NOTHROW;
+
+/* The tag in force in the calling thread. */
+RH_API rh_tag rh_tag_current(void) RH_NOTHROW;
+
+/* Limits what the tag holds, as rh_heap_limit does. False and EINVAL if there is no such tag, and for 0. */
+RH_API bool rh_tag_limit(rh_tag tag, size_t hard) RH_NOTHROW;
+
+typedef struct rh_tag_stats {
+  size_t struct_size; /* set by the caller to sizeof(rh_tag_stats) */
+  const char* name;   /* stays */
+  size_t in_use;      /* in blocks handed out, at usable sizes, threads' bins included */
+  size_t blocks;
+  size_t held;      /* in slabs and large blocks */
+  size_t held_peak; /* 0 where untagged, as the next two */
+  size_t limit;     /* 0: none */
+  size_t refused;   /* requests that the limit refused */
+} rh_tag_stats;
+
+/* Fills `stats[0]`, `stats[1]`, ... for up to `count` tags, from `first` on; 0 is what is untagged. Gives how
+ * many there were. All are from one look, so that in_use adds up to that of rh_stats. Only `stats[0]` needs its
+ * struct_size set; 0 is returned if it was not. */
+RH_API size_t rh_tag_stats_get(rh_tag first, rh_tag_stats* stats, size_t count) RH_NOTHROW;
+
 /* ---- memory held --------------------------------------------------------------------------- */
 
 /* Returns free and unused memory to the OS at once, from every thread heap at rest. Returns the
@@ -185,5 +244,18 @@ RH_API const char* rh_version(void) RH_NOTHROW;
 
 #ifdef __cplusplus
 }
+
+namespace reheap {
+
+/* A tag in force from here to the end of the scope. */
+class TagScope {
+ public:
+  explicit TagScope(rh_tag tag) noexcept { rh_tag_push(tag); }
+  ~TagScope() { rh_tag_pop(); }
+  TagScope(const TagScope&) = delete;
+  TagScope& operator=(const TagScope&) = delete;
+};
+
+}  // namespace reheap
 #endif
 #endif

@@ -156,12 +156,16 @@ inline Heap* owner_of(const Span* span) {
   return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(span->owner.load_acquire()) & ~kLeft);
 }
 
+// Beside the address of a first-class heap, or of a tag's: a large block in its list. What free asks first, whether the
+// owner is the heap that its thread allocates from, is to say no.
+inline constexpr uintptr_t kListed = 8;
+
 // A heap's address with what is said beside it, and without.
 inline Heap* with_note(Heap* heap, uintptr_t note) {
   return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(heap) | note);
 }
 inline Heap* without_notes(Heap* owner) {
-  return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(owner) & ~(kLeft | kFromStore | kInStore));
+  return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(owner) & ~(kLeft | kFromStore | kInStore | kListed));
 }
 
 // Doubly linked through next and previous; a span is in one list at a time.

@@ -14,6 +14,7 @@
 #include "heap/relief.h"
 #include "heap/sampled.h"
 #include "heap/stats.h"
+#include "heap/tags.h"
 #include "platform/platform.h"
 #include "platform/report.h"
 
@@ -47,6 +48,26 @@ bool valid_alignment(size_t alignment) {
 }
 
 size_t at_least_block(size_t alignment) { return alignment < kBlockAlign ? kBlockAlign : alignment; }
+
+// As much of it as the caller knows.
+template <typename Stats> void fill(Stats* stats, const Stats& all) {
+  __builtin_memcpy(stats, &all, all.struct_size < sizeof(all) ? all.struct_size : sizeof(all));
+}
+
+rh_tag_stats tag_stats(tags::Tag tag, const stats::TagFigures& figures, size_t struct_size) {
+  rh_tag_stats all = {};
+  all.struct_size = struct_size;
+  all.name = tags::name_of(tag);
+  all.in_use = figures.in_use;
+  all.blocks = figures.blocks;
+  all.held = figures.held;
+  if (tag == tags::kUntagged) return all;
+  const Account& account = tags::account_of(tag);
+  all.held_peak = account.peak();
+  all.limit = account.limit();
+  all.refused = account.refused();
+  return all;
+}
 
 size_t all_os_calls() {
   size_t total = 0;
@@ -122,6 +143,65 @@ void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) noexcept {
   return rules::heap_reallocate(inside(heap, "rh_heap_realloc"), block, size);
 }
 
+void rh_heap_limit(rh_heap* heap, size_t hard) noexcept { inside(heap, "rh_heap_limit")->account.set_limit(hard); }
+
+bool rh_heap_stats_get(rh_heap* heap, rh_heap_stats* stats) noexcept {
+  Heap* of = inside(heap, "rh_heap_stats_get");
+  if (stats->struct_size == 0) return false;
+  shared::Figures figures = shared::figures(of);
+  rh_heap_stats all = {};
+  all.struct_size = stats->struct_size;
+  all.in_use = figures.in_use;
+  all.blocks = figures.blocks;
+  all.held = of->account.held();
+  all.held_peak = of->account.peak();
+  all.limit = of->account.limit();
+  all.refused = of->account.refused();
+  fill(stats, all);
+  return true;
+}
+
+rh_tag rh_tag_create(const char* name) noexcept {
+  start();
+  tags::Tag tag = tags::create(name);
+  if (tag == tags::kUntagged) g_foreign.set_errno(tags::is_name(name) ? ENOMEM : EINVAL);
+  return tag;
+}
+
+bool rh_tag_push(rh_tag tag) noexcept {
+  start();
+  return tags::push(own_heap(), tag);
+}
+
+void rh_tag_pop(void) noexcept { tags::pop(); }
+
+rh_tag rh_tag_current(void) noexcept { return tags::in_force(); }
+
+bool rh_tag_limit(rh_tag tag, size_t hard) noexcept {
+  if (tag == tags::kUntagged || !tags::exists(tag)) {
+    g_foreign.set_errno(EINVAL);
+    return false;
+  }
+  tags::account_of(tag).set_limit(hard);
+  return true;
+}
+
+size_t rh_tag_stats_get(rh_tag first, rh_tag_stats* stats, size_t count) noexcept {
+  if (count == 0 || stats->struct_size == 0 || !tags::exists(first)) return 0;
+  stats::Figures whole;
+  stats::ByTag by_tag;
+  stats::gather(&whole, &by_tag);
+  const size_t size = stats->struct_size, tags = tags::count() - first;
+  if (count > tags) count = tags;
+  for (size_t index = 0; index < count; ++index) {
+    const tags::Tag tag = first + static_cast<tags::Tag>(index);
+    auto* place = reinterpret_cast<rh_tag_stats*>(reinterpret_cast<char*>(stats) + index * size);
+    place->struct_size = size;
+    fill(place, tag_stats(tag, by_tag[tag], size));
+  }
+  return count;
+}
+
 size_t rh_trim(void) noexcept { return rules::trim(); }
 
 bool rh_limit_set(size_t soft, size_t hard) noexcept {
@@ -150,7 +230,7 @@ bool rh_limit_get(rh_limit* limit) noexcept {
   all.held = figures.now.held;
   all.soft_met = figures.soft_met;
   all.hard_met = figures.hard_met;
-  __builtin_memcpy(limit, &all, all.struct_size < sizeof(all) ? all.struct_size : sizeof(all));
+  fill(limit, all);
   return true;
 }
 
@@ -176,8 +256,7 @@ bool rh_stats_get(rh_stats* stats) noexcept {
   all.remote_batches = figures.remote_batches;
   all.slow_paths = figures.refills;
   all.os_calls = all_os_calls();
-  size_t known = stats->struct_size < sizeof(all) ? stats->struct_size : sizeof(all);
-  __builtin_memcpy(stats, &all, known);
+  fill(stats, all);
   return true;
 }
 

@@ -96,6 +96,36 @@ void classes(Json& json, const stats::Figures& figures) {
   json.close('}');
 }
 
+// Of a program that has tags, and those that are not used.
+void by_tag(Json& json, const stats::ByTag& figures) {
+  if (tags::count() == 1) return;
+  json.open("tags", '[');
+  for (tags::Tag tag = 0; tag < tags::count(); ++tag) {
+    json.open(nullptr, '{');
+    json.string("name", tags::name_of(tag));
+    json.number("in_use", figures[tag].in_use);
+    json.number("blocks", figures[tag].blocks);
+    json.number("held", figures[tag].held);
+    if (tag != tags::kUntagged) {
+      const Account& account = tags::account_of(tag);
+      json.number("held_peak", account.peak());
+      json.number("limit", account.limit());
+      json.number("refused", account.refused());
+    }
+    json.close('}');
+  }
+  json.close(']');
+}
+
+void own_heaps(Json& json) {
+  stats::OwnHeaps own = stats::own_heaps();
+  if (own.count == 0) return;
+  json.open("own_heaps", '{');
+  json.number("heaps", own.count);
+  json.number("held", own.held);
+  json.close('}');
+}
+
 void calls(Json& json) {
   json.open("os_calls", '{');
   for (size_t kind = 0; kind < static_cast<size_t>(platform::OsCall::count); ++kind) {
@@ -149,7 +179,8 @@ void process(Text& text) {
 
 void statistics(Text& text) {
   stats::Figures figures;
-  stats::gather(&figures);
+  stats::ByTag tagged;
+  stats::gather(&figures, &tagged);
   Json json(text);
   json.open(nullptr, '{');
   json.string("version", version());
@@ -157,6 +188,8 @@ void statistics(Text& text) {
   memory(json, figures);
   limits(json);
   classes(json, figures);
+  by_tag(json, tagged);
+  own_heaps(json);
   calls(json);
   paths(json, figures);
   json.close('}');

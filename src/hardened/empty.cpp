@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/config.h"
 #include "heap/heap.h"
+#include "heap/tags.h"
 
 namespace rh::hardened::empty {
 
@@ -27,7 +28,9 @@ constinit std::atomic<size_t> g_hint{0};  // the word to begin with
 std::atomic<Bits>& word(uintptr_t table, size_t index) { return reinterpret_cast<std::atomic<Bits>*>(table)[index]; }
 
 RH_NOINLINE uintptr_t open() {
+  tags::push(own_heap(), tags::kUntagged);  // it is the library's own
   void* block = rh::allocate_in(nullptr, kUnitSize, kRangeStart + kRange, true);
+  tags::pop();
   uintptr_t table = address_of(block), other = 0;
   if (table == 0) return 0;
   size_t bits = align_up(kPlaces / 8, platform::kPageSize);

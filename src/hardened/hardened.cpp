@@ -198,7 +198,7 @@ void release_small(Small small, void* block) {
   small.note_free();
   Heap* heap = own_heap_if_any();
   // The memory of a first-class heap may be gone before the block's turn comes.
-  bool at_once = heap == nullptr || small.owner() == nullptr || small.owner()->shared;
+  bool at_once = heap == nullptr || small.owner() == nullptr || is_first_class(small.owner());
   if (at_once)
     rh::deallocate(block);
   else if (small.room() <= kMostDelayedSmall)
@@ -210,7 +210,8 @@ void release_small(Small small, void* block) {
 void release_large(Span* span) {
   Large large(span);
   Heap* heap = own_heap_if_any();
-  if (heap != nullptr && !large::has_owner(span) && large.begin_delay())
+  bool stays = !large::has_owner(span) || !is_first_class(large::lister_of(span));
+  if (heap != nullptr && stays && large.begin_delay())
     let_go(exchange(heap->delayed.large, span));
   else
     rh::deallocate(large.block());

@@ -49,6 +49,7 @@ void note_tenant(Heap* heap) {
 
 void take_over(Heap* heap) {
   note_tenant(heap);
+  heap->tagging = {};
   heap->token.store(platform::thread_token());
   restore_free_lists(heap);
   recount_outgoing(heap);

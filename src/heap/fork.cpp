@@ -3,6 +3,7 @@
 #include <new>
 
 #include "heap/abandoned.h"
+#include "heap/accounts.h"
 #include "heap/idle.h"
 #include "heap/registry.h"
 #include "heap/relief.h"
@@ -119,8 +120,21 @@ void renew(Heap* heap) {
   Tenant tenant = heap->tenant.load();
   Heap* home = heap->home.load();
   Heap *next = heap->next, *previous = heap->previous;
+  Heap* next_of_tag = heap->next_of_tag;
+  uint8_t tag = heap->tag;
+  Heap* next_beside = heap->next_beside;
+  Tagging tagging = heap->tagging;
+  Account* tag_account = heap->tag_account;
+  size_t peak = heap->account.peak(), limit = heap->account.limit(), refused = heap->account.refused();
   forget_sparse(heap);
+  accounts::forget_held(heap);
   heap = new (heap) Heap;
+  heap->next_of_tag = next_of_tag;
+  heap->tag = tag;
+  heap->next_beside = next_beside;
+  heap->tagging = tagging;
+  heap->tag_account = tag_account;
+  heap->account.restart(peak, limit, refused);
   heap->shared = shared;
   heap->sampled = sampled;
   heap->life = life;

@@ -2,6 +2,7 @@
 
 #include "base/chance.h"
 #include "heap/abandoned.h"
+#include "heap/accounts.h"
 #include "heap/fork.h"
 #include "heap/idle.h"
 #include "heap/lending.h"
@@ -54,6 +55,31 @@ template <typename Attempt> RH_INLINE static auto insist(size_t size, Attempt at
   return RH_LIKELY(memory) ? memory : reclaim_and_retry(size, attempt);
 }
 
+// Where a limit of the heap's, or its tag's, is in the way, what they hold back goes back; if that is not enough the
+// request is refused.
+RH_COLD static bool make_room(Heap* heap, Units units) {
+  idle::collect_beside(heap);
+  if (accounts::admits(heap, units)) return true;
+  accounts::note_refused(heap);
+  return false;
+}
+
+RH_COLD static slab::Taken take_limited(Heap* heap, SizeClass size_class, size_t size) {
+  auto attempt = [=] { return shared::take(heap, size_class); };
+  if (slab::Taken taken = attempt()) return taken;
+  idle::collect_beside(heap);
+  if (slab::Taken taken = attempt()) return taken;
+  if (accounts::admits(heap, Units{size_class::kProperties[size_class].units})) return insist(size, attempt);
+  accounts::note_refused(heap);
+  return {};
+}
+
+// From a first-class heap, or a tag's.
+static slab::Taken take_shared(Heap* heap, SizeClass size_class, size_t size) {
+  if (RH_UNLIKELY(accounts::are_limited(heap))) return take_limited(heap, size_class, size);
+  return insist(size, [=] { return shared::take(heap, size_class); });
+}
+
 static Span* allocate_span(size_t alignment, size_t size, Prefer prefer) {
   if (!large::is_possible(size)) return nullptr;
   return insist(size, [=] { return large::allocate(size, alignment, prefer); });
@@ -73,11 +99,14 @@ static void* start_of(const Span* span) { return reinterpret_cast<void*>(g_realm
 // From the arena.
 static Span* allocate_long(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   Span* span = allocate_span(alignment, size, zeroed ? large::preferred_for_zero(size) : Prefer::warm);
-  if (span != nullptr && heap != nullptr) shared::list_large(heap, span);
-  return span;
+  if (span == nullptr || heap == nullptr || shared::list_large(heap, span)) return span;
+  large::free(span);
+  return nullptr;
 }
 
 RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t size, bool zeroed) {
+  const Units units = Units::holding(size);
+  if (heap != nullptr && !accounts::admits(heap, units) && !make_room(heap, units)) return nullptr;
   Heap* home = heap != nullptr ? heap : own_heap();
   bool from_store = home != nullptr && large::is_from_store(size, alignment);
   Span* span = from_store ? take_span(home, size) : nullptr;
@@ -108,7 +137,7 @@ static slab::Taken take_own(SizeClass* size_class) {
 // The way nearly every refill takes: the thread has a heap, nobody else its lock, and the class a slab. Null, and
 // nothing done, when there is more to it.
 RH_INLINE static Block* take_quickly(SizeClass size_class) {
-  Heap* heap = own_heap_if_any();
+  Heap* heap = heap_in_use_if_any();
   if (RH_UNLIKELY(heap == nullptr || idle::is_needed() || relief::is_called())) return nullptr;
   if (Block* block = pop(heap, size_class)) return block;
   if (RH_UNLIKELY(!heap->lock.try_acquire(heap->token.load()))) return nullptr;
@@ -119,10 +148,10 @@ RH_INLINE static Block* take_quickly(SizeClass size_class) {
 }
 
 RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
-  slab::Taken taken = insist(
-      size, [=, &size_class] { return heap == nullptr ? take_own(&size_class) : shared::take(heap, size_class); });
+  slab::Taken taken = heap != nullptr ? take_shared(heap, size_class, size)
+                                      : insist(size, [&size_class] { return take_own(&size_class); });
   // Those who use first-class heaps look when they free.
-  if (heap == nullptr && RH_UNLIKELY(idle::is_needed())) idle::note_free();
+  if ((heap == nullptr || !is_first_class(heap)) && RH_UNLIKELY(idle::is_needed())) idle::note_free();
   if (relief::is_called()) relief::answer();
   if (RH_UNLIKELY(!taken)) return inconsistent() ? allocate_large(heap, kUnitSize, size, zeroed) : nullptr;
   // Only the link and the mark were written in memory fresh from the OS.
@@ -131,10 +160,10 @@ RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t
 }
 
 RH_NOINLINE static void* allocate_unwatched(size_t size) {
-  if (size > kMaxSmall) return allocate_large(nullptr, kUnitSize, size, false);
+  if (size > kMaxSmall) return allocate_large(tagged_heap(), kUnitSize, size, false);
   SizeClass size_class = size_class::of(size);
   if (Block* block = take_quickly(size_class)) return noted(block, size_class, size);
-  return allocate_small(nullptr, size_class, size, false);
+  return allocate_small(tagged_heap(), size_class, size, false);
 }
 
 // kCount of what has none.
@@ -167,14 +196,15 @@ RH_NOINLINE static void* allocate_looked_at(Heap* heap, size_t size_class, size_
   const watch::Choice choice = watch::look_at(heap, size_class, asked, taken);
   void* block = nullptr;
   if (choice.guarded || choice.sampled) block = allocate_chosen(heap->watched, choice, alignment, size, zeroed);
-  if (block == nullptr) block = allocate_any(nullptr, alignment, size, zeroed);
+  if (block == nullptr) block = allocate_any(tagged_heap(), alignment, size, zeroed);
   if (small) watch::pass(heap, static_cast<SizeClass>(size_class));
   return block;
 }
 
+// Of each tag those to come are known ahead, by the heap that the thread has for it.
 static void* allocate_watched(size_t alignment, size_t size, bool zeroed) {
-  Heap* heap = own_heap();
-  if (RH_UNLIKELY(heap == nullptr)) return allocate_any(nullptr, alignment, size, zeroed);
+  if (RH_UNLIKELY(own_heap() == nullptr)) return allocate_any(nullptr, alignment, size, zeroed);
+  Heap* heap = heap_in_use_if_any();
   const size_t size_class = class_for(alignment, size);
   Block* passed =
       size_class != size_class::kCount ? pop(heap, passed_bin(static_cast<SizeClass>(size_class))) : nullptr;
@@ -189,7 +219,7 @@ void* allocate_slow(size_t size) {
 
 void* allocate_zeroed(size_t size) {
   if (RH_UNLIKELY(watch::is_on())) return allocate_watched(kBlockAlign, size, true);
-  return allocate_any(nullptr, kBlockAlign, size, true);
+  return allocate_any(tagged_heap(), kBlockAlign, size, true);
 }
 
 // Whether the calling thread may allocate there. False when it has no heap of its own, for want of memory.
@@ -202,12 +232,12 @@ RH_COLD static bool take_up(Heap* bound) {
 void* allocate_aligned(size_t alignment, size_t size) {
   if (alignment <= kBlockAlign) return allocate(size);
   if (RH_UNLIKELY(watch::is_on())) return allocate_watched(alignment, size, false);
-  return allocate_any(nullptr, alignment, size, false);
+  return allocate_any(tagged_heap(), alignment, size, false);
 }
 
 void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   if (heap != nullptr && is_bound(heap) && !is_mine(heap) && !take_up(heap)) return nullptr;
-  return allocate_any(heap, alignment, size, zeroed);
+  return allocate_any(heap != nullptr ? heap : tagged_heap(), alignment, size, zeroed);
 }
 
 // ---- freeing ------------------------------------------------------------------------------------
@@ -226,7 +256,7 @@ static bool review_own(Heap* heap, Span* slab) {
 }
 
 void free_reached_mark(Span* slab) {
-  if (review_own(own_heap_if_any(), slab)) idle::note_free();
+  if (review_own(heap_in_use_if_any(), slab)) idle::note_free();
 }
 
 // Arms again what a helper has left, by the owner, who still holds a block of it.
@@ -242,12 +272,12 @@ static bool free_small(Span* slab, Block* block) {
     if (slab::is_left(slab)) arm_again(owner, slab);
     return free_own(owner, slab, block) && review_own(owner, slab);
   }
-  if (is_bound(owner)) return free_alone(heap, slab, block);
-  if (owner->shared) {
+  if (owner->shared && !is_bound(owner)) {
     if (RH_UNLIKELY(owner->sampled)) profile::note_free(block);
     shared::free(owner, slab, block);
     return true;
   }
+  if (is_first_class(owner)) return free_alone(heap, slab, block);
   return owner != &abandoned::g_leaked && free_remote(heap, slab, block);
 }
 

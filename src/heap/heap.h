@@ -130,15 +130,16 @@ RH_INLINE bool deallocate_later(void* pointer) {
   return true;
 }
 
-// Frees a block in the first unit of a slab that a heap bound to the calling thread has, at the price of little more
-// than one of its own. False, and nothing done, for anything else.
+// Frees a block in the first unit of a slab that a heap bound to the calling thread has, or its own while a tag is in
+// force, at the price of little more than one of the heap in use. False, and nothing done, for anything else.
 RH_COLD void bound_reached_mark(Heap* heap, Span* slab);
 RH_INLINE bool deallocate_bound(void* pointer) {
   if (RH_UNLIKELY(!g_realm.holds(pointer))) return false;
   Span* span = g_realm.span_of(pointer);
   if (span->kind.load() != SpanKind::slab) return false;
   Heap* owner = span->owner.load_acquire();  // may have adopted the slab meanwhile
-  if (owner == nullptr || without_notes(owner) != owner || !is_bound_to_me(owner)) return false;
+  if (owner == nullptr || without_notes(owner) != owner) return false;
+  if (!is_bound_to_me(owner) && owner != own_heap_if_any()) return false;
   if (RH_UNLIKELY(!can_free(span, pointer))) return false;
   if (free_own(owner, span, static_cast<Block*>(pointer))) bound_reached_mark(owner, span);
   return true;

@@ -7,6 +7,7 @@
 #include "heap/slab_lists.h"
 #include "heap/spans.h"
 #include "heap/sparse.h"
+#include "heap/tags.h"
 
 namespace rh::idle {
 
@@ -46,8 +47,10 @@ constinit std::atomic<size_t> g_surplus{0};
 struct Due {
   bool now;
   unsigned most_slabs;
+  bool left_at_hand = false;  // also what threads that have ended left in bins of bound heaps: not in signal handlers
 };
 constexpr Due kEverything{true, ~0u};
+constexpr Due kLeftAtHandToo{true, ~0u, true};
 constexpr Due kOfHelper{false, ~0u};
 constexpr Due kOfPassers{false, 16};
 
@@ -74,9 +77,9 @@ void collect_store(Heap* heap, ThreadToken token) {
 // Whether what only its owner touches may be touched here, under the lock: of a heap bound to another thread not.
 bool is_open(const Heap* heap) { return heap->shared && (!is_bound(heap) || is_mine(heap)); }
 
-bool collect(Heap* heap, ThreadToken token) {
+bool collect(Heap* heap, ThreadToken token, Due due) {
   if (!heap->lock.try_acquire(token)) return false;
-  bool open = is_open(heap);
+  bool open = is_open(heap) || (due.left_at_hand && shared::disown_if_left(heap));
   drain(heap, {token, open});
   if (open) {
     shared::give_back_empty(heap, token);
@@ -94,7 +97,7 @@ bool collect_each(Heap* first, ThreadToken token, Due due) {
   bool all = true;
   for (Heap* heap = first; heap != nullptr; heap = heap->next) {
     bool wanted = due.now || at_rest(heap);
-    if (!wanted || !collect(heap, token)) {
+    if (!wanted || !collect(heap, token, due)) {
       collect_store(heap, token);
       all = false;
     }
@@ -307,7 +310,7 @@ static void collect_everything() {
     LockGuard guard(heap->lock, token);
     empty_bins(heap);
   }
-  collect_all(token, kEverything);
+  collect_all(token, kLeftAtHandToo);
 }
 
 bool reclaim() {
@@ -317,6 +320,16 @@ bool reclaim() {
   // What is purged becomes one with the purged memory beside it, which may be as long as is wanted.
   bool merged = g_arena.purge(0) != 0;
   return merged || g_arena.figures().in_use < before;
+}
+
+void collect_beside(Heap* heap) {
+  ThreadToken token = platform::thread_token();
+  if (heap->tag == 0) {
+    collect(heap, token, kLeftAtHandToo);
+    return;
+  }
+  for (Heap* each = tags::heaps_of(heap->tag); each != nullptr; each = each->next_of_tag)
+    collect(each, token, kLeftAtHandToo);
 }
 
 size_t trim() {

@@ -8,6 +8,10 @@
 
 #include "heap/retained.h"
 
+namespace rh {
+struct Heap;
+}
+
 namespace rh::idle {
 
 // How long free memory stays warm.
@@ -24,6 +28,9 @@ inline bool is_needed() { return retained::is_much() && g_helper_runs.load(std::
 
 // Memory is short: collects what is free in every heap. True when there is more now. Holding no lock.
 bool reclaim();
+
+// A limit of a first-class heap's or a tag's was met: collects what is free in it, or in all heaps of the tag.
+void collect_beside(Heap* heap);
 
 // Returns at once what can be returned. Gives the bytes.
 size_t trim();

@@ -1,6 +1,7 @@
 #include "heap/large.h"
 
 #include "arena/bars.h"
+#include "heap/accounts.h"
 #include "heap/spans.h"
 
 namespace rh::large {
@@ -104,7 +105,7 @@ Span* allocate_from(Heap* home, size_t size, ThreadToken token) {
   Span* span = spans::take(home, Units::holding(size == 0 ? 1 : size), token);
   if (span == nullptr) return nullptr;
   if (home->shared) home->large.push_back(span);
-  begin(span, size, home->shared ? home : with_note(home, kFromStore));
+  begin(span, size, with_note(home, home->shared ? kListed : kFromStore));
   return span;
 }
 
@@ -117,7 +118,7 @@ void free(Span* span) {
 void free_listed(Heap* owner, Span* span, ThreadToken token) {
   owner->large.remove(span);
   end(span);
-  if (!make_plain(span)) return;
+  if (!make_plain(span)) return accounts::discharge(owner, Units{span->units});
   span->owner.store(nullptr);
   spans::give(owner, span, token);
 }
@@ -162,6 +163,23 @@ static bool lengthen_from_store(Span* span, Units to) {
 
 static bool lengthen(Span* span, Units to) { return lengthen_from_store(span, to) || g_arena.lengthen(span, to); }
 
+// The heap that lists it has its account changed with it.
+static bool lengthen_charged(Span* span, Units from, Units to) {
+  Heap* owner = has_owner(span) ? lister_of(span) : nullptr;
+  if (owner == nullptr) return lengthen(span, to);
+  if (!accounts::charge(owner, to - from)) return false;
+  if (lengthen(span, to)) return true;
+  accounts::discharge(owner, to - from);
+  return false;
+}
+
+static void give_back_rest(Span* span, Span* rest) {
+  rest->altered = span->altered;
+  if (!has_owner(span)) return give_back(rest, home_of(span));
+  accounts::discharge(lister_of(span), Units{rest->units});
+  give_back(rest, nullptr);
+}
+
 Resized resize_in_place(Span* span, size_t size, Fit fit) {
   if (!is_possible(size) || (fit == Fit::close && size <= kMaxSmall)) return Resized::no;
   Units wanted = Units::holding(size == 0 ? 1 : size);
@@ -169,14 +187,13 @@ Resized resize_in_place(Span* span, size_t size, Fit fit) {
   Resized resized = Resized::done;
   if (wanted != present) {
     unmark(span);
-    bool can = wanted < present || lengthen(span, wanted);
+    bool can = wanted < present || lengthen_charged(span, present, wanted);
     Span* rest = wanted < present ? g_arena.cut(span, wanted) : nullptr;
     mark(span);
     if (!can) return Resized::no;
     if (kHardened && wanted > present) bars::open(span + present.count - 1, span + wanted.count - 1);
     if (rest != nullptr) {
-      rest->altered = span->altered;
-      give_back(rest, has_owner(span) ? nullptr : home_of(span));
+      give_back_rest(span, rest);
       resized = Resized::memory_freed;
     }
   }

@@ -44,6 +44,9 @@ inline bool has_store(const Span* span) { return without_notes(span->owner.load(
 // Whether a first-class heap lists it.
 inline bool has_owner(const Span* span) { return (reinterpret_cast<uintptr_t>(span->owner.load()) & kFromStore) == 0; }
 
+// The heap that lists it, of one that has an owner.
+inline Heap* lister_of(const Span* span) { return without_notes(span->owner.load()); }
+
 enum class Resized : uint8_t { no, done, memory_freed };
 Resized resize_in_place(Span* span, size_t size, Fit fit);
 

@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "heap/abandoned.h"
+#include "heap/accounts.h"
 #include "heap/registry.h"
 #include "heap/slab_lists.h"
 #include "profile/profile.h"
@@ -22,6 +23,7 @@ void give_up(Heap* heap) {
   }
   heap->full = heap->large = {};
   forget_sparse(heap);
+  accounts::forget_held(heap);
   new (&heap->store) SpanStore;
 }
 

@@ -14,7 +14,7 @@ void stop();
 // Changes that, while it is on.
 void set_every(uint64_t every);
 
-// Where it comes from. Null when there is no memory for it.
+// Where it comes from: for each tag from another. Null when there is no memory for it.
 Heap* heap();
 
 // A large block that the program wants longer is to be made elsewhere, by an allocation of the calling thread's that

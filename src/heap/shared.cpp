@@ -1,6 +1,7 @@
 #include "heap/shared.h"
 
 #include "heap/abandoned.h"
+#include "heap/accounts.h"
 #include "heap/large.h"
 #include "heap/refill.h"
 #include "heap/registry.h"
@@ -29,7 +30,7 @@ void* first_live(Span* span, const void* block) {
 
 bool is_of(const Heap* heap, const Span* span) {
   SpanKind kind = span->kind.load();
-  return (kind == SpanKind::slab || kind == SpanKind::large) && span->owner.load() == heap;
+  return (kind == SpanKind::slab || kind == SpanKind::large) && without_notes(span->owner.load()) == heap;
 }
 
 // Whatever is still handed out.
@@ -86,6 +87,24 @@ void bind(Heap* heap, Heap* own) {
   heap->tenant.store_release(own->tenant.load());
 }
 
+// The caller holds heap.lock.
+void push_large(Heap* heap, Span* span) {
+  span->owner.store(with_note(heap, kListed));
+  heap->large.push_back(span);
+}
+
+void count_slab(Figures* figures, const Span* slab) {
+  const size_class::Properties& own = slab::properties(slab);
+  size_t outstanding = slab::outstanding(slab);
+  if (outstanding > own.capacity) outstanding = own.capacity;  // caught in mid-change
+  figures->blocks += outstanding;
+  figures->in_use += outstanding * own.size;
+}
+
+void count_slabs(Figures* figures, const SpanList& slabs) {
+  for (const Span* slab = slabs.first(); slab != nullptr; slab = slab->next) count_slab(figures, slab);
+}
+
 // Not one by one: all processors write to that count.
 void count_freed(Heap* heap, size_t bytes) {
   heap->freed += bytes;
@@ -107,12 +126,22 @@ Heap* create_bound(Heap* own) {
   return heap;
 }
 
-void take_up(Heap* heap, Heap* own) {
-  LockGuard guard(heap->lock);
-  if (inconsistent() || is_mine(heap)) return;
-  if (!has_ended(heap->home.load(), heap->tenant.load())) fail_bound(heap);
+bool disown_if_left(Heap* heap) {
+  if (inconsistent() || !is_bound(heap) || is_mine(heap)) return false;
+  if (!has_ended(heap->home.load(), heap->tenant.load())) return false;
   abandoned::take_over(heap);
+  return true;
+}
+
+bool take_up_if_left(Heap* heap, Heap* own) {
+  LockGuard guard(heap->lock);
+  if (!disown_if_left(heap)) return false;
   bind(heap, own);
+  return true;
+}
+
+void take_up(Heap* heap, Heap* own) {
+  if (!take_up_if_left(heap, own) && !inconsistent() && !is_mine(heap)) fail_bound(heap);
 }
 
 uintptr_t handle_of(const Heap* heap) { return address_of(heap) + heap->life; }
@@ -134,6 +163,7 @@ void destroy(Heap* heap) {
     empty(heap, token);
     spans::give_back_all(heap, token);
     for (uint8_t& uses : heap->uses) uses = 0;
+    heap->account.restart(0, 0, 0);
   }
   registry::retire_shared(heap);
 }
@@ -180,15 +210,21 @@ slab::Taken take(Heap* heap, SizeClass size_class) {
   return take_locked(heap, size_class, token);
 }
 
-void list_large(Heap* heap, Span* span) {
+bool list_large(Heap* heap, Span* span) {
   LockGuard guard(heap->lock);
-  if (inconsistent()) return;
-  span->owner.store(heap);
-  heap->large.push_back(span);
+  if (inconsistent()) return true;
+  if (!accounts::charge(heap, Units{span->units})) return false;
+  push_large(heap, span);
+  return true;
+}
+
+void relist_large(Heap* heap, Span* span) {
+  LockGuard guard(heap->lock);
+  if (!inconsistent()) push_large(heap, span);
 }
 
 void unlist_large(Span* span) {
-  Heap* heap = span->owner.load();
+  Heap* heap = large::lister_of(span);
   LockGuard guard(heap->lock);
   if (inconsistent()) return;
   heap->large.remove(span);
@@ -196,7 +232,7 @@ void unlist_large(Span* span) {
 }
 
 void free_large(Span* span) {
-  Heap* heap = span->owner.load();
+  Heap* heap = large::lister_of(span);
   ThreadToken token = platform::thread_token();
   LockGuard guard(heap->lock, token);
   if (inconsistent()) return;
@@ -212,9 +248,24 @@ void free(Heap* heap, Span* slab, Block* block) {
   if (!inconsistent() && free_own(heap, slab, block)) review(heap, slab, {platform::thread_token(), true});
 }
 
+Figures figures(Heap* heap) {
+  Figures figures = {};
+  LockGuard guard(heap->lock);
+  if (inconsistent()) return figures;
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    if (heap->current[index] != nullptr) count_slab(&figures, heap->current[index]);
+    count_slabs(&figures, heap->available[index]);
+  }
+  count_slabs(&figures, heap->full);
+  for (const Span* span = heap->large.first(); span != nullptr; span = span->next, ++figures.blocks)
+    figures.in_use += Units{span->units}.bytes();
+  return figures;
+}
+
 Heap* heap_of(const Span* span) {
-  Heap* owner = owner_of(span);
-  return without_notes(owner) == owner && owner->shared && !owner->sampled ? owner : nullptr;
+  Heap* owner = without_notes(span->owner.load_acquire());
+  bool is_threads = span->kind.load() == SpanKind::large && !large::has_owner(span);
+  return owner != nullptr && !is_threads && is_first_class(owner) && !owner->sampled ? owner : nullptr;
 }
 
 Heap* heap_beside(const Span* span) {

@@ -19,6 +19,12 @@ Heap* create_bound(Heap* own);
 // Binds a bound heap to the calling thread, whose own is given; ends the process while the thread it is bound to lives.
 void take_up(Heap* heap, Heap* own);
 
+// The same, but for the end: false, and nothing done, while that thread lives, and where nothing is certain.
+bool take_up_if_left(Heap* heap, Heap* own);
+
+// Whether the heap is bound to a thread that has ended: then nobody owns it any more. The caller holds heap.lock.
+bool disown_if_left(Heap* heap);
+
 // What a program knows of a heap: its address, and its life beside it. find gives null for what is no heap's, or was.
 uintptr_t handle_of(const Heap* heap);
 inline Heap* find(uintptr_t handle) {
@@ -49,16 +55,24 @@ slab::Taken take(Heap* heap, SizeClass size_class);
 // A block of this heap's, freed by any thread.
 void free(Heap* heap, Span* slab, Block* block);
 
-// A large block that is not from the heap's store joins its list.
-void list_large(Heap* heap, Span* span);
+// A large block that is not from the heap's store joins its list, and its account. False, and it does not, when a limit
+// does not allow it.
+bool list_large(Heap* heap, Span* span);
 
-// It leaves it, and is as one that is not from a store.
+// The same without the account: it leaves the list, and is as one that is not from a store; and is back there.
 void unlist_large(Span* span);
+void relist_large(Heap* heap, Span* span);
 
 // A large block in a heap's list, freed by any thread.
 void free_large(Span* span);
 
-// The heap that a slab or large block belongs to, or null when it is a thread's.
+// What a program's heap has in blocks; those in its bins, and in what is on the way there, count.
+struct Figures {
+  size_t in_use, blocks;
+};
+Figures figures(Heap* heap);
+
+// The heap of a program's that a slab or large block belongs to, or null.
 Heap* heap_of(const Span* span);
 
 // The same for a copy of a block in there: null also when the heap is bound to another thread.

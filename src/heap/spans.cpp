@@ -1,5 +1,6 @@
 #include "heap/spans.h"
 
+#include "heap/accounts.h"
 #include "heap/retained.h"
 
 namespace rh::spans {
@@ -37,18 +38,23 @@ void drain(Heap* heap, ThreadToken token) {
 }  // namespace
 
 Span* take(Heap* heap, Units units, ThreadToken token) {
+  if (!accounts::charge(heap, units)) return nullptr;
   drain(heap, token);
   Span* span = heap->store.take(units, heap, token);
+  if (RH_UNLIKELY(span == nullptr)) accounts::discharge(heap, units);
   count(heap, heap->store.budget());
   return span;
 }
 
 void give(Heap* heap, Span* span, ThreadToken token) {
+  accounts::discharge(heap, Units{span->units});
   heap->store.give(span, heap, token);
   count(heap, heap->store.budget());
 }
 
 void give_all(Heap* heap, SpanList* spans, ThreadToken token) {
+  for (const Span* span = spans->first(); span != nullptr; span = span->next)
+    accounts::discharge(heap, Units{span->units});
   heap->store.give_all(spans, heap, token);
   count(heap, heap->store.budget());
 }

@@ -8,7 +8,18 @@ namespace rh::stats {
 
 namespace {
 
-void add_slab(Figures* figures, const Span* slab) {
+TagFigures& of_tag(ByTag& by_tag, const Span* span) {
+  const Heap* owner = without_notes(span->owner.load_acquire());
+  return by_tag[owner != nullptr ? owner->tag : tags::kUntagged];
+}
+
+void add(TagFigures& figures, Units held, size_t in_use, size_t blocks) {
+  figures.held += held.bytes();
+  figures.in_use += in_use;
+  figures.blocks += blocks;
+}
+
+void add_slab(Figures* figures, ByTag* by_tag, const Span* slab) {
   const size_class::Properties& own = slab::properties(slab);
   ClassFigures& of_class = figures->classes[slab->size_class.load()];
   unsigned outstanding = slab::outstanding(slab);
@@ -17,11 +28,19 @@ void add_slab(Figures* figures, const Span* slab) {
   of_class.blocks += own.capacity;
   of_class.in_use += outstanding;
   figures->in_use += outstanding * size_t{own.size};
+  if (by_tag != nullptr) add(of_tag(*by_tag, slab), Units{slab->units}, outstanding * size_t{own.size}, outstanding);
+}
+
+void add_large(Figures* figures, ByTag* by_tag, const Span* span) {
+  const Units units{span->units};
+  figures->large_blocks += 1;
+  figures->large_bytes += units.bytes();
+  if (by_tag != nullptr) add(of_tag(*by_tag, span), units, units.bytes(), 1);
 }
 
 // Some of the spans from `span` on, under the arena's lock; gives where to go on. What becomes part of a longer span
 // before that is not counted.
-Span* add_some_spans(Figures* figures, Span* span) {
+Span* add_some_spans(Figures* figures, ByTag* by_tag, Span* span) {
   constexpr size_t kAtOnce = 512;
   LockGuard guard(g_arena.lock());
   Realm::Run run = g_realm.run_from(span);
@@ -29,11 +48,8 @@ Span* add_some_spans(Figures* figures, Span* span) {
   span = run.first;
   for (size_t looked_at = 0; span < run.end && looked_at < kAtOnce; ++span, ++looked_at) {
     SpanKind kind = span->kind.load_acquire();
-    if (kind == SpanKind::slab) add_slab(figures, span);
-    if (kind == SpanKind::large && !large::is_delayed(span)) {
-      figures->large_blocks += 1;
-      figures->large_bytes += Units{span->units}.bytes();
-    }
+    if (kind == SpanKind::slab) add_slab(figures, by_tag, span);
+    if (kind == SpanKind::large && !large::is_delayed(span)) add_large(figures, by_tag, span);
     bool whole = kind == SpanKind::slab || kind == SpanKind::large || is_free(kind);
     if (whole && span->units > 1) span += span->units - 1;
   }
@@ -41,9 +57,9 @@ Span* add_some_spans(Figures* figures, Span* span) {
 }
 
 // Others allocate meanwhile: nobody waits for the whole walk.
-void add_spans(Figures* figures) {
+void add_spans(Figures* figures, ByTag* by_tag) {
   Span* span = g_realm.first();
-  while (span != nullptr) span = add_some_spans(figures, span);
+  while (span != nullptr) span = add_some_spans(figures, by_tag, span);
   figures->in_use += figures->large_bytes;
 }
 
@@ -58,8 +74,20 @@ void add_heap(Figures* figures, const Heap* heap) {
 
 }  // namespace
 
-void gather(Figures* figures) {
+OwnHeaps own_heaps() {
+  OwnHeaps own = {};
+  LockGuard guard(registry::lock());
+  for (const Heap* heap = registry::shared_heaps(); heap != nullptr; heap = heap->next) {
+    if (registry::is_spare(heap) || !is_first_class(heap) || heap->sampled) continue;
+    own.count += 1;
+    own.held += heap->account.held();
+  }
+  return own;
+}
+
+void gather(Figures* figures, ByTag* by_tag) {
   *figures = {};
+  if (by_tag != nullptr) __builtin_memset(by_tag, 0, sizeof(*by_tag));
   {
     LockGuard guard(g_arena.lock());
     figures->reserved = g_realm.reserved();
@@ -67,9 +95,10 @@ void gather(Figures* figures) {
     figures->metadata = registry::metadata_bytes() + g_realm.side_tables();
   }
   figures->arena.returned += sparse::returned();
-  add_spans(figures);
+  add_spans(figures, by_tag);
   figures->guards = guards::figures();
   figures->in_use += figures->guards.bytes;
+  if (by_tag != nullptr) add((*by_tag)[tags::kUntagged], {}, figures->guards.bytes, figures->guards.live);
   for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) add_heap(figures, heap);
 }
 

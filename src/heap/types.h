@@ -2,7 +2,9 @@
 //
 // The files of this folder stand in an order, and each includes only those before it:
 //
+//   account     what is held, at the peak, at most
 //   types       a heap's fields
+//   accounts    what first-class heaps and tags hold
 //   books       whether what they say balances, for debug builds
 //   retained    counts what heaps hold back
 //   spans       where a heap's spans come from, and where they go
@@ -18,6 +20,7 @@
 //   refill      where a bin's next blocks come from
 //   lending     which class serves the requests of one that is hardly used
 //   shared      what is different about first-class heaps: those that all threads share, and those bound to one
+//   tags        the heaps of tags, and which of them a thread allocates from
 //   idle        memory that goes back to the OS
 //   sampled     the blocks that a profile tells of
 //   fork, mend  what is left of heaps in a fork's child, and after a thread was terminated
@@ -30,6 +33,7 @@
 #include <bit>
 
 #include "arena/span_store.h"
+#include "heap/account.h"
 #include "platform/thread_slot.h"
 #include "profile/profile.h"
 #include "slabs/slab.h"
@@ -128,6 +132,14 @@ struct Watched {
 inline constexpr size_t kBins = 2 * size_class::kCount;
 constexpr SizeClass passed_bin(SizeClass size_class) { return static_cast<SizeClass>(size_class::kCount + size_class); }
 
+// The tags that a thread has pushed (heap/tags.h).
+struct Tagging {
+  static constexpr size_t kDeepest = 48;  // tags pushed beyond that leave the last one in force
+  size_t depth = 0;
+  Heap* heaps = nullptr;            // the thread's, linked by next_beside
+  uint8_t in_force[kDeepest] = {};  // at each depth
+};
+
 struct Heap {
   // Powers of two. Each batch keeps a slab, and where addresses are short heaps have fewer of them.
   static constexpr size_t kOutgoing = k64Bit ? 32 : 16, kParcels = 8;
@@ -165,15 +177,18 @@ struct Heap {
 
   // ---- read by others, seldom written ----
   alignas(64) platform::Ownership ownership;
-  bool shared = false;         // a first-class heap: the lock covers the owner's fields too, unless it is bound
-  bool sampled = false;        // it has the blocks that a profile tells of (heap/sampled.h)
-  uint16_t life = 0;           // of a shared heap: its handle tells it from others that lay there
-  Word<Heap*> home;            // of a bound heap: that of the thread it is bound to; written under the lock
-  Heap* next = nullptr;        // in the registry; set before it is published
-  Heap* previous = nullptr;    // of a shared heap
-  Heap* next_spare = nullptr;  // of a shared heap that was destroyed, and is kept for the next
-  Word<unsigned> node;         // where its thread ran when it got it
-  ClassSet stripped;           // left behind, slabs of these adopted; more come by the inbox
+  bool shared = false;             // a first-class heap: the lock covers the owner's fields too, unless it is bound
+  bool sampled = false;            // it has the blocks that a profile tells of (heap/sampled.h)
+  uint8_t tag = 0;                 // of a shared heap: whose it is; 0: no tag's
+  uint16_t life = 0;               // of a shared heap: its handle tells it from others that lay there
+  Word<Heap*> home;                // of a bound heap: that of the thread it is bound to; written under the lock
+  Heap* next = nullptr;            // in the registry; set before it is published
+  Heap* previous = nullptr;        // of a shared heap
+  Heap* next_spare = nullptr;      // of a shared heap that was destroyed, and is kept for the next
+  Account* tag_account = nullptr;  // of a tag's heap
+  Heap* next_of_tag = nullptr;     // of a tag's heap: set before it is published
+  Word<unsigned> node;             // where its thread ran when it got it
+  ClassSet stripped;               // left behind, slabs of these adopted; more come by the inbox
 
   // By the fork under way.
   bool is_forking = false;  // owned by its thread
@@ -185,9 +200,12 @@ struct Heap {
   // Written by the owner, or under the lock.
   alignas(64) Counter refills, slabs_taken, marks, remote_frees, remote_batches;
   Counter seen_activity, seen_store_uses;  // the idle helper's notes
+  Account account;                         // of a shared heap (heap/accounts.h)
 
   // ---- the owning thread's alone, last because they are seldom used ----
   Watched watched = {};
+  Tagging tagging;
+  Heap* next_beside = nullptr;  // of a tag's heap: among its thread's
   std::conditional_t<kHardened, Delayed, NothingDelayed> delayed = {};
 };
 
@@ -211,12 +229,25 @@ static_assert(offsetof(rh::Heap, tenant) == offsetof(rh::platform::Unset, tenant
 
 namespace rh {
 
-// The calling thread's heap, for the fast paths: before it has one, null or a heap with empty bins that owns nothing.
-// The slow paths ask own_heap_if_any().
+// The heap that the calling thread allocates from, for the fast paths: before it has one, null or a heap with empty
+// bins that owns nothing. The slow paths ask the next three.
 RH_INLINE Heap* thread_heap() { return static_cast<Heap*>(platform::thread_word()); }
 
-// The same for the slow paths: null when there is none yet.
-inline Heap* own_heap_if_any() { return static_cast<Heap*>(platform::thread_word_slow()); }
+// What the calling thread allocates from: its own heap or, while a tag of its is in force, its heap of that tag, which
+// belongs to it as its own does. Null when it has none yet.
+inline Heap* heap_in_use_if_any() { return static_cast<Heap*>(platform::thread_word_slow()); }
+
+// That of the tag in force; null when none is.
+inline Heap* tagged_heap() {
+  Heap* heap = heap_in_use_if_any();
+  return heap != nullptr && heap->shared ? heap : nullptr;
+}
+
+// The thread's own, for the slow paths, whatever tag is in force: null when there is none yet.
+inline Heap* own_heap_if_any() {
+  Heap* heap = heap_in_use_if_any();
+  return heap != nullptr && heap->shared ? heap->home.load() : heap;
+}
 
 // Whether the calling thread owns the heap: its own, or one bound to it.
 RH_INLINE bool is_mine(const Heap* heap) {
@@ -232,6 +263,9 @@ RH_INLINE bool is_bound_to_me(const Heap* heap) { return heap->shared && is_mine
 
 // Whether it is a first-class heap that one thread owns.
 inline bool is_bound(const Heap* heap) { return heap->home.load() != nullptr; }
+
+// Whether a program made it, and may destroy it: it is shared, but no tag's. Those of tags stay, like threads' heaps.
+inline bool is_first_class(const Heap* heap) { return heap->shared && heap->tag == 0; }
 
 // Who works on a heap, holding its lock.
 struct Caller {

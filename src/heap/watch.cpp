@@ -45,7 +45,10 @@ unsigned most_passed(const Watched& watched, SizeClass size_class) {
 }  // namespace
 
 void begin(Watcher watcher) {
-  if (Heap* heap = own_heap_if_any(); heap != nullptr) take_all_back(heap);
+  if (Heap* own = own_heap_if_any(); own != nullptr) {
+    take_all_back(own);
+    for (Heap* heap = own->tagging.heaps; heap != nullptr; heap = heap->next_beside) take_all_back(heap);
+  }
   g_watchers.fetch_or(static_cast<unsigned>(watcher));
   update_table();
 }

@@ -45,6 +45,37 @@ static int consume_heap(void) {
   return sound;
 }
 
+static int consume_tags(void) {
+  rh_heap* heap = rh_heap_create();
+  rh_heap_stats of_heap;
+  rh_tag_stats stats[2];
+  const rh_tag tag = rh_tag_create("consumed");
+  void* block = NULL;
+  int sound = tag == 1 && rh_tag_create("consumed") == tag && rh_tag_push(tag) && rh_tag_current() == tag;
+#ifdef __cplusplus
+  {
+    const reheap::TagScope untagged(0);
+    sound = sound && rh_tag_current() == 0;
+  }
+  sound = sound && rh_tag_current() == tag;
+#endif
+  block = rh_malloc(300000);
+  rh_tag_pop();
+  memset(stats, 0, sizeof stats);
+  stats[0].struct_size = sizeof stats[0];
+  sound = sound && block && rh_tag_current() == 0 && rh_tag_stats_get(0, stats, 2) == 2;
+  sound = sound && stats[1].in_use >= 300000 && strcmp(stats[1].name, "consumed") == 0;
+  sound = sound && rh_tag_limit(tag, 1000000) && !rh_tag_limit(0, 1000000);
+  rh_free(block);
+  memset(&of_heap, 0, sizeof of_heap);
+  of_heap.struct_size = sizeof of_heap;
+  rh_heap_limit(heap, 1000000);
+  sound = sound && rh_heap_malloc(heap, 500000) && !rh_heap_malloc(heap, 600000);
+  sound = sound && rh_heap_stats_get(heap, &of_heap) && of_heap.in_use >= 500000 && of_heap.refused == 1;
+  rh_heap_destroy(heap);
+  return sound;
+}
+
 static int consume_reports(void) {
   rh_stats stats;
   size_t written = 0;
@@ -62,10 +93,11 @@ int main(void) {
   void* plain = malloc(100);
   const int blocks = consume_blocks();
   const int heap = consume_heap();
+  const int tags = consume_tags();
   const int reports = consume_reports();
   /* Beside libreheap-core malloc stays the system's. */
   const int aside = !rh_owns(plain);
   free(plain);
-  printf("blocks %d, heap %d, reports %d, malloc aside %d\n", blocks, heap, reports, aside);
-  return blocks && heap && reports && aside ? 0 : 1;
+  printf("blocks %d, heap %d, tags %d, reports %d, malloc aside %d\n", blocks, heap, tags, reports, aside);
+  return blocks && heap && tags && reports && aside ? 0 : 1;
 }

@@ -29,11 +29,11 @@ class Actor {
 
  private:
   struct Switch {
-    explicit Switch(Actor* to) : actor(to), before(fake::become(to->number_)), heap_before(own_heap_if_any()) {
+    explicit Switch(Actor* to) : actor(to), before(fake::become(to->number_)), heap_before(heap_in_use_if_any()) {
       platform::set_thread_word(actor->heap_);
     }
     ~Switch() {
-      actor->heap_ = own_heap_if_any();
+      actor->heap_ = heap_in_use_if_any();
       platform::set_thread_word(heap_before);
       fake::become(before);
     }

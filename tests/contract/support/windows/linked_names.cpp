@@ -23,6 +23,10 @@ std::span<const LinkedName> linked_names() {
       LINKED(rh_profile_stop), LINKED(rh_profile_write),
       LINKED(rh_version),      LINKED(rh_limit_set),
       LINKED(rh_limit_get),    LINKED(rh_limit_notify),
+      LINKED(rh_heap_limit),   LINKED(rh_heap_stats_get),
+      LINKED(rh_tag_create),   LINKED(rh_tag_push),
+      LINKED(rh_tag_pop),      LINKED(rh_tag_current),
+      LINKED(rh_tag_limit),    LINKED(rh_tag_stats_get),
   };
   return all;
 }

@@ -1,0 +1,148 @@
+#include "heap/tags.h"
+
+#include "base/compiler.h"
+#include "base/text.h"
+#include "heap/registry.h"
+#include "heap/shared.h"
+
+namespace rh::tags {
+
+namespace {
+
+// A push looks at this many heaps for one left behind before it makes one: so there are never many more of a tag than
+// threads that used it at once.
+constexpr int kLooks = 8;
+
+struct alignas(64) Entry {
+  Account account;
+  std::atomic<Heap*> heaps{nullptr};   // newest first
+  std::atomic<Heap*> cursor{nullptr};  // of those who look for one left behind
+  char name[kMostLetters + 1] = {};
+};
+
+// That of kUntagged is not used.
+RH_RARE_ZEROS constinit Entry g_tags[kMost + 1] = {};
+
+// The registry's lock guards what is not there yet.
+constinit std::atomic<Tag> g_last{0};
+
+size_t length_of(const char* name) {
+  size_t length = 0;
+  while (length <= kMostLetters && name[length] != 0) ++length;
+  return length;
+}
+
+Heap* next_left_behind(Entry& entry) {
+  Heap* heap = entry.cursor.load(std::memory_order_acquire);
+  if (heap == nullptr) heap = entry.heaps.load(std::memory_order_acquire);
+  if (heap != nullptr) entry.cursor.store(heap->next_of_tag, std::memory_order_release);
+  return heap;
+}
+
+Heap* find(Entry& entry, Heap* own) {
+  for (int look = 0; look < kLooks; ++look) {
+    Heap* heap = next_left_behind(entry);
+    if (heap == nullptr) return nullptr;
+    // It may be this thread's, which a fork made forget it.
+    if (is_mine(heap) || shared::take_up_if_left(heap, own)) return heap;
+  }
+  return nullptr;
+}
+
+Heap* make(Entry& entry, Tag tag, Heap* own) {
+  Heap* heap = shared::create_bound(own);
+  if (heap == nullptr) return nullptr;
+  {
+    LockGuard guard(registry::lock());  // it is in the list already
+    heap->tag_account = &entry.account;
+    heap->tag = static_cast<uint8_t>(tag);
+  }
+  Heap* first = entry.heaps.load(std::memory_order_relaxed);
+  do {
+    heap->next_of_tag = first;
+  } while (!entry.heaps.compare_exchange_weak(first, heap, std::memory_order_release, std::memory_order_relaxed));
+  return heap;
+}
+
+RH_COLD Heap* find_or_make(Heap* own, Tag tag) {
+  Entry& entry = g_tags[tag];
+  Heap* heap = find(entry, own);
+  if (heap == nullptr) heap = make(entry, tag, own);
+  if (heap == nullptr) return nullptr;
+  heap->next_beside = own->tagging.heaps;
+  return own->tagging.heaps = heap;
+}
+
+// The thread's heap of a tag that it has used, or null. It comes to the front: the next to look for it is near.
+Heap* known(Tagging& tagging, Tag tag) {
+  Heap** link = &tagging.heaps;
+  while (*link != nullptr && (*link)->tag != tag) link = &(*link)->next_beside;
+  Heap* heap = *link;
+  if (heap == nullptr || heap == tagging.heaps) return heap;
+  *link = heap->next_beside;
+  heap->next_beside = tagging.heaps;
+  return tagging.heaps = heap;
+}
+
+Heap* heap_for(Heap* own, Tag tag) {
+  if (tag == kUntagged) return own;
+  Heap* heap = known(own->tagging, tag);
+  return RH_LIKELY(heap != nullptr) ? heap : find_or_make(own, tag);
+}
+
+Tag in_force(const Tagging& tagging) {
+  size_t depth = tagging.depth;
+  if (depth == 0) return kUntagged;
+  return tagging.in_force[(depth < Tagging::kDeepest ? depth : Tagging::kDeepest) - 1];
+}
+
+}  // namespace
+
+bool is_name(const char* name) {
+  size_t length = length_of(name);
+  return length != 0 && length <= kMostLetters;
+}
+
+Tag create(const char* name) {
+  if (!is_name(name)) return kUntagged;
+  LockGuard guard(registry::lock());
+  Tag last = g_last.load(std::memory_order_relaxed);
+  for (Tag tag = 1; tag <= last; ++tag)
+    if (same_text(g_tags[tag].name, name)) return tag;
+  if (last == kMost) return kUntagged;
+  __builtin_memcpy(g_tags[last + 1].name, name, length_of(name) + 1);
+  g_last.store(last + 1, std::memory_order_release);
+  return last + 1;
+}
+
+Tag count() { return g_last.load(std::memory_order_acquire) + 1; }
+const char* name_of(Tag tag) { return tag == kUntagged ? "untagged" : g_tags[tag].name; }
+Account& account_of(Tag tag) { return g_tags[tag].account; }
+Heap* heaps_of(Tag tag) { return g_tags[tag].heaps.load(std::memory_order_acquire); }
+
+bool push(Heap* own, Tag tag) {
+  if (own == nullptr) return false;
+  Tagging& tagging = own->tagging;
+  const Tag before = in_force(tagging);
+  const size_t depth = tagging.depth++;
+  if (depth >= Tagging::kDeepest) return tag == before;
+  Heap* heap = exists(tag) ? heap_for(own, tag) : nullptr;
+  tagging.in_force[depth] = static_cast<uint8_t>(heap != nullptr ? tag : before);
+  if (heap != nullptr) platform::set_thread_word(heap);
+  return heap != nullptr;
+}
+
+void pop() {
+  Heap* own = own_heap_if_any();
+  if (own == nullptr || own->tagging.depth == 0) return;
+  --own->tagging.depth;
+  Heap* heap = heap_for(own, in_force(own->tagging));
+  platform::set_thread_word(heap != nullptr ? heap : own);
+}
+
+Tag in_force() {
+  const Heap* heap = heap_in_use_if_any();
+  return heap != nullptr ? heap->tag : kUntagged;
+}
+
+}  // namespace rh::tags
