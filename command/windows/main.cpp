@@ -5,6 +5,7 @@
 #include "common/message.h"
 #include "doctor.h"
 #include "patch_files.h"
+#include "profile.h"
 #include "run.h"
 #include "settings.h"
 #include "start.h"
@@ -18,6 +19,7 @@ struct Command {
   RunOptions run;
   DoctorOptions doctor;
   PatchOptions patch, unpatch;
+  ProfileOptions profile;
 
   Command() {
     set_up(app, "PROGRAM", "docs/injection.md");
@@ -25,6 +27,7 @@ struct Command {
     add_doctor();
     add_patch();
     add_unpatch();
+    add_profile();
   }
 
  private:
@@ -62,6 +65,18 @@ struct Command {
     sub->footer("The exit codes are those of patch.");
   }
 
+  void add_profile() {
+    auto* sub =
+        app.add_subcommand("profile", "Make a heap profile of a process that runs on reheap (docs/profiles.md)");
+    sub->add_option("--pid", profile.process, "The process's id")->required()->type_name("PID");
+    sub->add_option("--seconds", profile.seconds, "For how long (30)")->check(CLI::Range(0.0, 86400.0))->type_name("S");
+    sub->add_option("--rate", profile.rate, "One byte in SIZE is sampled; else as the process was told")
+        ->transform(CLI::AsSizeValue(false))
+        ->type_name("SIZE");
+    sub->add_option("-o,--output", profile.file, "The file, as pprof reads it (profile.PID.pb.gz)")->type_name("FILE");
+    sub->footer("The exit code is 0, or 2 for a mistake in the options, 125 when it cannot be done.");
+  }
+
   static void add_files(CLI::App& sub, PatchOptions& options) {
     sub.add_option("FILE", options.file, "The program's file")->required()->type_name("");
     sub.add_option("-o,--output", options.output, "Where the result goes; else in FILE's place")->type_name("OUT");
@@ -87,6 +102,10 @@ int act(const Command& command, const CommandLine& line) {
   if (name == "doctor") {
     need_program(line, "examine: reheap doctor -- PROGRAM [ARGS...]", line.has_program);
     return doctor(command.doctor, line);
+  }
+  if (name == "profile") {
+    if (line.has_program) throw Failure(exit_usage, "start it by reheap run --profile=FILE -- PROGRAM [ARGS...]");
+    return profile(command.profile);
   }
   if (line.has_program) throw Failure(exit_usage, "the file stands before any --: reheap " + name + " FILE");
   return name == "patch" ? patch(command.patch) : unpatch(command.unpatch);
