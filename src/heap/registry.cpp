@@ -41,7 +41,7 @@ constinit Lock g_lock{LockRank::registry};
 constinit std::atomic<Heap*> g_threads{nullptr};
 alignas(64) constinit std::atomic<Heap*> g_cursor{nullptr};  // of those who look for a heap of their own
 alignas(64) constinit std::atomic<bool> g_loading{true};
-constinit Heap* g_shared = nullptr;
+constinit Word<Heap*> g_shared{nullptr};  // whether there are any is asked without the lock
 constinit SharedChunk* g_shared_chunks = nullptr;
 
 // Who makes and destroys heaps all the time gets them with pages that are there, and a few spans.
@@ -129,7 +129,7 @@ Heap* take_spare() {
 void find_spares() {
   g_spares = nullptr;
   g_spare_count = 0;
-  for (Heap* heap = g_shared; heap != nullptr; heap = heap->next)
+  for (Heap* heap = g_shared.load(); heap != nullptr; heap = heap->next)
     if (is_spare(heap)) add_spare(heap);
 }
 
@@ -228,7 +228,7 @@ bool has_nothing(const Heap* heap, SizeClass size_class) {
 void loaded() { g_loading.store(false, std::memory_order_relaxed); }
 
 Heap* threads() { return g_threads.load(std::memory_order_acquire); }
-Heap* shared_heaps() { return g_shared; }
+Heap* shared_heaps() { return g_shared.load(); }
 Lock& lock() { return g_lock; }
 size_t thread_heaps() { return g_thread_heaps.value(); }
 size_t metadata_bytes() { return g_bytes_beside.value(); }
@@ -314,9 +314,10 @@ static Heap* make_new_shared() {
   if (memory == nullptr) return nullptr;
   Heap* heap = new (memory) Heap;
   heap->shared = true;
-  heap->next = g_shared;
-  if (g_shared != nullptr) g_shared->previous = heap;
-  return g_shared = heap;
+  heap->next = g_shared.load();
+  if (heap->next != nullptr) heap->next->previous = heap;
+  g_shared.store(heap);
+  return heap;
 }
 
 Heap* make_shared() {
@@ -336,7 +337,10 @@ static bool keep_as_spare(Heap* heap) {
 
 static void forget_shared(Heap* heap) {
   LockGuard guard(g_lock);
-  (heap->previous != nullptr ? heap->previous->next : g_shared) = heap->next;
+  if (heap->previous != nullptr)
+    heap->previous->next = heap->next;
+  else
+    g_shared.store(heap->next);
   if (heap->next != nullptr) heap->next->previous = heap->previous;
   free_shared_memory(heap);
 }
@@ -349,7 +353,7 @@ void retire_shared(Heap* heap) {
 void put_in_order() {
   g_chunk_left = 0;
   Heap* previous = nullptr;
-  for (Heap* heap = g_shared; heap != nullptr; heap = heap->next) {
+  for (Heap* heap = g_shared.load(); heap != nullptr; heap = heap->next) {
     heap->previous = previous;
     previous = heap;
   }
@@ -360,7 +364,7 @@ void go_back_to(Heap* threads, Heap* shared_heaps) {
   g_threads.store(threads, std::memory_order_relaxed);
   g_cursor.store(nullptr, std::memory_order_relaxed);
   for (Heap* heap = threads; heap != nullptr; heap = heap->next) heap->cursor.store(nullptr, std::memory_order_relaxed);
-  g_shared = shared_heaps;
+  g_shared.store(shared_heaps);
   g_shared_chunks = nullptr;
   g_chunk_left = 0;
   Heap* previous = nullptr;
