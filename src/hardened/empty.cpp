@@ -29,11 +29,12 @@ std::atomic<Bits>& word(uintptr_t table, size_t index) { return reinterpret_cast
 
 RH_NOINLINE uintptr_t open() {
   tags::push(own_heap(), tags::kUntagged);  // it is the library's own
-  void* block = rh::allocate_in(nullptr, kUnitSize, kRangeStart + kRange, true);
+  void* block = rh::allocate_in(nullptr, kUnitSize, kRangeStart + kRange, false);
   tags::pop();
   uintptr_t table = address_of(block), other = 0;
   if (table == 0) return 0;
   size_t bits = align_up(kPlaces / 8, platform::kPageSize);
+  __builtin_memset(block, 0, bits);  // not up to its end, where a guard may be
   bool guarded = platform::guard(table + bits, kRangeStart + kRange - bits, platform::GuardPrice::any);
   if (guarded && g_table.compare_exchange_strong(other, table)) return table;
   if (platform::unguard(table + bits, kRangeStart + kRange - bits)) rh::deallocate(block);

@@ -248,6 +248,18 @@ TEST(Hardened, HeapsThatEndLeaveNoGuards) {
   }
 }
 
+// The first of them comes late, and their range is made of memory that guards were left in: one at its end.
+TEST(Hardened, BlocksWithoutBytesMayBeginWhereOthersWere) {
+  constexpr size_t kUnits = 5, kSize = kUnits * kUnitSize - kSlabGuard - 100;
+  std::vector<void*> blocks;
+  for (int count = 0; count < 400; ++count) blocks.push_back(std::memset(make(kSize), 1, kSize));
+  for (void* block : blocks) release(block);
+  hardened::flush();
+  void* block = make(0);
+  EXPECT_TRUE(hardened::is_empty_block(block));
+  release(block);
+}
+
 TEST(Hardened, BlocksWithoutBytesAreManyAndApart) {
   std::set<void*> blocks;
   for (int count = 0; count < 70000; ++count) {
