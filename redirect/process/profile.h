@@ -21,4 +21,4 @@ inline constexpr char profile_entry[] = "rh_redirect_profile";
 }  // namespace rh::redirect
 
 // In the library; found by its name.
-extern "C" __declspec(dllexport) DWORD WINAPI rh_redirect_profile(void* request);
+extern "C" DWORD WINAPI rh_redirect_profile(void* request);
