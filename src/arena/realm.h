@@ -18,6 +18,7 @@
 namespace rh {
 
 class RealmCopy;
+struct Layout;
 
 class Realm {
  public:
@@ -141,6 +142,7 @@ class Realm {
   // Of one window.
   bool open_anywhere();
   bool open_sparse();
+  bool open_sparse_at(const Layout& layout, uintptr_t table);
   bool open_whole(uintptr_t size);
   bool open_in_place();
   bool open_at(uintptr_t base, uintptr_t size);

@@ -14,19 +14,34 @@ struct Places {
 inline constexpr uintptr_t kPlaceStep = 16 * kMiB;
 Places places_of(const Window& window);
 
-// Far from where the OS puts images, stacks and mappings: where the table is to lie, by a random number, how far behind
-// it the notes of sizes, and behind them the window. Two realms of a process begin and have their tables at different
-// places, whatever the numbers are.
-inline constexpr uint64_t kApart = uint64_t{32} << 30;
-inline constexpr uint64_t kTableRoom = align_up(table_bytes(kMostWindow), kApart) + kApart / 2;
-inline constexpr uint64_t kNotesRoom = align_up(note_bytes(kMostWindow), kApart) + kApart / 4;
-inline constexpr uint64_t kLowestPlace = uint64_t{16} << 40;
-inline constexpr uint64_t kPlaces = 1024;
-inline uintptr_t sparse_place(uint64_t random) { return kLowestPlace + (random % kPlaces) * kApart; }
+// How address space of so many bits is divided, far from where the OS puts images, stacks and mappings: where the table
+// may lie, how far behind it the notes of sizes, and behind them the window. Two realms of a process begin and have
+// their tables at different places, whatever the random numbers are.
+struct Layout {
+  static constexpr uint64_t kPlaces = 1024;
+  uint64_t window, apart, lowest, table_room, notes_room;
 
-// What a window comes upon it steps over; tables have to follow on. Linux puts programs at two thirds of 47 bits.
-inline constexpr uint64_t kHighestBase = kLowestPlace + kPlaces * kApart + kTableRoom + kNotesRoom;
-static_assert(kHighestBase < uint64_t{85} << 40, "no program lies where the tables grow");
-static_assert(kHighestBase + kMostWindow < uint64_t{1} << 47, "windows lie within 47 bits");
+  explicit constexpr Layout(unsigned bits)
+      : window(uint64_t{1} << (bits - 1)), apart(uint64_t{1} << (bits - 12)), lowest(uint64_t{1} << (bits - 3)),
+        table_room(align_up(table_bytes(window), apart) + apart / 2),
+        notes_room(align_up(note_bytes(window), apart) + apart / 4) {}
+
+  constexpr uint64_t place(uint64_t random) const { return lowest + (random % kPlaces) * apart; }
+  constexpr uint64_t highest_base() const { return lowest + kPlaces * apart + table_room + notes_room; }
+};
+
+// The longest first. What systems have: 47 bits and more; 42 and 39 with one level of page tables less, as 64-bit ARM
+// may; 36 with two.
+inline constexpr unsigned kAddressBits[] = {47, 42, 39, 36};
+
+// What a window comes upon it steps over; tables have to follow on. Linux puts programs at two thirds.
+constexpr bool fits(unsigned bits) {
+  const Layout layout{bits};
+  const uint64_t end = uint64_t{1} << bits;
+  return layout.highest_base() < end / 3 * 2 && layout.highest_base() + layout.window < end &&
+         layout.apart / 4 % platform::kReserveGrain == 0;
+}
+static_assert(Layout{kAddressBits[0]}.window == kMostWindow);
+static_assert(fits(kAddressBits[0]) && fits(kAddressBits[1]) && fits(kAddressBits[2]) && fits(kAddressBits[3]));
 
 }  // namespace rh

@@ -29,24 +29,31 @@ bool Realm::open_anywhere() {
 }
 
 // A window at a random place, nothing of it reserved yet. It is longer than any heap: others may take what lies before
-// it.
+// it. How much address space there is is not asked: where it is too short for a layout no place of that can be had.
 bool Realm::open_sparse() {
-  uint64_t size = wanted_.size != 0 ? align_up(wanted_.size, kPieceGrain) : kMostWindow;
-  uint64_t random = platform::random_seed();
-  for (int attempt = 0; attempt < 8; ++attempt, random = mix(random)) {
-    uintptr_t table = sparse_place(random);
-    uintptr_t notes = table + kTableRoom;
-    base_.store(notes + kNotesRoom);
-    window_end_ = base() + size;
-    set_tables(table, table, notes, notes);
-    frontier_ = reserved_end_ = base();
-    Growth growth = begin();
-    if (!reserve_more(kUnitSize, &growth)) continue;
-    Units none;
-    enter(growth, &none);
-    return true;
+  constexpr int kAttempts = 4;
+  for (unsigned bits : kAddressBits) {
+    const Layout layout{bits};
+    uint64_t random = platform::random_seed();
+    for (int attempt = 0; attempt < kAttempts; ++attempt, random = mix(random))
+      if (open_sparse_at(layout, layout.place(random))) return true;
   }
   return false;
+}
+
+bool Realm::open_sparse_at(const Layout& layout, uintptr_t table) {
+  uintptr_t notes = table + layout.table_room;
+  base_.store(notes + layout.notes_room);
+  set_tables(table, table, notes, notes);
+  frontier_ = reserved_end_ = base();
+  window_end_ = base() + kStride + kFirstPiece;  // rather another place than many steps
+  Growth growth = begin();
+  if (!reserve_more(kUnitSize, &growth)) return false;
+  Units none;
+  enter(growth, &none);
+  uint64_t size = align_up(wanted_.size, kPieceGrain);
+  window_end_ = base() + (size != 0 && size < layout.window ? size : layout.window);
+  return true;
 }
 
 // A window reserved in one piece where the OS likes it.

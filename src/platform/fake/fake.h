@@ -48,6 +48,10 @@ size_t committed_bytes();
 size_t reserved_bytes();
 bool is_committed(uintptr_t address, size_t size);
 
+// From now on no address from `end` on can be chosen: the answer is `refused`, or where the system takes an address for
+// a wish, `occupied`.
+void end_address_space(uintptr_t end, platform::Reserve answer);
+
 // Locks pages in memory, as mlock does, or unlocks them. A purge stops at the first locked page, and so does a
 // replacement by zeros; what lies before it is gone by then. Where purges decommit, they unlock.
 void lock_pages(uintptr_t address, size_t size);

@@ -20,13 +20,19 @@ constexpr uintptr_t at_gib(uint64_t gib) { return kChosenPlace ? static_cast<uin
 constexpr uintptr_t kTable = at_gib(16384);
 constexpr uintptr_t kNotes = kTable + at_gib(256 + 16);
 constexpr uintptr_t kPlace = kNotes + at_gib((kExactSizes ? 4096 : 0) + 8);
-constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? 64 * kGiB : k64Bit ? 20 * kGiB : kGiB);
+// RH_FAKE_SPACE_GIB: less of it, where each page of a mapping is work, as to QEMU.
+#if !defined(RH_FAKE_SPACE_GIB)
+#define RH_FAKE_SPACE_GIB 64
+#endif
+constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? RH_FAKE_SPACE_GIB * kGiB : k64Bit ? 20 * kGiB : kGiB);
 
 constinit pthread_mutex_t g_memory_mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit Ranges g_spaces, g_reserved, g_committed, g_locked;
 constinit Range g_default;
 constinit size_t g_committed_most = SIZE_MAX, g_reserved_most = SIZE_MAX;
 constinit bool g_freely = kChosenPlace;
+constinit uintptr_t g_address_end = UINTPTR_MAX;
+constinit platform::Reserve g_beyond_end = platform::Reserve::refused;
 using Hook = void (*)();
 constinit Hook g_purge_hook = nullptr, g_memory_hook = nullptr;
 constinit bool g_purge_uncommits = false;
@@ -101,6 +107,11 @@ void occupy(uintptr_t address, size_t size) {
   g_reserved.add(range);
 }
 
+void end_address_space(uintptr_t end, platform::Reserve answer) {
+  g_address_end = end;
+  g_beyond_end = answer;
+}
+
 void limit_committed(size_t bytes) { g_committed_most = bytes; }
 void limit_reserved(size_t bytes) { g_reserved_most = bytes; }
 
@@ -149,6 +160,7 @@ Reserve reserve_at(uintptr_t address, size_t size) {
   Guard guard(g_memory_mutex);
   open_default_space();
   if (fails(Call::reserve) || !limits_allow(g_reserved, size, g_reserved_most)) return Reserve::refused;
+  if (range.end > g_address_end) return g_beyond_end;
   if (!g_spaces.covers(range) || g_reserved.overlaps(range)) return Reserve::occupied;
   g_reserved.add(range);
   return Reserve::done;

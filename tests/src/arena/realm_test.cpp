@@ -4,6 +4,9 @@
 
 #include <cstring>
 
+#if UINTPTR_MAX > 0xffffffff
+#include "arena/window/place.h"
+#endif
 #include "base/bits.h"
 #include "platform/fake/fake.h"
 #include "support/child.h"
@@ -286,6 +289,56 @@ TEST(Realm, AnOccupiedTableMeansAnotherPlace) {
   fake::occupy(fake::table_start(), platform::kPageSize);
   ASSERT_NO_FATAL_FAILURE(expect_usable(realm, extend(realm, kMiB, kMiB)));
   EXPECT_NE(address_of(realm.first()), fake::table_start());
+}
+
+// As 64-bit ARM may have it; whatever the system says of addresses behind the end.
+TEST(Realm, LiesWithinTheAddressSpaceThereIs) {
+  if (!platform::places_freely()) GTEST_SKIP() << "no address can be chosen here";
+  for (unsigned bits : kAddressBits) {
+    for (platform::Reserve answer : {platform::Reserve::refused, platform::Reserve::occupied}) {
+      Ending ending = in_child([bits, answer] {
+        const Layout layout{bits};
+        const uintptr_t table = layout.place(platform::random_seed()), notes = table + layout.table_room;
+        const uintptr_t base = notes + layout.notes_room;
+        fake::space_start();
+        if (bits != kAddressBits[0])
+          for (uintptr_t start : {table, notes, base}) EXPECT_TRUE(fake::add_space(start, kGiB / 16));
+        fake::end_address_space(uintptr_t{1} << bits, answer);
+        Realm realm;
+        expect_usable(realm, extend(realm, kMiB, kMiB));
+        EXPECT_EQ(realm.base(), base);
+        EXPECT_EQ(realm.window_size(), layout.window);
+        EXPECT_LE(realm.base() + realm.window_size(), uint64_t{1} << bits);
+        EXPECT_LE(fake::calls(fake::Call::reserve), 64u);
+        return 0;
+      });
+      EXPECT_TRUE(ending.well(0)) << bits;
+    }
+  }
+}
+
+TEST(Realm, WhereNoPlaceCanBeHadTheSystemChoosesAfterFewCalls) {
+  fake::space_start();
+  fake::end_address_space(kGiB, platform::Reserve::occupied);
+  Realm realm;
+  ASSERT_NO_FATAL_FAILURE(expect_usable(realm, extend(realm, kMiB, kMiB)));
+  EXPECT_EQ(realm.window_size(), realm.reserved());
+  EXPECT_LE(fake::calls(fake::Call::reserve), 80u);
+}
+
+TEST(Realm, AWindowAskedForIsNoLongerThanThereIsRoomFor) {
+  if (!platform::places_freely()) GTEST_SKIP() << "no address can be chosen here";
+  const Layout layout{39};
+  const uintptr_t table = layout.place(platform::random_seed()), notes = table + layout.table_room;
+  fake::space_start();
+  for (uintptr_t start : {table, notes, notes + static_cast<uintptr_t>(layout.notes_room)})
+    ASSERT_TRUE(fake::add_space(start, kGiB / 16));
+  fake::end_address_space(uintptr_t{1} << 39, platform::Reserve::refused);
+  Realm realm;
+  ASSERT_TRUE(realm.set_window({.size = kMostWindow}));
+  ASSERT_NO_FATAL_FAILURE(expect_usable(realm, extend(realm, kMiB, kMiB)));
+  EXPECT_EQ(realm.window_size(), layout.window);
+  EXPECT_EQ(realm.window().size, layout.window);
 }
 
 TEST(Realm, WhereAddressesCannotBeChosenOneReservationIsMade) {
