@@ -50,6 +50,11 @@ target_compile_options(reheap_dialect INTERFACE
   -fasynchronous-unwind-tables
   $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
 
+# Return addresses are signed, and jumps lead to where one is expected, where the processor knows of that (64-bit ARM).
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND NOT WIN32)
+  target_compile_options(reheap_dialect INTERFACE -mbranch-protection=standard)
+endif()
+
 # Nothing here is imported data, and all of it lies within an image: no detour through a pointer to each variable.
 if(MINGW AND CMAKE_SIZEOF_VOID_P EQUAL 8 AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(reheap_dialect INTERFACE -mcmodel=small)

@@ -93,7 +93,10 @@ add_library(reheap::core ALIAS reheap_core)
 if(REHEAP_TESTS AND REHEAP_FAKE_SOURCES)
   add_library(reheap_core_fake STATIC EXCLUDE_FROM_ALL
     ${REHEAP_PORTABLE_SOURCES} ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_FAKE_SOURCES})
-  target_compile_definitions(reheap_core_fake PRIVATE RH_FAKE_PLATFORM)
+  if(CMAKE_CROSSCOMPILING AND REHEAP_ZIG)
+    set(fake_space RH_FAKE_SPACE_GIB=4)
+  endif()
+  target_compile_definitions(reheap_core_fake PRIVATE RH_FAKE_PLATFORM ${fake_space})
   target_link_libraries(reheap_core_fake PRIVATE reheap_dialect reheap_no_exceptions
                                          PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
   target_include_directories(reheap_core_fake PUBLIC ${PROJECT_SOURCE_DIR}/include)
@@ -102,7 +105,7 @@ if(REHEAP_TESTS AND REHEAP_FAKE_SOURCES)
   add_library(reheap_hardened_fake STATIC EXCLUDE_FROM_ALL
     ${REHEAP_PORTABLE_SOURCES} ${REHEAP_HARDENED_SOURCES} ${REHEAP_SRC}/entry/rules_hardened.cpp
     ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_FAKE_SOURCES})
-  target_compile_definitions(reheap_hardened_fake PRIVATE RH_FAKE_PLATFORM PUBLIC RH_HARDENED)
+  target_compile_definitions(reheap_hardened_fake PRIVATE RH_FAKE_PLATFORM ${fake_space} PUBLIC RH_HARDENED)
   target_link_libraries(reheap_hardened_fake PRIVATE reheap_dialect reheap_no_exceptions
                                              PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
   target_include_directories(reheap_hardened_fake PUBLIC ${PROJECT_SOURCE_DIR}/include)
@@ -133,11 +136,18 @@ if(NOT WIN32)
   # Beside a file that is built with exceptions.
   set_source_files_properties(${REHEAP_SRC}/entry/linux/dlmopen.cpp PROPERTIES COMPILE_OPTIONS "-O2;-fno-exceptions")
   set_source_files_properties(${REHEAP_SRC}/entry/linux/dlopen.cpp PROPERTIES COMPILE_OPTIONS -O2)
-  # Where the linker can: what few programs run lies apart, and what all of them touch in one piece.
-  include(CheckLinkerFlag)
-  set(layout -Wl,-z,noseparate-code -Wl,-T,${REHEAP_SRC}/entry/linux/layout.ld)
-  list(JOIN layout " " joined)
-  check_linker_flag(C "${joined}" REHEAP_LINKER_TAKES_LAYOUT)
+  # Where the linker can: what few programs run lies apart, and what all of them touch in one piece. Calls of the
+  # library's own functions do not leave it, and it exports nothing that it takes from an archive. Zig's linker binds
+  # variables too, of which none are exported, and what Zig links is hidden.
+  set(bound -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL)
+  if(REHEAP_ZIG)
+    set(bound -Wl,-Bsymbolic)
+  else()
+    include(CheckLinkerFlag)
+    set(layout -Wl,-z,noseparate-code -Wl,-T,${REHEAP_SRC}/entry/linux/layout.ld)
+    list(JOIN layout " " joined)
+    check_linker_flag(C "${joined}" REHEAP_LINKER_TAKES_LAYOUT)
+  endif()
   # Linked by the C driver, and CMake may not add the C++ library on its own: -z defs then proves that it is not needed.
   set(CMAKE_CXX_IMPLICIT_LINK_LIBRARIES "")
 
@@ -151,7 +161,7 @@ if(NOT WIN32)
     target_link_options(${target} PRIVATE
       -Wl,-z,defs -Wl,-z,now -Wl,-z,relro
       -Wl,-z,nodelete # blocks outlive a dlclose
-      -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL -Wl,--as-needed)
+      ${bound} -Wl,--as-needed)
     if(REHEAP_LINKER_TAKES_LAYOUT)
       target_link_options(${target} PRIVATE ${layout})
       set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${REHEAP_SRC}/entry/linux/layout.ld)

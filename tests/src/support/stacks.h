@@ -9,7 +9,11 @@ namespace {
 
 using rh::platform::kMostFrames;
 
+#if defined(__clang__)
+#define APART [[gnu::noinline]]
+#else
 #define APART [[gnu::noinline, gnu::noclone]]
+#endif
 
 struct Stack {
   uintptr_t frames[kMostFrames] = {};
