@@ -74,15 +74,22 @@ class Sizes : public std::conditional_t<k64Bit, WindowNotes, PieceNotes> {
     return value;
   }
 
-  // A block that is in nobody's hands has a size that no block can have.
-  RH_INLINE void note_free(const void* block, bool smallest) { note(block, kFree, smallest); }
-
-  RH_INLINE bool is_noted_free(const void* block, bool smallest) const {
-    return noted(block, smallest) == (smallest ? kFree & 0xff : kFree);
+  // A block that is in nobody's hands has a size that no block can have. `tag`: that of its memory when it last was in
+  // somebody's (platform/memory_tags.h).
+  static constexpr unsigned kUnknownTag = 15;
+  RH_INLINE void note_free(const void* block, bool smallest, unsigned tag = kUnknownTag) {
+    note(block, kFree + tag, smallest);
   }
 
+  RH_INLINE bool is_noted_free(const void* block, bool smallest) const {
+    return noted(block, smallest) >= (smallest ? kFree & 0xff : kFree);
+  }
+
+  // Of a block that is noted as free.
+  RH_INLINE unsigned last_tag(const void* block, bool smallest) const { return noted(block, smallest) & kUnknownTag; }
+
  private:
-  static constexpr size_t kFree = 0xffff;
+  static constexpr size_t kFree = 0xfff0;
   static_assert(kMaxSmall < kFree && kBlockAlign < (kFree & 0xff));
 };
 

@@ -9,6 +9,7 @@
 #include "heap/guards.h"
 #include "heap/idle.h"
 #include "heap/relief.h"
+#include "platform/memory_tags.h"
 #include "platform/path.h"
 #include "platform/platform.h"
 #include "platform/report.h"
@@ -55,6 +56,22 @@ bool set_misuse(const char* value) {
   return true;
 }
 
+constexpr const char* kTagChecks[] = {"off", "sync", "async"};
+constinit unsigned g_tag_checks = 1;  // an index of them, and of platform::TagChecks
+
+bool set_one_of(const char* value, const char* const* words, unsigned count, unsigned* index) {
+  for (unsigned at = 0; at < count; ++at) {
+    if (!same_text(value, words[at])) continue;
+    *index = at;
+    return true;
+  }
+  return false;
+}
+
+bool set_memory_tags(const char* value) {
+  return platform::kHasTags && set_one_of(value, kTagChecks, 3, &g_tag_checks);
+}
+
 bool set_sample_guard(const char* value) {
   constexpr uint64_t kMost = 1000000000;
   uint64_t every = 0;
@@ -67,14 +84,7 @@ bool set_sample_guard(const char* value) {
 constexpr const char* kLayers[] = {"both", "crt", "heap", "none"};
 enum : unsigned { kBoth, kCrt, kHeap };
 
-bool set_layers(const char* value) {
-  for (unsigned index = 0; index < sizeof(kLayers) / sizeof(kLayers[0]); ++index) {
-    if (!same_text(value, kLayers[index])) continue;
-    g_layers = index;
-    return true;
-  }
-  return false;
-}
+bool set_layers(const char* value) { return set_one_of(value, kLayers, 4, &g_layers); }
 
 bool set_decay(const char* value) {
   constexpr uint64_t kMost = 600000;
@@ -167,6 +177,9 @@ constexpr Option kOptions[] = {
      set_window_at, false},
     {"misuse", kHardened ? "end or report" : "nothing in a build that is not hardened", set_misuse, true},
     {"strict", kHardened ? "0 or 1" : "nothing in a build that is not hardened", set_strict, true},
+    {"memory_tags",
+     platform::kHasTags ? "sync, async or off" : "nothing in a build that is not hardened, nor but on arm64 Linux",
+     set_memory_tags, false},
     {"misuse_json", "a file's path of less than 480 bytes", set_misuse_json, true},
     {"sample_guard",
      kHardened ? "nothing in a hardened build, which guards all blocks"
@@ -278,6 +291,7 @@ void load() {
     const char* value = platform::environment(variable_of(option.name).text);
     if (value != nullptr && *value != 0) set(option.name, value, When::starting);
   }
+  if constexpr (platform::kHasTags) platform::begin_tags(static_cast<platform::TagChecks>(g_tag_checks));
   place_window();
   profiling::begin_with_process();
 }
@@ -325,6 +339,7 @@ void describe(Json& json) {
   if constexpr (kHardened) {
     json.string("misuse", hardened::g_goes_on.load(std::memory_order_relaxed) ? "report" : "end");
     json.boolean("strict", hardened::g_strict.load(std::memory_order_relaxed));
+    json.string("memory_tags", platform::has_tags() ? kTagChecks[g_tag_checks] : "off");
   }
 }
 

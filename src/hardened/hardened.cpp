@@ -3,6 +3,7 @@
 #include "arena/bars.h"
 #include "hardened/delay.h"
 #include "hardened/empty.h"
+#include "hardened/memory_tags.h"
 #include "hardened/misuse.h"
 #include "hardened/zeros.h"
 #include "heap/shared.h"
@@ -44,6 +45,7 @@ class Small {
   size_t size() const { return slab::requested_size(slab_, block_); }
   size_t room() const { return slab::properties(slab_).size; }
   bool is_free() const {
+    platform::Unchecked unchecked;
     return slab::is_noted_free(slab_, block_) || slab::is_marked(slab_, static_cast<const Block*>(block_));
   }
   Tail tail() const { return {block_, size(), room()}; }
@@ -58,13 +60,14 @@ class Small {
 
   void* hand_out(size_t size, Maker maker) {
     clear(block_, sizeof(Block));
+    unsigned tag = memory_tags::has_tag(owner()) ? platform::random_tag(memory_tags::excluded(slab_, block_)) : 0;
     set_size(size);
     tail().write(maker);
-    return block_;
+    return tag == 0 ? block_ : memory_tags::cover(block_, tag, size, room());
   }
 
   void note_free() {
-    slab::note_free(slab_, block_);
+    slab::note_free(slab_, block_, memory_tags::take(block_, room()));
     clear(block_, room());
   }
 
@@ -175,6 +178,7 @@ RH_COLD void judge_tail(const Tail& tail, const void* block, size_t size, Maker 
 }
 
 RH_INLINE void check(const Tail& tail, const void* block, size_t size, Maker maker, const char* seen) {
+  platform::Unchecked unchecked;
   if (RH_UNLIKELY(!tail.is(maker))) judge_tail(tail, block, size, maker, seen);
 }
 
@@ -223,10 +227,16 @@ bool is_noted_free(const BlockAt& at) {
 
 bool is_live(const BlockAt& at) { return at.is_start() && !is_noted_free(at); }
 
+// Whether a pointer to a live block is the one that was handed out.
+bool has_its_tag(const BlockAt& at, const void* pointer) {
+  return at.is_large() ? platform::tag_of(pointer) == 0 || !platform::has_tags()
+                       : memory_tags::fits(pointer, at.pointer);
+}
+
 // A live block of ours; ends the process for anything else.
 BlockAt live(const void* pointer, const char* function) {
-  BlockAt at = find_block(pointer);
-  if (RH_UNLIKELY(!is_live(at))) fail_invalid(function, pointer);
+  BlockAt at = find_block(memory_tags::plain(pointer));
+  if (RH_UNLIKELY(!is_live(at) || !has_its_tag(at, pointer))) fail_invalid(function, at.pointer);
   return at;
 }
 
@@ -242,6 +252,7 @@ Tail tail_at(const BlockAt& at) {
 }
 
 void* resize_small(const BlockAt& at, size_t size, Resize how) {
+  platform::Unchecked unchecked;
   void* block = const_cast<void*>(at.pointer);
   Small small(at.span, block);
   size_t before = small.size();
@@ -256,7 +267,8 @@ void* resize_small(const BlockAt& at, size_t size, Resize how) {
   __builtin_memset(bytes + from, 0, small.room() - from);
   small.set_size(size);
   small.tail().write(Maker::c);
-  return block;
+  unsigned tag = platform::has_tags() ? platform::stored_tag(block) : 0;
+  return tag == 0 ? block : memory_tags::cover(block, tag, size, small.room());
 }
 
 // The heap changes the span to a new length, or gives another one with the same content; null when it can do neither.
@@ -314,7 +326,8 @@ void* allocate(Heap* heap, size_t alignment, size_t size, Maker maker, bool zero
   }
 }
 
-Freed free(void* block, Maker maker, size_t size) {
+Freed free(void* pointer, Maker maker, size_t size) {
+  void* block = memory_tags::plain(pointer);
   BlockAt at = find_block(block);
   if (RH_UNLIKELY(!at.is_start())) {
     if (empty::free(block)) return Freed::done;
@@ -327,6 +340,10 @@ Freed free(void* block, Maker maker, size_t size) {
     return Freed::done;
   }
   if (RH_UNLIKELY(is_altered(at))) return rh::deallocate(block);
+  if (RH_UNLIKELY(!has_its_tag(at, pointer))) {
+    tell_tag(pointer, block);
+    return Freed::done;
+  }
   size_t present = size_at(at);
   check(tail_at(at), block, present, maker, "its free");
   check_size(block, present, size);
@@ -341,28 +358,33 @@ size_t good_size(size_t size) { return size <= kMaxRequest - kUnitSize ? size : 
 
 bool is_empty_block(const void* pointer) { return empty::is_live(pointer); }
 
-bool is_live(const void* pointer) { return empty::is_live(pointer) || is_live(find_block(pointer)); }
+bool is_live(const void* pointer) {
+  BlockAt at = find_block(memory_tags::plain(pointer));
+  return empty::is_live(pointer) || (is_live(at) && has_its_tag(at, pointer));
+}
 
 bool is_intact(const void* pointer) {
   if (empty::is_live(pointer)) return true;
-  BlockAt at = find_block(pointer);
+  BlockAt at = find_block(memory_tags::plain(pointer));
   if (!is_live(at)) return false;
   if (is_altered(at)) return true;
+  platform::Unchecked unchecked;
   Tail tail = tail_at(at);
   return tail.is(Maker::c) || tail.is(Maker::single) || tail.is(Maker::array);
 }
 
 void* start_of(const void* pointer, const char* function) {
   if (empty::holds(pointer)) return const_cast<void*>(pointer);
-  BlockAt at = find_block(pointer);
+  BlockAt at = find_block(memory_tags::plain(pointer));
   if (RH_UNLIKELY(at.span == nullptr)) fail_invalid(function, pointer);
   at.pointer = at.start();
   if (RH_UNLIKELY(at.is_small() && !at.is_start())) fail_invalid(function, pointer);
-  if (RH_UNLIKELY(address_of(pointer) - address_of(at.pointer) > size_at(at))) fail_invalid(function, pointer);
-  return const_cast<void*>(at.pointer);
+  if (RH_UNLIKELY(address_of(memory_tags::plain(pointer)) - address_of(at.pointer) > size_at(at)))
+    fail_invalid(function, pointer);
+  return platform::with_tag(at.pointer, platform::tag_of(pointer));
 }
 
-bool holds(const void* pointer) { return in_realm(pointer) || empty::holds(pointer); }
+bool holds(const void* pointer) { return in_realm(memory_tags::plain(pointer)) || empty::holds(pointer); }
 
 size_t size_of(const void* block, const char* function) {
   return empty::is_live(block) ? 0 : size_at(live(block, function));
@@ -371,12 +393,12 @@ size_t size_of(const void* block, const char* function) {
 void* resize(void* block, size_t size, Resize how) {
   BlockAt at = live(block, "realloc");
   if (is_altered(at)) return nullptr;
-  check(tail_at(at), block, size_at(at), Maker::c, "its realloc");
+  check(tail_at(at), at.pointer, size_at(at), Maker::c, "its realloc");
   return at.is_large() ? resize_large(at, size, how) : resize_small(at, size, how);
 }
 
 Heap* heap_beside(const void* block) {
-  return empty::holds(block) ? nullptr : shared::heap_beside(find_block(block).span);
+  return empty::holds(block) ? nullptr : shared::heap_beside(find_block(memory_tags::plain(block)).span);
 }
 
 void flush() {

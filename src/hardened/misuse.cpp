@@ -62,6 +62,13 @@ void tell_heap(const void* block, size_t size) {
   tell(put_block(message, block, size) << " was given to another heap than its own", block, size);
 }
 
+void tell_tag(const void* pointer, const void* block) {
+  Text message;
+  message << "free of a pointer that the block at ";
+  message.hex(address_of(block)) << " no longer has, or never had: ";
+  tell(message.hex(address_of(pointer)));
+}
+
 void tell_invalid(const void* pointer) {
   Text message;
   message << "free of invalid pointer ";

@@ -16,6 +16,7 @@ RH_COLD void tell_twice(const void* block, size_t size);
 RH_COLD void tell_maker(const void* block, size_t size, Maker maker, Maker freed_by);
 RH_COLD void tell_size(const void* block, size_t size, size_t freed_as);
 RH_COLD void tell_invalid(const void* pointer);
+RH_COLD void tell_tag(const void* pointer, const void* block);
 RH_COLD void tell_heap(const void* block, size_t size);
 
 }  // namespace rh::hardened

@@ -71,8 +71,8 @@ RH_INLINE size_t requested_size(const Span* slab, const void* block) {
 
 // Where sizes are recorded, notes in place of the size that nobody holds this block, until it is handed out again.
 // Frees on the fastest path leave no note.
-RH_INLINE void note_free(const Span* slab, const void* block) {
-  if constexpr (kExactSizes) g_realm.sizes().note_free(block, slab->size_class.load() == 0);
+RH_INLINE void note_free(const Span* slab, const void* block, unsigned tag = Sizes::kUnknownTag) {
+  if constexpr (kExactSizes) g_realm.sizes().note_free(block, slab->size_class.load() == 0, tag);
 }
 
 // Whether a carved block begins at `offset` from the slab's start.

@@ -443,7 +443,8 @@ std::vector<Case> all_cases() {
 
 Outcome outcome_of(const char* program, const Case& what, bool quietly) {
   fflush(stdout);
-  End end = run_again(program, "commit", what.name, quietly);
+  auto commit = [&] { return static_cast<int>(what.commit(what.size)); };
+  End end = has_to_fork() ? run_forked(quietly, commit) : run_again(program, "commit", what.name, quietly);
   if (end.by_itself && (end.code == 0 || end.code == 1)) return static_cast<Outcome>(end.code);
   if (end.by_failure) return Outcome::stopped;
   fprintf(stderr, "misuse: %s ended with status 0x%x\n", what.name.c_str(), static_cast<unsigned>(end.code));

@@ -33,6 +33,9 @@ inline size_t size_of_aligned(void* block, size_t alignment) { return _aligned_m
 
 inline void* map_page() { return VirtualAlloc(nullptr, 4096, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
 
+inline bool has_to_fork() { return false; }
+template <typename Body> End run_forked(bool, Body) { return {}; }
+
 // Runs this program with two words, `quietly` without what it says on stderr.
 inline End run_again(const char* program, const std::string& first, const std::string& second, bool quietly) {
   SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX);  // what it inherits
@@ -82,13 +85,17 @@ inline size_t size_of_aligned(void* block, size_t) { return malloc_usable_size(b
 
 inline void* map_page() { return mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
 
-inline End run_again(const char* program, const std::string& first, const std::string& second, bool quietly) {
+// Whether a process forked from this one will do, where programs cannot start themselves: under QEMU.
+inline bool has_to_fork() { return getenv("MISUSE_FORKS") != nullptr; }
+
+// The exit code is the result of `body`.
+template <typename Body> End run_forked(bool quietly, Body body) {
+  fflush(nullptr);
   pid_t child = fork();
   if (child == 0) {
     if (quietly && freopen("/dev/null", "w", stderr) == nullptr) _exit(99);
     alarm(20);
-    execl("/proc/self/exe", program, first.c_str(), second.c_str(), nullptr);
-    _exit(98);
+    _exit(body());
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) {
@@ -97,6 +104,13 @@ inline End run_again(const char* program, const std::string& first, const std::s
   }
   if (WIFEXITED(status)) return {true, false, WEXITSTATUS(status)};
   return {false, WTERMSIG(status) != SIGALRM && WTERMSIG(status) != SIGKILL, status};
+}
+
+inline End run_again(const char* program, const std::string& first, const std::string& second, bool quietly) {
+  return run_forked(quietly, [&] {
+    execl("/proc/self/exe", program, first.c_str(), second.c_str(), nullptr);
+    return 98;
+  });
 }
 
 #endif

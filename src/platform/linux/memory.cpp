@@ -5,6 +5,7 @@
 
 #include "base/sanitizers.h"
 #include "platform/linux/syscall.h"
+#include "platform/memory_tags.h"
 #include "platform/platform.h"
 
 namespace rh::platform {
@@ -26,6 +27,12 @@ long map(uintptr_t address, size_t size, int protection, int flags) {
 #else
   return system_call(SYS_mmap, static_cast<long>(address), static_cast<long>(size), protection, flags, -1, 0);
 #endif
+}
+
+// How memory in use may be accessed.
+int usable() {
+  constexpr int kTagged = 0x20;  // PROT_MTE, of 64-bit ARM
+  return PROT_READ | PROT_WRITE | (has_tags() ? kTagged : 0);
 }
 
 constexpr int kReserveFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -69,8 +76,7 @@ void release(uintptr_t address, size_t size) {
 
 bool commit(uintptr_t address, size_t size) {
   count_os_call(OsCall::commit);
-  return !is_error(
-      system_call(SYS_mprotect, static_cast<long>(address), static_cast<long>(size), PROT_READ | PROT_WRITE));
+  return !is_error(system_call(SYS_mprotect, static_cast<long>(address), static_cast<long>(size), usable()));
 }
 
 // Fails on pages locked in memory: they stay, with their content.
@@ -83,6 +89,9 @@ namespace {
 
 // Since Linux 6.13: marks in the page table, which split no mapping.
 constexpr long kInstallGuard = 102, kRemoveGuard = 103;
+
+// Who says yes to this says yes to everything: QEMU does.
+constexpr long kNoAdvice = 9999;
 
 // Some ranges are guarded by their protection.
 constinit std::atomic<bool> g_protects{false};
@@ -104,6 +113,7 @@ bool guard(uintptr_t address, size_t size, GuardPrice price) {
   count_os_call(OsCall::guard);
   int known = kernel.load(std::memory_order_relaxed);
   bool marked = known != kNoMarks && advise(address, size, kInstallGuard);
+  if (known == kUnknown && marked && advise(address, size, kNoAdvice)) marked = false;
   if (known == kUnknown) kernel.store(marked ? kMarks : kNoMarks, std::memory_order_relaxed);
   if (marked) return true;
   if (price == GuardPrice::free_only) {
@@ -119,7 +129,7 @@ bool unguard(uintptr_t address, size_t size) {
   count_os_call(OsCall::guard);
   bool marked = advise(address, size, kRemoveGuard);
   if (!g_protects.load(std::memory_order_relaxed)) return marked;
-  return protect(address, size, PROT_READ | PROT_WRITE);
+  return protect(address, size, usable());
 }
 
 bool bar(uintptr_t address, size_t size) { return guard(address, size, GuardPrice::free_only); }
@@ -158,7 +168,7 @@ void copy(uintptr_t from, uintptr_t to, size_t size) {
 // when it fails: then it is mapped again and the content copied.
 bool attach(uintptr_t detached, uintptr_t to, size_t size) {
   if (!is_error(remap(detached, size, MREMAP_MAYMOVE | MREMAP_FIXED, to))) return true;
-  if (is_error(map(to, size, PROT_READ | PROT_WRITE, kReserveFlags | MAP_FIXED))) return false;
+  if (is_error(map(to, size, usable(), kReserveFlags | MAP_FIXED))) return false;
   copy(detached, to, size);
   unmap(detached, size);
   return true;

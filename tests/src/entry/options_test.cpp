@@ -119,13 +119,14 @@ TEST(Options, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   EXPECT_FALSE(set_later("decay", "1"));
   std::string message = said();
   EXPECT_EQ(message, "reheap: no option is called decay; there are: stats verbose layers decay_ms limit window "
-                     "window_at misuse strict misuse_json sample_guard profile profile_rate profile_signal doctor\n");
+                     "window_at misuse strict memory_tags misuse_json sample_guard profile profile_rate profile_signal "
+                     "doctor\n");
   EXPECT_FALSE(set_later("", "1"));
   EXPECT_FALSE(set_later("DECAY_MS", "1"));
 }
 
 TEST(Options, SomeAreForTheEnvironmentOnly) {
-  for (const char* name : {"layers", "window", "window_at", "profile", "profile_signal", "doctor"}) {
+  for (const char* name : {"layers", "window", "window_at", "memory_tags", "profile", "profile_signal", "doctor"}) {
     EXPECT_FALSE(set_later(name, "64M"));
     std::string message = said();
     EXPECT_TRUE(has(message, std::string(name) + " can only be set in the environment (REHEAP_")) << message;
