@@ -77,7 +77,7 @@ void accesses(size_t size) {
 }
 
 void neighbours(size_t size) {
-  std::vector<Bytes> blocks(1500);
+  std::vector<Bytes> blocks(800);
   for (Bytes& block : blocks) block = make(size);
   std::sort(blocks.begin(), blocks.end(), [](Bytes a, Bytes b) { return place_of(a) < place_of(b); });
   size_t apart = SIZE_MAX;
@@ -90,7 +90,7 @@ void neighbours(size_t size) {
   // Of a slab that is empty the memory may go, and with it what is known of it: half of the blocks stay.
   for (size_t at = 0; at < blocks.size(); at += 2) release(blocks[at]);
   size_t again = 0;
-  for (int count = 0; count < 2000; ++count) {
+  for (int count = 0; count < 600; ++count) {
     Bytes block = make(size);
     for (Bytes before : blocks) {
       if (place_of(before) != place_of(block)) continue;

@@ -33,13 +33,12 @@ End run_apart(const std::string& name) {
   return WIFEXITED(status) ? static_cast<End>(WEXITSTATUS(status)) : End::failed;
 }
 
-// All but those whose names begin with one of the words; where the first word is "only", just those.
+// Those whose names begin with one of the words; all, where there are none.
 std::vector<std::string> chosen_tests(int count, char** words) {
-  const bool only = count > 0 && std::string(words[0]) == "only";
-  auto is_named = [=](const std::string& name) {
-    for (int word = only; word < count; ++word)
+  auto is_chosen = [=](const std::string& name) {
+    for (int word = 0; word < count; ++word)
       if (name.starts_with(words[word])) return true;
-    return false;
+    return count == 0;
   };
   std::vector<std::string> names;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
@@ -48,7 +47,7 @@ std::vector<std::string> chosen_tests(int count, char** words) {
     for (int test = 0; test < tests.total_test_count(); ++test) {
       const testing::TestInfo& info = *tests.GetTestInfo(test);
       std::string name = std::string(tests.name()) + "." + info.name();
-      if (is_named(name) == only) names.push_back(name);
+      if (is_chosen(name)) names.push_back(name);
     }
   }
   return names;
