@@ -44,6 +44,8 @@ inline constexpr LibraryOption library_options[] = {
      "With --hardened: end a program that misuses memory, or only say so"},
     {"--strict", "REHEAP_STRICT", Value::none, "",
      "With --hardened: free of what new made, and delete of what malloc made, end the program"},
+    {"--quarantine", "REHEAP_QUARANTINE", Value::required, "1..256",
+     "With --hardened: how many freed blocks of up to 1 KiB a thread keeps from being used again"},
     {"--memory-tags", "REHEAP_MEMORY_TAGS", Value::required, "sync|async|off",
      "With --hardened, on arm64: how wrong accesses are told where memory has tags"},
 };

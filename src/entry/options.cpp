@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "entry/limit_option.h"
 #include "entry/profiling.h"
+#include "hardened/delay.h"
 #include "hardened/hardened.h"
 #include "hardened/misuse.h"
 #include "heap/guards.h"
@@ -53,6 +54,15 @@ bool set_misuse(const char* value) {
   bool goes_on = same_text(value, "report");
   if (!kHardened || (!goes_on && !same_text(value, "end"))) return false;
   if constexpr (kHardened) hardened::g_goes_on.store(goes_on, std::memory_order_relaxed);
+  return true;
+}
+
+bool set_quarantine(const char* value) {
+  uint64_t blocks = 0;
+  const char* end = nullptr;
+  if (!kHardened || !parse_number(value, &blocks, &end) || *end != 0) return false;
+  if (blocks == 0 || blocks > hardened::kMostQuarantine) return false;
+  if constexpr (kHardened) hardened::g_quarantine.store(static_cast<unsigned>(blocks), std::memory_order_relaxed);
   return true;
 }
 
@@ -177,6 +187,7 @@ constexpr Option kOptions[] = {
      set_window_at, false},
     {"misuse", kHardened ? "end or report" : "nothing in a build that is not hardened", set_misuse, true},
     {"strict", kHardened ? "0 or 1" : "nothing in a build that is not hardened", set_strict, true},
+    {"quarantine", kHardened ? "1 to 256" : "nothing in a build that is not hardened", set_quarantine, true},
     {"memory_tags",
      platform::kHasTags ? "sync, async or off" : "nothing in a build that is not hardened, nor but on arm64 Linux",
      set_memory_tags, false},
@@ -339,6 +350,7 @@ void describe(Json& json) {
   if constexpr (kHardened) {
     json.string("misuse", hardened::g_goes_on.load(std::memory_order_relaxed) ? "report" : "end");
     json.boolean("strict", hardened::g_strict.load(std::memory_order_relaxed));
+    json.number("quarantine", hardened::g_quarantine.load(std::memory_order_relaxed));
     json.string("memory_tags", platform::has_tags() ? kTagChecks[g_tag_checks] : "off");
   }
 }
