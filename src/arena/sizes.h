@@ -74,16 +74,20 @@ class Sizes : public std::conditional_t<k64Bit, WindowNotes, PieceNotes> {
     return value;
   }
 
-  // A block that is in nobody's hands has a size that no block can have.
+  // A block that is in nobody's hands has a size that no block can have: one if it was in somebody's, another if not.
   RH_INLINE void note_free(const void* block, bool smallest) { note(block, kFree, smallest); }
+  RH_INLINE void note_fresh(const void* block, bool smallest) { note(block, kFresh, smallest); }
 
   RH_INLINE bool is_noted_free(const void* block, bool smallest) const {
-    return noted(block, smallest) == (smallest ? kFree & 0xff : kFree);
+    return noted(block, smallest) >= (smallest ? kFresh & 0xff : kFresh);
+  }
+  RH_INLINE bool is_noted_fresh(const void* block, bool smallest) const {
+    return noted(block, smallest) == (smallest ? kFresh & 0xff : kFresh);
   }
 
  private:
-  static constexpr size_t kFree = 0xffff;
-  static_assert(kMaxSmall < kFree && kBlockAlign < (kFree & 0xff));
+  static constexpr size_t kFree = 0xffff, kFresh = 0xfffe;
+  static_assert(kMaxSmall < kFresh && kBlockAlign < (kFresh & 0xff));
 };
 
 }  // namespace rh

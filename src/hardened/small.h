@@ -27,8 +27,9 @@ class Small {
 
   void set_size(size_t size) { g_realm.sizes().note(block_, size, is_smallest()); }
 
-  // Its first bytes are the heap's.
+  // Its first bytes are the heap's. A long one that nobody has had is not looked at: much of it may never be touched.
   bool is_unwritten() const {
+    if (RH_UNLIKELY(room() > kMostDelayedSmall) && g_realm.sizes().is_noted_fresh(block_, is_smallest())) return true;
     const unsigned char* rest = static_cast<const unsigned char*>(block_) + sizeof(Block);
     return room() <= sizeof(Block) || is_clear(rest, room() - sizeof(Block));
   }

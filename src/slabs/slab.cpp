@@ -88,9 +88,11 @@ bool was_cut_short(const Span* slab, unsigned count) {
 Block* block_at(uintptr_t address) { return reinterpret_cast<Block*>(address); }
 
 // Notes left from an earlier slab of other blocks do not apply to these.
-void note_free_from(const Span* slab, uintptr_t first, uintptr_t last) {
+void note_fresh_from(const Span* slab, uintptr_t first, uintptr_t last) {
   if constexpr (!kExactSizes) return;
-  for (uintptr_t at = first; at <= last; at += properties(slab).size) note_free(slab, block_at(at));
+  bool smallest = slab->size_class.load() == 0;
+  for (uintptr_t at = first; at <= last; at += properties(slab).size)
+    g_realm.sizes().note_fresh(block_at(at), smallest);
 }
 
 }  // namespace
@@ -157,7 +159,7 @@ RH_INLINE static Taken carve_here(Span* slab, unsigned most) {
   uintptr_t first = g_realm.address(slab) + carved * size_t{own.size};
   uintptr_t last = first + (count - 1) * size_t{own.size};
   Block* linked = kHardened ? link_shuffled(slab, first, count) : link_in_order(slab, first, last);
-  note_free_from(slab, first, last);
+  note_fresh_from(slab, first, last);
   add(slab->carved, count);
   add(slab->outstanding, count);
   return {linked, slab->zero};
