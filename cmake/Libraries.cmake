@@ -114,7 +114,7 @@ if(REHEAP_SANITIZE)
 endif()
 
 set(REHEAP_OVERRIDE_SOURCES ${REHEAP_ALONE_SOURCES})
-foreach(name malloc foreign_next waits endless_waits pages dlopen)
+foreach(name malloc tokens foreign_next waits endless_waits pages dlopen)
   list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
 endforeach()
 if(WIN32)
