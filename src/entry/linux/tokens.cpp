@@ -1,10 +1,9 @@
-// What programs compiled with allocation tokens call in place of the C library's names and operator new. In the default
-// build each is the name without a token.
+// What programs compiled with allocation tokens call in place of the C library's names. In the default build each is the
+// name without a token.
 #include <malloc.h>
 #include <stdlib.h>
 
 #include "entry/linux/aligned.h"
-#include "entry/operators.h"
 #include "entry/token_names.h"
 
 using namespace rh;
@@ -71,38 +70,6 @@ void* pvalloc_of(Partition of, size_t size) {
   return kHardened ? aligned::pvalloc(size, aligned_of(of)) : pvalloc(size);
 }
 
-using operators::kArray, operators::kSingle, operators::make, operators::make_quietly;
-using Align = std::align_val_t;
-using Quiet = const std::nothrow_t&;
-
-void* new_of(Partition of, size_t size) { return kHardened ? make<kSingle>(size, of) : operator new(size); }
-
-void* new_array_of(Partition of, size_t size) { return kHardened ? make<kArray>(size, of) : operator new[](size); }
-
-void* new_quiet_of(Partition of, size_t size, Quiet quiet) {
-  return kHardened ? make_quietly<kSingle>(size, of) : operator new(size, quiet);
-}
-
-void* new_array_quiet_of(Partition of, size_t size, Quiet quiet) {
-  return kHardened ? make_quietly<kArray>(size, of) : operator new[](size, quiet);
-}
-
-void* new_aligned_of(Partition of, size_t size, Align align) {
-  return kHardened ? make<kSingle>(size, align, of) : operator new(size, align);
-}
-
-void* new_array_aligned_of(Partition of, size_t size, Align align) {
-  return kHardened ? make<kArray>(size, align, of) : operator new[](size, align);
-}
-
-void* new_aligned_quiet_of(Partition of, size_t size, Align align, Quiet quiet) {
-  return kHardened ? make_quietly<kSingle>(size, align, of) : operator new(size, align, quiet);
-}
-
-void* new_array_aligned_quiet_of(Partition of, size_t size, Align align, Quiet quiet) {
-  return kHardened ? make_quietly<kArray>(size, align, of) : operator new[](size, align, quiet);
-}
-
 }  // namespace
 
 RH_TOKEN(void*, malloc_of, "malloc", (size), size_t size)
@@ -115,20 +82,3 @@ RH_TOKEN(int, posix_memalign_of, "posix_memalign", (block, alignment, size), voi
 RH_TOKEN(void*, memalign_of, "memalign", (alignment, size), size_t alignment, size_t size)
 RH_TOKEN(void*, valloc_of, "valloc", (size), size_t size)
 RH_TOKEN(void*, pvalloc_of, "pvalloc", (size), size_t size)
-
-// As operator new is mangled: by the letter of size_t.
-#if defined(__LP64__)
-#define RH_TOKEN_SIZE "m"
-#else
-#define RH_TOKEN_SIZE "j"
-#endif
-RH_TOKEN(void*, new_of, "_Znw" RH_TOKEN_SIZE, (size), size_t size)
-RH_TOKEN(void*, new_array_of, "_Zna" RH_TOKEN_SIZE, (size), size_t size)
-RH_TOKEN(void*, new_quiet_of, "_Znw" RH_TOKEN_SIZE "RKSt9nothrow_t", (size, quiet), size_t size, Quiet quiet)
-RH_TOKEN(void*, new_array_quiet_of, "_Zna" RH_TOKEN_SIZE "RKSt9nothrow_t", (size, quiet), size_t size, Quiet quiet)
-RH_TOKEN(void*, new_aligned_of, "_Znw" RH_TOKEN_SIZE "St11align_val_t", (size, align), size_t size, Align align)
-RH_TOKEN(void*, new_array_aligned_of, "_Zna" RH_TOKEN_SIZE "St11align_val_t", (size, align), size_t size, Align align)
-RH_TOKEN(void*, new_aligned_quiet_of, "_Znw" RH_TOKEN_SIZE "St11align_val_tRKSt9nothrow_t", (size, align, quiet),
-         size_t size, Align align, Quiet quiet)
-RH_TOKEN(void*, new_array_aligned_quiet_of, "_Zna" RH_TOKEN_SIZE "St11align_val_tRKSt9nothrow_t", (size, align, quiet),
-         size_t size, Align align, Quiet quiet)
