@@ -182,12 +182,16 @@ RH_INLINE void check_size(const void* block, size_t size, size_t freed_as) {
   if (RH_UNLIKELY(freed_as != kUnknown && freed_as != size)) tell_size(block, size, freed_as);
 }
 
+void give_to_heap(void* block) {
+  if (!rh::deallocate_fast(block) && !rh::deallocate_bound(block)) rh::deallocate_slow(block);
+}
+
 // To the heap, of what was kept from use. Not where somebody has written to it: nobody is to have it again.
 void let_go(void* block) {
   if (block == nullptr) return;
   size_t room = Small(block).room();
   if (RH_UNLIKELY(!is_clear(block, room))) return tell_written(block, room);
-  rh::deallocate(block);
+  give_to_heap(block);
 }
 
 void let_go(Span* span) {
