@@ -35,11 +35,20 @@ template <typename Allocate> [[gnu::noinline]] void* allocate_or_null(size_t siz
 // As libstdc++: no memory has an alignment that is no power of two, and the new-handler is not asked for it.
 inline bool is_possible(std::align_val_t alignment) { return is_power_of_two(number(alignment)); }
 
-// Without more ado, and in all cases.
-template <Maker maker> RH_INLINE void* make_fast(size_t size) { return kHardened ? nullptr : allocate_fast(size); }
+template <Maker maker> RH_INLINE void* make_hardened(size_t size) { return rules::allocate_hardened(size, maker); }
 
-template <Maker maker> void* make_slow(size_t size, Partition partition = kUntyped) {
-  if constexpr (kHardened) return rules::allocate_typed(partition, kBlockAlign, size, maker);
+template <Maker maker> RH_INLINE void* make_hardened(size_t size, Partition of) {
+  return rules::allocate_typed(of, kBlockAlign, size, maker);
+}
+
+// Without more ado, and in all cases.
+template <Maker maker, typename... Of> RH_INLINE void* make_fast(size_t size, Of... of) {
+  if constexpr (kHardened) return make_hardened<maker>(size, of...);
+  return allocate_fast(size);
+}
+
+template <Maker maker, typename... Of> void* make_slow(size_t size, Of... of) {
+  if constexpr (kHardened) return make_hardened<maker>(size, of...);
   return rh::allocate_slow(size);
 }
 
@@ -50,32 +59,33 @@ template <Maker maker> void* make_aligned(size_t size, std::align_val_t alignmen
 }
 
 template <Maker maker, typename... Of> RH_INLINE void* make(size_t size, Of... of) {
-  if (void* block = make_fast<maker>(size)) return block;
+  if (void* block = make_fast<maker>(size, of...)) return block;
   return allocate_or_throw(size, [=] { return make_slow<maker>(size, of...); });
 }
 
 template <Maker maker, typename... Of> RH_INLINE void* make_quietly(size_t size, Of... of) {
-  if (void* block = make_fast<maker>(size)) return block;
+  if (void* block = make_fast<maker>(size, of...)) return block;
   return allocate_or_null(size, [=] { return make_slow<maker>(size, of...); });
 }
 
 // Alignments that every block has are asked for too, a lot: by LLVM's containers for one. 0 is not told apart at first:
 // there is nothing for it either way.
-RH_INLINE void* make_aligned_fast(size_t size, std::align_val_t alignment) {
-  if constexpr (kHardened) return nullptr;
+template <Maker maker, typename... Of>
+RH_INLINE void* make_aligned_fast(size_t size, std::align_val_t alignment, Of... of) {
   size_t bits = number(alignment);
+  if constexpr (kHardened) return bits == kBlockAlign ? make_hardened<maker>(size, of...) : nullptr;
   return RH_LIKELY((bits & (bits - 1)) == 0) ? allocate_aligned_fast(bits, size) : nullptr;
 }
 
 template <Maker maker, typename... Of> RH_INLINE void* make(size_t size, std::align_val_t alignment, Of... of) {
-  if (void* block = make_aligned_fast(size, alignment)) return block;
+  if (void* block = make_aligned_fast<maker>(size, alignment, of...)) return block;
   if (!is_possible(alignment)) throw_bad_alloc();
   return allocate_or_throw(size, [=] { return make_aligned<maker>(size, alignment, of...); });
 }
 
 template <Maker maker, typename... Of>
 RH_INLINE void* make_quietly(size_t size, std::align_val_t alignment, Of... of) noexcept {
-  if (void* block = make_aligned_fast(size, alignment)) return block;
+  if (void* block = make_aligned_fast<maker>(size, alignment, of...)) return block;
   if (!is_possible(alignment)) return nullptr;
   return allocate_or_null(size, [=] { return make_aligned<maker>(size, alignment, of...); });
 }

@@ -1,9 +1,15 @@
 // The rules as hardened builds keep them.
 #include "entry/rules.h"
+#include "hardened/small.h"
 #include "heap/idle.h"
 #include "heap/tags.h"
 
 namespace rh::rules {
+
+void* allocate_hardened(size_t size, Maker maker, bool zeroed) {
+  void* block = hardened::allocate_fast(size, maker);
+  return RH_LIKELY(block != nullptr) ? block : allocate_hardened(kBlockAlign, size, maker, nullptr, zeroed);
+}
 
 // When memory is short what this thread keeps from use is let go, and one more attempt made.
 void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap, bool zeroed) {
@@ -14,8 +20,12 @@ void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap, 
   return hardened::allocate(heap, alignment, size, maker, zeroed);
 }
 
-void free_hardened(void* block, Maker maker, size_t size) {
+RH_NOINLINE static void free_otherwise(void* block, Maker maker, size_t size) {
   if (block != nullptr && hardened::free(block, maker, size) == Freed::foreign) g_foreign.free(block);
+}
+
+void free_hardened(void* block, Maker maker, size_t size) {
+  if (!hardened::free_fast(block, maker, size)) free_otherwise(block, maker, size);
 }
 
 void* reallocate_hardened(void* block, size_t size) {
@@ -39,7 +49,9 @@ static Heap* heap_of(Partition partition) {
 void* allocate_typed(Partition partition, size_t alignment, size_t size, Maker maker, bool zeroed) {
   if (partition == kUntyped) return allocate_hardened(alignment, size, maker, nullptr, zeroed);
   Heap* heap = heap_of(partition);
-  return heap != nullptr ? allocate_hardened(alignment, size, maker, heap, zeroed) : nullptr;
+  if (RH_UNLIKELY(heap == nullptr)) return nullptr;
+  void* block = alignment <= kBlockAlign ? hardened::allocate_fast_in(heap, size, maker) : nullptr;
+  return RH_LIKELY(block != nullptr) ? block : allocate_hardened(alignment, size, maker, heap, zeroed);
 }
 
 void* allocate_beside(const void* block, size_t size) {

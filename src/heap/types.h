@@ -282,7 +282,7 @@ struct Caller {
 RH_INLINE Block* pop(Heap* heap, size_t size_class) {
   Block* block = heap->bins[size_class];
   if (RH_LIKELY(block != nullptr)) {
-    slab::check_unwritten(block);
+    slab::of_unwritten(block);
     heap->bins[size_class] = block->next;
     block->mark = 0;
   }
