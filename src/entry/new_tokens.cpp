@@ -45,7 +45,7 @@ void* new_array_aligned_quiet_of(Partition of, size_t size, Align align, Quiet q
 
 #if defined(_MSC_VER)
 // LLVM 22 knows no others of Microsoft's, and for ARM64EC functions have other names.
-#if !defined(_M_ARM64EC) && defined(_WIN64)
+#if !defined(_M_ARM64EC) && __SIZEOF_POINTER__ == 8
 RH_TOKEN(void*, new_of, "??2@YAPEAX_K@Z", (size), size_t size)
 RH_TOKEN(void*, new_array_of, "??_U@YAPEAX_K@Z", (size), size_t size)
 RH_TOKEN(void*, new_quiet_of, "??2@YAPEAX_KAEBUnothrow_t@std@@@Z", (size, quiet), size_t size, Quiet quiet)
@@ -55,7 +55,7 @@ RH_TOKEN(void*, new_array_quiet_of, "??_U@YAPEAX_KAEBUnothrow_t@std@@@Z", (size,
 // By the letter of size_t.
 #if defined(__LP64__)
 #define RH_TOKEN_SIZE "m"
-#elif defined(_WIN64)
+#elif __SIZEOF_POINTER__ == 8
 #define RH_TOKEN_SIZE "y"
 #else
 #define RH_TOKEN_SIZE "j"

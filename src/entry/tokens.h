@@ -8,9 +8,6 @@
 
 namespace rh::tokens {
 
-// The most that a program can have by the names that hold the token (__alloc_token_3_malloc).
-inline constexpr size_t kNamed = 8;
-
 // In hardened builds the memory of each token below 16 is apart from that of all others. Larger ones are of a program
 // that has many more: types that contain pointers, whose tokens are the upper half of all numbers, are in eight of the
 // partitions, others in seven, and in the one that is left what the compiler knew no type of, whose token is 0.

@@ -2,8 +2,8 @@
 // each tag that it uses, bound to it, so that a slab's blocks are all of one tag. The thread's word leads there while
 // the tag is in force: malloc and free know nothing of it. docs/design/tags.md says why.
 //
-// So it has, in the hardened build, for each partition of memory that a type's blocks are to come from, and for each tag
-// again: whose memory is never another partition's (docs/design/types.md).
+// So it has, in the hardened build, for each partition that the blocks of some types are to lie in, and again for each
+// tag (docs/design/types.md).
 //
 // Such heaps stay, like threads' heaps: when the thread has ended, the next that uses the tag takes over one.
 #pragma once

@@ -266,8 +266,8 @@ RH_INLINE bool is_bound_to_me(const Heap* heap) { return heap->shared && is_mine
 // Whether it is a first-class heap that one thread owns.
 inline bool is_bound(const Heap* heap) { return heap->home.load() != nullptr; }
 
-// Whether a program made it, and may destroy it: it is shared, but no tag's nor a partition's. Those stay, like threads'
-// heaps.
+// Whether a program made it, and may destroy it: it is shared, but no tag's nor a partition's. Those stay, like
+// threads' heaps.
 inline bool is_first_class(const Heap* heap) {
   return heap->shared && heap->tag == 0 && (!kHardened || heap->partition == kUntyped);
 }

@@ -1,5 +1,5 @@
-// What programs compiled with allocation tokens call in place of the C library's names. In the default build each is the
-// name without a token.
+// What programs compiled with allocation tokens call in place of the C library's names. In the default build each is
+// the name without a token.
 #include <malloc.h>
 #include <stdlib.h>
 
