@@ -11,6 +11,7 @@
 namespace rh::hardened {
 
 constinit std::atomic<bool> g_strict{false};
+constinit std::atomic<unsigned> g_quarantine{kQuarantine};
 
 namespace {
 
@@ -154,7 +155,7 @@ void release_small(Small small, void* block) {
   if (at_once)
     rh::deallocate(block);
   else if (small.room() <= kMostDelayedSmall)
-    let_go(exchange(heap->delayed.small, block));
+    let_go(exchange(heap->delayed.small, block, g_quarantine.load(std::memory_order_relaxed)));
   else
     let_go(exchange(heap->delayed.medium, block));
 }

@@ -104,7 +104,7 @@ RH_INLINE bool free_fast(void* block, Maker maker, size_t freed_as) {
   Heap* heap = thread_heap();
   if (RH_UNLIKELY(heap->shared)) return false;
   small.note_free();
-  void* before = exchange(heap->delayed.small, block);
+  void* before = exchange(heap->delayed.small, block, g_quarantine.load(std::memory_order_relaxed));
   if (RH_LIKELY(before != nullptr)) let_go_fast(heap, before);
   return true;
 }

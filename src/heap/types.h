@@ -108,7 +108,7 @@ template <typename Block, size_t kPlaces> struct DelayedOf {
   unsigned next;
 };
 struct Delayed {
-  DelayedOf<void*, 256> small;
+  DelayedOf<void*, 256> small;  // or as many of these places as the option says
   DelayedOf<void*, 8> medium;
   DelayedOf<Span*, 4> large;
 };
