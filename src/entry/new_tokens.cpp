@@ -3,43 +3,45 @@
 #include "entry/operators.h"
 #include "entry/token_names.h"
 
-using namespace rh;
+namespace rh::operators {
 
-namespace {
-
-using operators::kArray, operators::kSingle, operators::make, operators::make_quietly;
 using Align = std::align_val_t;
 using Quiet = const std::nothrow_t&;
 
-void* new_of(Partition of, size_t size) { return kHardened ? make<kSingle>(size, of) : operator new(size); }
+inline void* new_of(Partition of, size_t size) { return kHardened ? make<kSingle>(size, of) : operator new(size); }
 
-void* new_array_of(Partition of, size_t size) { return kHardened ? make<kArray>(size, of) : operator new[](size); }
+inline void* new_array_of(Partition of, size_t size) {
+  return kHardened ? make<kArray>(size, of) : operator new[](size);
+}
 
-void* new_quiet_of(Partition of, size_t size, Quiet quiet) {
+inline void* new_quiet_of(Partition of, size_t size, Quiet quiet) {
   return kHardened ? make_quietly<kSingle>(size, of) : operator new(size, quiet);
 }
 
-void* new_array_quiet_of(Partition of, size_t size, Quiet quiet) {
+inline void* new_array_quiet_of(Partition of, size_t size, Quiet quiet) {
   return kHardened ? make_quietly<kArray>(size, of) : operator new[](size, quiet);
 }
 
-void* new_aligned_of(Partition of, size_t size, Align align) {
+inline void* new_aligned_of(Partition of, size_t size, Align align) {
   return kHardened ? make<kSingle>(size, align, of) : operator new(size, align);
 }
 
-void* new_array_aligned_of(Partition of, size_t size, Align align) {
+inline void* new_array_aligned_of(Partition of, size_t size, Align align) {
   return kHardened ? make<kArray>(size, align, of) : operator new[](size, align);
 }
 
-void* new_aligned_quiet_of(Partition of, size_t size, Align align, Quiet quiet) {
+inline void* new_aligned_quiet_of(Partition of, size_t size, Align align, Quiet quiet) {
   return kHardened ? make_quietly<kSingle>(size, align, of) : operator new(size, align, quiet);
 }
 
-void* new_array_aligned_quiet_of(Partition of, size_t size, Align align, Quiet quiet) {
+inline void* new_array_aligned_quiet_of(Partition of, size_t size, Align align, Quiet quiet) {
   return kHardened ? make_quietly<kArray>(size, align, of) : operator new[](size, align, quiet);
 }
 
-}  // namespace
+}  // namespace rh::operators
+
+using namespace rh;
+using namespace rh::operators;
 
 // ---- as the compilers name them -----------------------------------------------------------------
 
