@@ -73,8 +73,9 @@ template <Maker maker, typename... Of> RH_INLINE void* make_quietly(size_t size,
 template <Maker maker, typename... Of>
 RH_INLINE void* make_aligned_fast(size_t size, std::align_val_t alignment, Of... of) {
   size_t bits = number(alignment);
-  if constexpr (kHardened) return bits == kBlockAlign ? make_hardened<maker>(size, of...) : nullptr;
-  return RH_LIKELY((bits & (bits - 1)) == 0) ? allocate_aligned_fast(bits, size) : nullptr;
+  if (RH_UNLIKELY((bits & (bits - 1)) != 0)) return nullptr;
+  if constexpr (kHardened) return bits - 1 < kBlockAlign ? make_fast<maker>(size, of...) : nullptr;
+  return allocate_aligned_fast(bits, size);
 }
 
 template <Maker maker, typename... Of> RH_INLINE void* make(size_t size, std::align_val_t alignment, Of... of) {

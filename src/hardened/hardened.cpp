@@ -11,7 +11,6 @@
 namespace rh::hardened {
 
 constinit std::atomic<bool> g_strict{false};
-constinit std::atomic<unsigned> g_quarantine{kQuarantine};
 
 namespace {
 
@@ -139,10 +138,6 @@ RH_INLINE void check_size(const void* block, size_t size, size_t freed_as) {
   if (RH_UNLIKELY(freed_as != kUnknown && freed_as != size)) tell_size(block, size, freed_as);
 }
 
-void give_to_heap(void* block) {
-  if (!rh::deallocate_fast(block) && !rh::deallocate_bound(block)) rh::deallocate_slow(block);
-}
-
 void let_go_large(Span* span) {
   if (span != nullptr) Large(span).end_delay();
 }
@@ -231,13 +226,6 @@ void* resize_large(const BlockAt& at, size_t size, Resize how) {
 }
 
 }  // namespace
-
-void let_go(void* block) {
-  if (block == nullptr) return;
-  size_t room = Small(block).room();
-  if (RH_UNLIKELY(!starts_clear(block, room))) return tell_written(block, room);
-  give_to_heap(block);
-}
 
 RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t size, Maker maker, bool zeroed) {
   if (size > kMaxRequest - kUnitSize || alignment > kMaxAlignment) return nullptr;
