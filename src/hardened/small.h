@@ -94,15 +94,16 @@ RH_INLINE void let_go_fast(Heap* heap, void* block) {
   if (free_own(heap, slab, static_cast<Block*>(block))) free_reached_mark(slab);
 }
 
-// False, and nothing done, where it takes longer.
-RH_INLINE bool free_fast(void* block, Maker maker, size_t freed_as = kUnknown) {
+// False, and nothing done, where it takes longer. A template, for other builds see it too, whose heaps keep nothing
+// from use.
+template <typename Own = Heap> RH_INLINE bool free_fast(void* block, Maker maker, size_t freed_as = kUnknown) {
   Span* slab = own_span(block);
   if (RH_UNLIKELY(slab == nullptr || !slab::starts_carved(slab, block))) return false;
   Small small(slab, block);
   size_t size = small.size();
   if (RH_UNLIKELY(small.is_free() || small.room() > kMostDelayedSmall)) return false;
   if (RH_UNLIKELY(!small.tail(size).is(maker) || (freed_as != kUnknown && freed_as != size))) return false;
-  Heap* heap = thread_heap();
+  Own* heap = thread_heap();
   if (RH_UNLIKELY(heap->shared)) return false;
   small.note_free();
   void* before = exchange(heap->delayed.small, block, g_quarantine.load(std::memory_order_relaxed));
