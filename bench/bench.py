@@ -19,6 +19,7 @@ import startup
 import survivors
 import synthetic
 import threads
+import watched
 import windows
 from calibration import run as calibration
 from coherence import run as coherence
@@ -38,6 +39,7 @@ MEASURING = {
     "misuse": (misuse.main, "which misuse of memory is stopped"),
     "synthetic": (synthetic.main, "well-known patterns at 1, 2 and 4 threads"),
     "programs": (programs.main, "real programs: linkers, compilers, solvers, interpreters, servers, tools"),
+    "watched": (watched.main, "instructions that sampled guards and profiles add to real programs"),
     "link": (link.main, "a ThinLTO link of a real C++ library (what ./dev run shows)"),
     "controls": (controls.main, "whether all this sees a difference that was planted, and none where there is none"),
 }

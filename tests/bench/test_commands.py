@@ -14,6 +14,7 @@ import startup
 import survivors
 import synthetic
 import threads
+import watched
 from common import numbers, subjects
 from common.question import Question
 from common.work import making
@@ -71,6 +72,19 @@ def test_hours_an_allocator_without_figures_is_shown_with_dashes(capsys):
     assert lines[1][:4] == ["system", "2.0", "2.0", "2,048.000"]
     assert lines[2][:4] == ["other", "-", "-", "-"]
     assert lines[4:] == [["system"] + ["2.0"] * 10, ["other"] + ["-"] * 10]
+
+
+def test_watched_all_processes_of_a_program_count():
+    assert watched.instructions_in(["==1== Collected : 10\n", "==2== Collected : 32\n"]) == 42
+    for logs in ([], ["==1== Collected : 10\n", "==2== killed\n"]):
+        with pytest.raises(LabError, match="killed"):
+            watched.instructions_in(logs)
+
+
+def test_watched_what_is_added_is_told_of_each_program_and_of_all():
+    rows = watched.rows_of({"one": [1_000_000, 1_010_000, 1_000_000], "other": [2_000_000, 2_060_000, 2_000_000]})
+    assert rows == [["one", "1", "+1.00 %", "+0.00 %"], ["other", "2", "+3.00 %", "+0.00 %"],
+                    ["median", "", "+2.00 %", "+0.00 %"], ["most", "", "+3.00 %", "+0.00 %"]]
 
 
 def test_fast_path_start_up_cancels_out():
