@@ -14,7 +14,8 @@ void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number) {
   span->countdown.store(0);
   span->armed.store(0);
   span->outstanding.store(0);
-  span->free_count = span->returned_count = 0;
+  span->free_count = 0;
+  span->returned_count = 0;
   span->carved.store(0);
   span->size_class.store(size_class);
   for (uint32_t unit = 1; unit < span->units; ++unit) {
@@ -226,7 +227,7 @@ void share(Span* slab) {
   if (!platform::kReplacesByZeros || slab->free_count == 0) return;
   if (slab->returned_count != 0) last_of(slab->free, slab->free_count)->next = returned(slab);
   set_returned(slab, slab->free);
-  add(slab->returned_count, slab->free_count);
+  add_returned(slab, slab->free_count);
   forget_freed(slab);
 }
 
@@ -243,7 +244,7 @@ unsigned count_taken(const Span* slab, Block* first, Block** last) {
 void give_back(Span* slab, Block* first, Block* last, unsigned count) {
   last->next = returned(slab);
   set_returned(slab, first);
-  add(slab->returned_count, count);
+  add_returned(slab, count);
   add(slab->outstanding, 0u - count);
 }
 
