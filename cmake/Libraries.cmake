@@ -105,7 +105,7 @@ if(REHEAP_TESTS AND REHEAP_FAKE_SOURCES)
   add_library(reheap_hardened_fake STATIC EXCLUDE_FROM_ALL
     ${REHEAP_PORTABLE_SOURCES} ${REHEAP_HARDENED_SOURCES} ${REHEAP_SRC}/entry/rules_hardened.cpp
     ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_FAKE_SOURCES})
-  target_compile_definitions(reheap_hardened_fake PRIVATE RH_FAKE_PLATFORM ${fake_space} PUBLIC RH_HARDENED)
+  target_compile_definitions(reheap_hardened_fake PRIVATE ${fake_space} PUBLIC RH_FAKE_PLATFORM RH_HARDENED)
   target_link_libraries(reheap_hardened_fake PRIVATE reheap_dialect reheap_no_exceptions
                                              PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
   target_include_directories(reheap_hardened_fake PUBLIC ${PROJECT_SOURCE_DIR}/include)
@@ -117,7 +117,7 @@ if(REHEAP_SANITIZE)
 endif()
 
 set(REHEAP_OVERRIDE_SOURCES ${REHEAP_ALONE_SOURCES})
-foreach(name malloc foreign_next waits endless_waits pages dlopen)
+foreach(name malloc tokens foreign_next waits endless_waits pages dlopen)
   list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
 endforeach()
 if(WIN32)
@@ -127,8 +127,9 @@ if(WIN32)
   target_link_libraries(reheap_crt_objects PRIVATE reheap_dialect reheap_no_exceptions)
   set(crt_objects $<TARGET_OBJECTS:reheap_crt_objects>)
 endif()
-list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_LIFETIME})
-add_library(reheap_override_objects OBJECT ${REHEAP_SRC}/entry/new.cpp ${REHEAP_OVERRIDE_SOURCES})
+list(APPEND REHEAP_OVERRIDE_SOURCES
+  ${REHEAP_LIFETIME} ${REHEAP_SRC}/entry/new.cpp ${REHEAP_SRC}/entry/new_tokens.cpp)
+add_library(reheap_override_objects OBJECT ${REHEAP_OVERRIDE_SOURCES})
 target_link_libraries(reheap_override_objects PRIVATE reheap_dialect reheap_no_exceptions)
 set_target_properties(reheap_override_objects PROPERTIES UNITY_BUILD OFF)  # as with reheap_core
 
@@ -209,7 +210,7 @@ if(REHEAP_HARDENED)
   else()
     set(hardened_parts core override)
   endif()
-  add_library(reheap_hardened_override_objects OBJECT ${REHEAP_SRC}/entry/new.cpp ${REHEAP_OVERRIDE_SOURCES})
+  add_library(reheap_hardened_override_objects OBJECT ${REHEAP_OVERRIDE_SOURCES})
   set_target_properties(reheap_hardened_core_objects PROPERTIES UNITY_BUILD ON)
   set_target_properties(reheap_hardened_override_objects PROPERTIES UNITY_BUILD OFF)
   foreach(part IN LISTS hardened_parts)

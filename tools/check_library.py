@@ -10,9 +10,12 @@ import elf
 
 
 def expected_names(path: str, wide: bool) -> set[str]:
-    """The list's names; in it {size} stands for the mangled size_t, and {64} before a name says: not on 32-bit."""
+    """The list's names; in it {size} stands for the mangled size_t, {64} before a name says: not on 32-bit, and {token}
+    stands for nothing and for each token that is part of a name."""
     lines = (line.split("#")[0].strip() for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines())
-    names = (line.replace("{size}", "m" if wide else "j") for line in lines if line)
+    tokens = ["", *(f"{token}_" for token in range(8))]
+    names = [line.replace("{size}", "m" if wide else "j").replace("{token}", token) for line in lines if line
+             for token in (tokens if "{token}" in line else [""])]
     return {name.removeprefix("{64}") for name in names if wide or not name.startswith("{64}")}
 
 

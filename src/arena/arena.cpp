@@ -49,23 +49,25 @@ void Arena::check() const {
   RH_CHECK(dirty_.is_valid() && clean_.is_valid() && decommitted_.is_valid());
 }
 
-Span* Arena::allocate(Units units, Units alignment, Prefer prefer, Units* lent) {
+Span* Arena::allocate(Units units, Units alignment, Prefer prefer, Units* lent, Partition partition) {
   ThreadToken token = platform::thread_token();
   Units loan;
   if (lent != nullptr) *lent = loan = loan_of(*lent, units);
-  Span* span = allocate_once(units, alignment, prefer, token, loan);
-  if (span == nullptr && make_room(units - loan, token)) span = allocate_once(units, alignment, prefer, token, loan);
+  Span* span = allocate_once(units, alignment, prefer, partition, token, loan);
+  if (span == nullptr && make_room(units - loan, token))
+    span = allocate_once(units, alignment, prefer, partition, token, loan);
   return span;
 }
 
-Span* Arena::allocate_once(Units units, Units alignment, Prefer prefer, ThreadToken token, Units lent) {
+Span* Arena::allocate_once(Units units, Units alignment, Prefer prefer, Partition partition, ThreadToken token,
+                           Units lent) {
   Span* span = nullptr;
   Units surplus, unneeded;
   {
     Guard guard(*this, token);
-    span = take(units, alignment, prefer, token, lent);
+    span = take(units, alignment, prefer, partition, token, lent);
     // What is on its way to the OS is free in a moment.
-    while (span == nullptr && wait_for_purge(token)) span = take(units, alignment, prefer, token, lent);
+    while (span == nullptr && wait_for_purge(token)) span = take(units, alignment, prefer, partition, token, lent);
     if (span == nullptr || inconsistent()) return span;
     lent_ += lent;
     note_dirty();
@@ -183,7 +185,7 @@ void Arena::insert(Span* span, SpanKind kind, uint32_t stamp) {
     set_kind(tail, SpanKind::free_tail);
     tail->units = span->units - 1;
   }
-  set_of(kind, span->node).insert(span);
+  set_of(kind, span).insert(span);
   if (kind == SpanKind::free_dirty) by_age_.push_back(span);
 }
 
@@ -203,7 +205,8 @@ void Arena::insert_oldest(Span* span, uint32_t stamp) {
 
 // Whether a free span can become one with another that is of `kind`, or becomes so.
 static bool is_alike(const Span* neighbour, const Span* span, SpanKind kind) {
-  return kind_of(neighbour) == kind && (kind != SpanKind::free_dirty || neighbour->node == span->node);
+  if (kind_of(neighbour) != kind || partition_of(neighbour) != partition_of(span)) return false;
+  return kind != SpanKind::free_dirty || neighbour->node == span->node;
 }
 
 // Absorbs the free neighbours of `kind`; they leave their set. The age of the larger part prevails.
@@ -227,7 +230,7 @@ Span* Arena::merge(Span* span, SpanKind kind, uint32_t* stamp) {
 void Arena::remove(Span* span) {
   SpanKind kind = kind_of(span);
   RH_CHECK(is_free(kind));
-  set_of(kind, span->node).remove(span);
+  set_of(kind, span).remove(span);
   if (kind == SpanKind::free_dirty) by_age_.remove(span);
   if (span->units > 1) set_kind(span + span->units - 1, SpanKind::none);
   set_kind(span, SpanKind::none);
@@ -235,7 +238,7 @@ void Arena::remove(Span* span) {
 
 // Makes a clean neighbour of a dirty span dirty, and thereby one with it, where that may count as held.
 bool Arena::absorb(Span* neighbour, const Span* dirty) {
-  if (!g_realm.contains(neighbour) || kind_of(neighbour) != SpanKind::free_clean) return false;
+  if (!g_realm.contains(neighbour) || !is_alike(neighbour, dirty, SpanKind::free_clean)) return false;
   if (!platform::kChargesUntouched && !admits(Units{neighbour->units})) {
     in_pieces_ = true;
     return false;
@@ -373,7 +376,8 @@ void Arena::release_pieces() {
 }
 
 void Arena::return_address_space(ThreadToken token) {
-  if constexpr (k64Bit) return;
+  // What the OS gives again may be another partition's.
+  if (k64Bit || is_divided_) return;
   Guard guard(*this, token);
   while (wait_for_growth(token)) {}
   if (!inconsistent()) release_pieces();
@@ -458,10 +462,12 @@ void Arena::give_up_free() {
 
 void Arena::start_over(ThreadToken token) {
   bool growing = is_growing(token);
+  bool divided = is_divided_;
   Limit limit = limit_;
   forget_free_spans();
   new (this) Arena;
   set_limit(limit);
+  is_divided_ = divided;
   watched_above_ = 0;  // whoever set it sees to it again
   if (growing) grower_.store(token);
   note_in_use(Units::holding(g_realm.committed()));
@@ -481,8 +487,10 @@ void Arena::note_in_use(Units units) {
   if (units.bytes() > in_use_peak_.value()) in_use_peak_.set(units.bytes());
 }
 
-SpanSet& Arena::set_of(SpanKind kind, unsigned node) {
-  return kind == SpanKind::free_dirty ? dirty_.of(node) : kind == SpanKind::free_clean ? clean_ : decommitted_;
+SpanSet& Arena::set_of(SpanKind kind, const Span* span) {
+  Partition partition = partition_of(span);
+  if (kind == SpanKind::free_dirty) return dirty_.of(partition).of(span->node);
+  return (kind == SpanKind::free_clean ? clean_ : decommitted_).of(partition);
 }
 
 void Arena::note_committed() {

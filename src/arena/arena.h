@@ -8,6 +8,7 @@
 #pragma once
 
 #include "arena/node_sets.h"
+#include "arena/partition.h"
 #include "arena/realm.h"
 #include "base/check.h"
 #include "base/counter.h"
@@ -38,8 +39,10 @@ class Arena {
 
   // A span of exactly `units` at a multiple of `alignment` units, of kind none, owned by nobody; `zero` tells
   // whether it reads as zero. Null when there is no memory. `*lent`: pages of so many units in use are to be moved
-  // there, which count once until the loan is ended; set to 0 where there is no limit, and no loan.
-  Span* allocate(Units units, Units alignment = {1}, Prefer prefer = Prefer::warm, Units* lent = nullptr);
+  // there, which count once until the loan is ended; set to 0 where there is no limit, and no loan. It is of
+  // `partition`, and so is whatever it is cut into or lengthened by: no function below needs to be told.
+  Span* allocate(Units units, Units alignment = {1}, Prefer prefer = Prefer::warm, Units* lent = nullptr,
+                 Partition partition = kUntyped);
 
   // For those who give back in batches and take ahead, under one hold of the lock. Takes back all spans of `back`;
   // those that are `zero` still read as such. Then, unless `least` is 0, appends to `list` a span of at least `least`
@@ -49,7 +52,8 @@ class Arena {
     bool met_others = false;  // the visitor before was another
     bool is_tight = false;    // it is to keep little
   };
-  Visit trade(SpanList* back, SpanList* list, Units least, Units most, const void* visitor, ThreadToken token);
+  Visit trade(SpanList* back, SpanList* list, Units least, Units most, const void* visitor, ThreadToken token,
+              Partition partition = kUntyped);
 
   // Takes back an allocated span. Its descriptors past the first must be of kind none.
   void free(Span* span, ThreadToken token = platform::thread_token());
@@ -150,14 +154,15 @@ class Arena {
     LockGuard guard_;
   };
 
-  Span* take(Units units, Units alignment, Prefer prefer, ThreadToken token, Units lent = {});
-  Span* take_fresh(Units units, Units alignment);
-  Span* find(Units units, Units alignment, Units room, Prefer prefer);
-  Span* find_fit(Units units, Prefer prefer);
-  Span* find_warm(Units units, Prefer prefer = Prefer::warm) const;
-  Span* obtain(Span* decommitted, Units least, ThreadToken token);
-  Span* grow(Units least, ThreadToken token);
-  bool extend(Units least, Units wanted, ThreadToken token);
+  Span* take(Units units, Units alignment, Prefer prefer, Partition partition, ThreadToken token, Units lent = {});
+  Span* take_fresh(Units units, Units alignment, Partition partition);
+  Span* find(Units units, Units alignment, Units room, Prefer prefer, Partition partition);
+  Span* find_fit(Units units, Prefer prefer, Partition partition);
+  Span* find_warm(Units units, Partition partition, Prefer prefer = Prefer::warm) const;
+  Span* obtain(Span* decommitted, Units least, Partition partition, ThreadToken token);
+  Span* grow(Units least, Partition partition, ThreadToken token);
+  bool extend(Units least, Units wanted, Partition partition, ThreadToken token);
+  void give_to(Partition partition, Span* fresh, Units units);
   Span* commit(Span* span, Units least, ThreadToken token);
   void put_committed(Span* span, Units committed);
   bool wait_for_growth(ThreadToken token);
@@ -167,11 +172,11 @@ class Arena {
   void insert_oldest(Span* span, uint32_t stamp);
   Span* merge(Span* span, SpanKind kind, uint32_t* stamp);
   void remove(Span* span);
-  SpanSet& set_of(SpanKind kind, unsigned node);
+  SpanSet& set_of(SpanKind kind, const Span* span);
   void take_back(SpanList* spans, Visit* visit);
-  void take_some(SpanList* list, Units least, Units most, Visit* visit, ThreadToken token);
+  void take_some(SpanList* list, Units least, Units most, Visit* visit, Partition partition, ThreadToken token);
   Units ahead(Units least, Units most) const;
-  Span* take_ahead(Units least, Units most, ThreadToken token);
+  Span* take_ahead(Units least, Units most, Partition partition, ThreadToken token);
   void note_in_use(Units units);
   void note_committed();
   void note_dirty();
@@ -195,6 +200,7 @@ class Arena {
   Span* refuse();
   bool is_tight() const;
   Units growth_step() const;
+  Units growth_step_of(Partition partition) const;
   Units tables_for(Units least) const;
   Units shortfall(Units units) const;
   void let_clean_go();
@@ -202,9 +208,10 @@ class Arena {
   void repay(Units lent);
   bool make_room(Units units, ThreadToken token);
   void note_held();
-  Visit trade_once(SpanList* back, SpanList* list, Units least, Units most, const void* visitor, ThreadToken token);
+  Visit trade_once(SpanList* back, SpanList* list, Units least, Units most, const void* visitor, Partition partition,
+                   ThreadToken token);
   bool lengthen_once(Span* span, Units to, ThreadToken token);
-  Span* allocate_once(Units units, Units alignment, Prefer prefer, ThreadToken token, Units lent);
+  Span* allocate_once(Units units, Units alignment, Prefer prefer, Partition partition, ThreadToken token, Units lent);
   void release_pieces();
   void insert_part(Span* first, Span* end, SpanKind kind);
   Span* oldest(uint64_t now, uint64_t age_ms) const;
@@ -212,8 +219,8 @@ class Arena {
   // Each on a line of its own: who waits for the lock, and who frees, reads what its holder does not write at once.
   alignas(64) Lock lock_{LockRank::arena};
   alignas(64) Counter dirty_told_;
-  alignas(64) SpanSet clean_;
-  SpanSet decommitted_;
+  alignas(64) Divided<SpanSet> clean_;
+  Divided<SpanSet> decommitted_;
   SpanList by_age_;             // dirty spans, oldest first
   Word<Span*> busy_;            // in no set: being returned to the OS
   ThreadToken purger_ = 0;      // by this thread
@@ -233,7 +240,9 @@ class Arena {
   Counter in_use_bytes_, in_use_peak_, dirty_bytes_, returned_, spans_taken_, refusals_;
   Counter limited_;  // 1: there is a hard limit
   Counter committed_, committed_peak_;
-  NodeSets dirty_;  // last: where there is one node, all but its beginning is never touched
+  Units fresh_[kPartitions];  // what each got of the OS, but the first
+  bool is_divided_ = false;   // there is more than the first
+  Divided<NodeSets> dirty_;   // last: where there is one node, all but its beginning is never touched
 };
 
 extern constinit Arena g_arena;

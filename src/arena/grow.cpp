@@ -25,13 +25,13 @@ bool holds(const Span* span, Units units, Units alignment) {
 }  // namespace
 
 // The caller holds the lock, which may be released meanwhile. A span out of the sets, trimmed to size and in use.
-Span* Arena::take(Units units, Units alignment, Prefer prefer, ThreadToken token, Units lent) {
+Span* Arena::take(Units units, Units alignment, Prefer prefer, Partition partition, ThreadToken token, Units lent) {
   Units room = units + alignment - Units{1};
   if (room < units) return nullptr;
   Span *span = nullptr, *refused = nullptr;
   for (bool tried = false;;) {
-    if (inconsistent()) return take_fresh(units, alignment);
-    span = find(units, alignment, room, prefer);
+    if (inconsistent()) return take_fresh(units, alignment, partition);
+    span = find(units, alignment, room, prefer, partition);
     bool held = span != nullptr && is_held(span->kind.load());
     Units need = platform::kChargesUntouched ? room : units - lent;
     if (span == nullptr) need += tables_for(room);
@@ -52,7 +52,7 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer, ThreadToken token
     }
     refused = span;
     tried = true;
-    span = obtain(span, room, token);
+    span = obtain(span, room, partition, token);
     // Others may have come to the limit meanwhile.
     if (span != nullptr && !inconsistent() && (is_held(span->kind.load()) || admits(units - lent))) break;
   }
@@ -66,11 +66,12 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer, ThreadToken token
 }
 
 // Memory that nobody used before: all that is sure when what the lock guards is not.
-Span* Arena::take_fresh(Units units, Units alignment) {
+Span* Arena::take_fresh(Units units, Units alignment, Partition partition) {
   Units room = units + alignment - Units{1}, got;
   if (room < units) return nullptr;
   Span* span = g_realm.extend(room, room, &got);
   if (span == nullptr) return nullptr;
+  give_to(partition, span, got);
   uintptr_t start = g_realm.address(span);
   span += (align_up(start, alignment.bytes()) - start) >> kUnitShift;
   span->units = static_cast<uint32_t>(units.count);
@@ -79,65 +80,78 @@ Span* Arena::take_fresh(Units units, Units alignment) {
 }
 
 // What had the same size and alignment before leaves a hole that just fits; `room` fits wherever it lies.
-Span* Arena::find(Units units, Units alignment, Units room, Prefer prefer) {
-  Span* span = find_fit(units, prefer);
-  if (span != nullptr && !holds(span, units, alignment)) span = find_fit(room, prefer);
-  if (span == nullptr && rejoin()) span = find_fit(room, prefer);
+Span* Arena::find(Units units, Units alignment, Units room, Prefer prefer, Partition partition) {
+  Span* span = find_fit(units, prefer, partition);
+  if (span != nullptr && !holds(span, units, alignment)) span = find_fit(room, prefer, partition);
+  if (span == nullptr && rejoin()) span = find_fit(room, prefer, partition);
   return span;
 }
 
-Span* Arena::find_fit(Units units, Prefer prefer) {
-  Span* span = prefer == Prefer::zero ? nullptr : find_warm(units, prefer);
-  if (span == nullptr) span = clean_.best_fit(units);
-  if (span == nullptr) span = decommitted_.best_fit(units);
-  return span == nullptr && prefer == Prefer::zero ? find_warm(units) : span;
+Span* Arena::find_fit(Units units, Prefer prefer, Partition partition) {
+  Span* span = prefer == Prefer::zero ? nullptr : find_warm(units, partition, prefer);
+  if (span == nullptr) span = clean_.of(partition).best_fit(units);
+  if (span == nullptr) span = decommitted_.of(partition).best_fit(units);
+  return span == nullptr && prefer == Prefer::zero ? find_warm(units, partition) : span;
 }
 
 // What other nodes' threads have touched is far away: it is taken where fresh pages would raise the peak.
-Span* Arena::find_warm(Units units, Prefer prefer) const {
+Span* Arena::find_warm(Units units, Partition partition, Prefer prefer) const {
   unsigned node = platform::node();
-  Span* span = dirty_.of(node).best_fit(units);
+  const NodeSets& dirty = dirty_.of(partition);
+  Span* span = dirty.of(node).best_fit(units);
   bool near_only = prefer != Prefer::any && in_use_ + dirty_.total() + units < most_held();
-  return span != nullptr || near_only ? span : dirty_.best_fit_elsewhere(units, node);
+  return span != nullptr || near_only ? span : dirty.best_fit_elsewhere(units, node);
 }
 
 // A clean span of at least `least`, made of a decommitted one, as much of it as there is, or else of fresh memory. Null
 // when the OS refuses, or when a signal handler interrupted its own thread in here.
-Span* Arena::obtain(Span* decommitted, Units least, ThreadToken token) {
+Span* Arena::obtain(Span* decommitted, Units least, Partition partition, ThreadToken token) {
   if (grower_.load() != 0) return nullptr;
   if (decommitted != nullptr && least.count > decommitted->units) least = Units{decommitted->units};
   grower_.store(token);
   promised_ = decommitted != nullptr ? Units{} : tables_for(least);
-  Span* span = decommitted != nullptr ? commit(decommitted, least, token) : grow(least, token);
+  Span* span = decommitted != nullptr ? commit(decommitted, least, token) : grow(least, partition, token);
   promised_ = {};
   if (grower_.load() == token) grower_.store(0);
   return span;
 }
 
 // Fresh memory, merged with what is free before it.
-Span* Arena::grow(Units least, ThreadToken token) {
+Span* Arena::grow(Units least, Partition partition, ThreadToken token) {
   if (!g_realm.open()) return nullptr;
   // The next piece will not follow this one: keep what is left of it.
   if (Units room = g_realm.room(); !k64Bit && room > Units{} && room < least && admits(room + least))
-    extend(room, room, token);
-  Units step = growth_step();
-  bool grown = extend(least, step, token);
+    extend(room, room, kUntyped, token);
+  Units step = growth_step_of(partition);
+  bool grown = extend(least, step, partition, token);
   // Pieces that are free but too short take the room that a longer one would have. But what they leave does not grow by
   // being given back: only where it is enough.
-  if (!k64Bit && !grown && !inconsistent() && releasable() >= least.bytes()) {
+  if (!k64Bit && !grown && !inconsistent() && !is_divided_ && releasable() >= least.bytes()) {
     release_pieces();
-    grown = extend(least, step, token);
+    grown = extend(least, step, partition, token);
   }
-  return grown ? clean_.best_fit(least) : nullptr;
+  return grown ? clean_.of(partition).best_fit(least) : nullptr;
 }
 
-bool Arena::extend(Units least, Units wanted, ThreadToken token) {
+// The only place where a unit comes to be of a partition. Descriptors of fresh memory read as zero, where it is never
+// given back to the OS.
+void Arena::give_to(Partition partition, Span* fresh, Units units) {
+  if constexpr (kPartitions == 1) return;
+  if (k64Bit && partition == kUntyped) return;
+  constexpr Partition kMost = (1u << kPartitionBits) - 1;
+  for (size_t index = 0; index < units.count; ++index) fresh[index].partition = partition & kMost;
+  fresh_[partition] += units;
+  is_divided_ |= partition != kUntyped;
+}
+
+bool Arena::extend(Units least, Units wanted, Partition partition, ThreadToken token) {
   lock_.release();
   Realm::Growth growth = g_realm.prepare(least, wanted);
   lock_.acquire(token);
   Units got;
   Span* span = inconsistent() ? nullptr : g_realm.enter(growth, &got);
   if (span == nullptr) return false;
+  give_to(partition, span, got);
   span->units = static_cast<uint32_t>(got.count);
   insert(span, SpanKind::free_clean, 0);
   note_committed();
@@ -166,7 +180,7 @@ Span* Arena::commit(Span* span, Units least, ThreadToken token) {
   lock_.acquire(token);
   if (inconsistent() || in_growth_ != span) return nullptr;
   put_committed(span, committed);
-  return committed > Units{} ? clean_.best_fit(least) : nullptr;
+  return committed > Units{} ? clean_.of(partition_of(span)).best_fit(least) : nullptr;
 }
 
 // What was to be committed is free again, the beginning of it clean.
@@ -220,7 +234,7 @@ bool Arena::lengthen_once(Span* span, Units to, ThreadToken token) {
     // The span, or what is free and clean behind it, may end where the realm does: fresh memory would follow.
     bool at_end = !g_realm.contains(next);
     SpanKind kind = at_end ? SpanKind::free_clean : next->kind.load();
-    if (!is_free(kind)) return false;
+    if (!is_free(kind) || (!at_end && partition_of(next) != partition_of(span))) return false;
     Units there{at_end ? 0 : next->units};
     bool enough = !(there < more);
     Units tables = enough ? Units{} : tables_for(more - there);
@@ -228,7 +242,8 @@ bool Arena::lengthen_once(Span* span, Units to, ThreadToken token) {
     if (!enough && (kind != SpanKind::free_clean || g_realm.contains(next + there.count))) return false;
     if (enough && kind != SpanKind::free_decommitted) break;
     if (wait_for_growth(token)) continue;
-    if (obtain(enough ? next : nullptr, enough ? more : more - there, token) == nullptr) return false;
+    Units missing = enough ? more : more - there;
+    if (obtain(enough ? next : nullptr, missing, partition_of(span), token) == nullptr) return false;
   }
   remove(next);
   carve(next, more, {1});

@@ -79,6 +79,14 @@ Units Arena::growth_step() const {
   return most < step ? most : step;
 }
 
+// Each partition grows in steps by what it has itself.
+Units Arena::growth_step_of(Partition partition) const {
+  Units step = growth_step();
+  if (kPartitions == 1 || partition == kUntyped) return step;
+  Units own = commit_step(fresh_[partition].bytes());
+  return own < step ? own : step;
+}
+
 // What fresh memory takes beside itself.
 Units Arena::tables_for(Units least) const {
   if (RH_LIKELY(limit_.hard == kUnlimited)) return {};
@@ -97,10 +105,11 @@ Units Arena::shortfall(Units units) const {
 // What was made usable ahead is charged too: it goes back like what was used.
 void Arena::let_clean_go() {
   uint32_t now = static_cast<uint32_t>(platform::now_ms());
-  while (Span* span = clean_.best_fit({1})) {
-    remove(span);
-    insert_oldest(span, now);
-  }
+  for (Partition partition = 0; partition < kPartitions; ++partition)
+    while (Span* span = clean_.of(partition).best_fit({1})) {
+      remove(span);
+      insert_oldest(span, now);
+    }
 }
 
 bool Arena::make_room(Units units, ThreadToken token) {

@@ -74,23 +74,28 @@ class Sizes : public std::conditional_t<k64Bit, WindowNotes, PieceNotes> {
     return value;
   }
 
-  // A block that is in nobody's hands has a size that no block can have. `tag`: that of its memory when it last was in
-  // somebody's (platform/memory_tags.h).
+  // A block that is in nobody's hands has a size that no block can have: one if it was in somebody's, where `tag` is
+  // that of its memory then (platform/memory_tags.h), another if not.
   static constexpr unsigned kUnknownTag = 15;
   RH_INLINE void note_free(const void* block, bool smallest, unsigned tag = kUnknownTag) {
     note(block, kFree + tag, smallest);
   }
+  RH_INLINE void note_fresh(const void* block, bool smallest) { note(block, kFresh, smallest); }
 
   RH_INLINE bool is_noted_free(const void* block, bool smallest) const {
-    return noted(block, smallest) >= (smallest ? kFree & 0xff : kFree);
+    return noted(block, smallest) >= (smallest ? kFresh & 0xff : kFresh);
+  }
+  RH_INLINE bool is_noted_fresh(const void* block, bool smallest) const {
+    return noted(block, smallest) == (smallest ? kFresh & 0xff : kFresh);
   }
 
   // Of a block that is noted as free.
   RH_INLINE unsigned last_tag(const void* block, bool smallest) const { return noted(block, smallest) & kUnknownTag; }
 
  private:
-  static constexpr size_t kFree = 0xfff0;
-  static_assert(kMaxSmall < kFree && kBlockAlign < (kFree & 0xff));
+  static constexpr size_t kFree = 0xfff0, kFresh = 0xffef;
+  static_assert(kFresh == kFree - 1 && (kFresh & kUnknownTag) == kUnknownTag);
+  static_assert(kMaxSmall < kFresh && kBlockAlign < (kFresh & 0xff));
 };
 
 }  // namespace rh

@@ -118,6 +118,9 @@ struct FreeBooks {
   BlockPosition returned;  // the first block that others have freed, collected from the inbox
 };
 
+// There are fewer partitions than these can tell apart (arena/partition.h).
+inline constexpr unsigned kPartitionBits = 5;
+
 struct Span {
   Word<Heap*> owner;
   union {
@@ -129,8 +132,9 @@ struct Span {
   Word<uint16_t> armed;      // what countdown was last set to
   Word<uint16_t> outstanding;
   uint16_t free_count;
-  uint16_t returned_count;
-  Word<uint16_t> carved;  // blocks made so far; the memory behind them is as the arena gave it
+  uint16_t returned_count : 16 - kPartitionBits;
+  uint16_t partition : kPartitionBits;  // of each unit, whatever it is part of (arena/partition.h)
+  Word<uint16_t> carved;                // blocks made so far; the memory behind them is as the arena gave it
   Word<SpanKind> kind;
   Word<uint8_t> size_class;
   SlabState state : 2;  // slab

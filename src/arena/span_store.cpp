@@ -51,10 +51,10 @@ void set(Span* unit, SpanKind kind, Heap* owner) {
 
 }  // namespace
 
-Span* SpanStore::take(Units units, Heap* owner, ThreadToken token) {
+Span* SpanStore::take(Units units, Heap* owner, ThreadToken token, Partition partition) {
   uses_.add(1);
   Span* span = free_.best_fit(units);
-  if (span == nullptr && fetch(units, owner, token)) span = free_.best_fit(units);
+  if (span == nullptr && fetch(units, owner, token, partition)) span = free_.best_fit(units);
   return span != nullptr ? carve(span, units, owner) : nullptr;
 }
 
@@ -160,11 +160,11 @@ Span* SpanStore::carve(Span* span, Units units, Heap* owner) {
 }
 
 // So much that there is room for as much again to come back.
-bool SpanStore::fetch(Units units, Heap* owner, ThreadToken token) {
+bool SpanStore::fetch(Units units, Heap* owner, ThreadToken token, Partition partition) {
   Units half{budget_.count / 2}, wanted = units;
   if (half > total() + units) wanted = half - total();
   SpanList nothing, spans;
-  visit(&nothing, &spans, units, wanted, token);
+  visit(&nothing, &spans, units, wanted, token, partition);
   bool found = !spans.empty();
   while (Span* span = spans.pop_front()) insert(span, owner);
   return found;
@@ -181,8 +181,8 @@ void SpanStore::give_back_beyond(Units most, ThreadToken token) {
   visit(&back, nullptr, {}, {}, token);
 }
 
-void SpanStore::visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token) {
-  Arena::Visit visit = g_arena.trade(back, list, least, most, this, token);
+void SpanStore::visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token, Partition partition) {
+  Arena::Visit visit = g_arena.trade(back, list, least, most, this, token, partition);
   taken_ += visit.taken;
   taken_ = taken_ > visit.given ? taken_ - visit.given : Units{};
   adapt(visit);

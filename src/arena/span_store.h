@@ -19,7 +19,8 @@ class SpanStore {
   constexpr SpanStore() = default;
 
   // An allocated span of exactly `units`, at most kLongest; null when there is no memory. As from Arena::allocate.
-  Span* take(Units units, Heap* owner, ThreadToken token);
+  // `partition` is the same each time.
+  Span* take(Units units, Heap* owner, ThreadToken token, Partition partition = kUntyped);
 
   // Takes back what take() gave, of any length by now; its descriptors are of kind none.
   void give(Span* span, Heap* owner, ThreadToken token);
@@ -52,9 +53,10 @@ class SpanStore {
   void remove(Span* span);
   Span* carve(Span* span, Units units, Heap* owner);
   void give_some(SpanList* spans, Heap* owner, ThreadToken token);
-  bool fetch(Units units, Heap* owner, ThreadToken token);
+  bool fetch(Units units, Heap* owner, ThreadToken token, Partition partition);
   void give_back_beyond(Units most, ThreadToken token);
-  void visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token);
+  void visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token,
+             Partition partition = kUntyped);
   void adapt(const Arena::Visit& visit);
 
   SpanSet free_;

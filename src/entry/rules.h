@@ -28,6 +28,14 @@ void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap =
 void free_hardened(void* block, Maker maker, size_t size = hardened::kUnknown);
 void* reallocate_hardened(void* block, size_t size);
 
+// The same of what is to lie in a partition's memory, which may be kUntyped. A block of another is moved there, but for
+// one of a first-class heap.
+void* allocate_typed(Partition partition, size_t alignment, size_t size, Maker maker, bool zeroed = false);
+void* reallocate_typed(Partition partition, void* block, size_t size);
+
+// Where a copy of a live block of ours may be made: in memory of the same partition. Null when there is no memory.
+void* allocate_beside(const void* block, size_t size);
+
 RH_NOINLINE void* allocate_cold(size_t size);
 
 RH_INLINE void* allocate(size_t size) {

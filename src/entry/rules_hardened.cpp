@@ -1,6 +1,8 @@
 // The rules as hardened builds keep them.
 #include "entry/rules.h"
 #include "hardened/small.h"
+#include "heap/idle.h"
+#include "heap/tags.h"
 
 namespace rh::rules {
 
@@ -30,8 +32,39 @@ void* reallocate_hardened(void* block, size_t size) {
   size_t present = hardened::size_of(block, "realloc");
   // One without bytes cannot grow.
   auto resize = [=] { return present != 0 ? hardened::resize(block, size) : nullptr; };
-  auto allocate = [=] { return checked(allocate_hardened(kBlockAlign, size, Maker::c, hardened::heap_beside(block))); };
-  return reallocate_by(block, present, size, resize, allocate);
+  return reallocate_by(block, present, size, resize, [=] { return checked(allocate_beside(block, size)); });
+}
+
+// ---- partitions ---------------------------------------------------------------------------------
+
+// Null when there is no memory for it: then nothing of that partition can be allocated, for it may lie nowhere else.
+static Heap* heap_of(Partition partition) {
+  start();
+  if (Heap* heap = tags::heap_for(own_heap(), partition)) return heap;
+  hardened::flush();
+  idle::reclaim();
+  return tags::heap_for(own_heap(), partition);
+}
+
+void* allocate_typed(Partition partition, size_t alignment, size_t size, Maker maker, bool zeroed) {
+  if (partition == kUntyped) return allocate_hardened(alignment, size, maker, nullptr, zeroed);
+  Heap* heap = heap_of(partition);
+  if (RH_UNLIKELY(heap == nullptr)) return nullptr;
+  void* block = alignment <= kBlockAlign ? hardened::allocate_fast_in(heap, size, maker) : nullptr;
+  return RH_LIKELY(block != nullptr) ? block : allocate_hardened(alignment, size, maker, heap, zeroed);
+}
+
+void* allocate_beside(const void* block, size_t size) {
+  if (Heap* heap = hardened::heap_beside(block)) return allocate_hardened(kBlockAlign, size, Maker::c, heap);
+  return allocate_typed(hardened::partition_of(block), kBlockAlign, size, Maker::c);
+}
+
+void* reallocate_typed(Partition partition, void* block, size_t size) {
+  const bool stays = hardened::partition_of(block) == partition || hardened::heap_beside(block) != nullptr;
+  if (stays) return reallocate_hardened(block, size);
+  size_t present = hardened::size_of(block, "realloc");
+  auto allocate = [=] { return checked(allocate_typed(partition, kBlockAlign, size, Maker::c)); };
+  return reallocate_by(block, present, size, [] { return nullptr; }, allocate);
 }
 
 }  // namespace rh::rules

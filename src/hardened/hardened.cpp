@@ -255,7 +255,7 @@ RH_INLINE static void* take(Heap* heap, size_t alignment, size_t whole) {
 void* allocate(Heap* heap, size_t alignment, size_t size, Maker maker, bool zeroed) {
   if (RH_UNLIKELY(!is_small(size, alignment))) return allocate_large(heap, alignment, size, maker, zeroed);
   // One of a first-class heap ends with it, so it has to be there.
-  if (RH_UNLIKELY(size == 0) && heap == nullptr)
+  if (RH_UNLIKELY(size == 0) && (heap == nullptr || !is_first_class(heap)))
     if (void* block = empty::allocate(alignment)) return block;
   size_t tail = size == 0 || alignment < kNoTailFrom ? Tail::kLength : 0;
   for (;;) {
@@ -345,6 +345,11 @@ void* resize(void* block, size_t size, Resize how) {
 
 Heap* heap_beside(const void* block) {
   return empty::holds(block) ? nullptr : shared::heap_beside(find_block(memory_tags::plain(block)).span);
+}
+
+Partition partition_of(const void* block) {
+  block = memory_tags::plain(block);
+  return in_realm(block) ? rh::partition_of(g_realm.span_of(block)) : kUntyped;
 }
 
 void flush() {

@@ -49,6 +49,9 @@ void* resize(void* block, size_t size, Resize how = Resize::moves);
 // The first-class heap that a copy of a live block is to be in, or null.
 Heap* heap_beside(const void* block);
 
+// The partition that a live block's memory is of.
+Partition partition_of(const void* block);
+
 // Lets go of what the calling thread keeps from use.
 void flush();
 

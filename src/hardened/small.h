@@ -28,8 +28,9 @@ class Small {
 
   void set_size(size_t size) { g_realm.sizes().note(block_, size, is_smallest()); }
 
-  // Its first bytes are the heap's.
+  // Its first bytes are the heap's. A long one that nobody has had is not looked at: much of it may never be touched.
   bool is_unwritten() const {
+    if (RH_UNLIKELY(room() > kMostDelayedSmall) && g_realm.sizes().is_noted_fresh(block_, is_smallest())) return true;
     const unsigned char* rest = static_cast<const unsigned char*>(block_) + sizeof(Block);
     return room() <= sizeof(Block) || is_clear(rest, room() - sizeof(Block));
   }
@@ -57,11 +58,11 @@ class Small {
   size_t class_;
 };
 
-// Null where it takes longer.
-RH_INLINE void* allocate_fast(size_t size, Maker maker) {
-  if (RH_UNLIKELY(size - 1 >= kTableMax - Tail::kLength)) return nullptr;  // also of none
-  Bin bin = bin_for(size + Tail::kLength);
-  if (!bin.is_there()) return nullptr;
+// Whether the size classes of a table are enough; not for blocks of no bytes.
+RH_INLINE bool has_bin(size_t size) { return RH_LIKELY(size - 1 < kTableMax - Tail::kLength); }
+
+// From the bin that serves the size and its tail. Null where it takes longer.
+RH_INLINE void* allocate_from(Bin bin, size_t size, Maker maker) {
   Block* block = bin.heap->bins[bin.size_class];
   if (RH_UNLIKELY(block == nullptr)) return nullptr;
   Small small(slab::of_unwritten(block), block);
@@ -70,6 +71,19 @@ RH_INLINE void* allocate_fast(size_t size, Maker maker) {
   __builtin_prefetch(next, 1);
   bin.heap->bins[bin.size_class] = next;
   return small.hand_out(size, maker);
+}
+
+// The same from the calling thread's heap.
+RH_INLINE void* allocate_fast(size_t size, Maker maker) {
+  if (!has_bin(size)) return nullptr;
+  Bin bin = bin_for(size + Tail::kLength);
+  return bin.is_there() ? allocate_from(bin, size, maker) : nullptr;
+}
+
+// The same from one that is the thread's own too.
+RH_INLINE void* allocate_fast_in(Heap* heap, size_t size, Maker maker) {
+  if (!has_bin(size)) return nullptr;
+  return allocate_from({heap, platform::g_unset.classes[size + Tail::kLength].load()}, size, maker);
 }
 
 // To the heap, of what was kept from use. Not where somebody has written to the line that the heap is about to write
@@ -89,14 +103,9 @@ RH_INLINE bool has_tail(const Tail& tail, Maker maker) {
   return tail.is(maker);
 }
 
-// A template, because other builds compile this too, whose heaps keep nothing.
-template <typename Places> RH_INLINE void* keep(Places& places, void* block) {
-  if constexpr (kHardened) return exchange(places.small, block, g_quarantine.load(std::memory_order_relaxed));
-  return block;
-}
-
-// False, and nothing done, where it takes longer.
-RH_INLINE bool free_fast(void* pointer, Maker maker, size_t freed_as = kUnknown) {
+// False, and nothing done, where it takes longer. A template, for other builds see it too, whose heaps keep nothing
+// from use.
+template <typename Own = Heap> RH_INLINE bool free_fast(void* pointer, Maker maker, size_t freed_as = kUnknown) {
   void* block = memory_tags::plain(pointer);
   Span* slab = own_span(block);
   if (RH_UNLIKELY(slab == nullptr || !slab::starts_carved(slab, block))) return false;
@@ -105,10 +114,10 @@ RH_INLINE bool free_fast(void* pointer, Maker maker, size_t freed_as = kUnknown)
   if (RH_UNLIKELY(small.is_free() || small.room() > kMostDelayedSmall)) return false;
   if (RH_UNLIKELY(!memory_tags::fits(pointer, block))) return false;
   if (RH_UNLIKELY(!has_tail(small.tail(size), maker) || (freed_as != kUnknown && freed_as != size))) return false;
-  Heap* heap = thread_heap();
+  Own* heap = thread_heap();
   if (RH_UNLIKELY(heap->shared)) return false;
   small.note_free();
-  void* before = keep(heap->delayed, block);
+  void* before = exchange(heap->delayed.small, block, g_quarantine.load(std::memory_order_relaxed));
   if (RH_LIKELY(before != nullptr)) let_go_fast(heap, before);
   return true;
 }

@@ -121,7 +121,7 @@ void renew(Heap* heap) {
   Heap* home = heap->home.load();
   Heap *next = heap->next, *previous = heap->previous;
   Heap* next_of_tag = heap->next_of_tag;
-  uint8_t tag = heap->tag;
+  uint8_t tag = heap->tag, partition = heap->partition;
   Heap* next_beside = heap->next_beside;
   Tagging tagging = heap->tagging;
   Account* tag_account = heap->tag_account;
@@ -131,6 +131,7 @@ void renew(Heap* heap) {
   heap = new (heap) Heap;
   heap->next_of_tag = next_of_tag;
   heap->tag = tag;
+  heap->partition = partition;
   heap->next_beside = next_beside;
   heap->tagging = tagging;
   heap->tag_account = tag_account;

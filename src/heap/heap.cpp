@@ -80,9 +80,9 @@ static slab::Taken take_shared(Heap* heap, SizeClass size_class, size_t size) {
   return insist(size, [=] { return shared::take(heap, size_class); });
 }
 
-static Span* allocate_span(size_t alignment, size_t size, Prefer prefer) {
+static Span* allocate_span(size_t alignment, size_t size, Prefer prefer, Partition partition) {
   if (!large::is_possible(size)) return nullptr;
-  return insist(size, [=] { return large::allocate(size, alignment, prefer); });
+  return insist(size, [=] { return large::allocate(size, alignment, prefer, partition); });
 }
 
 // From the heap's store.
@@ -98,7 +98,9 @@ static void* start_of(const Span* span) { return reinterpret_cast<void*>(g_realm
 
 // From the arena.
 static Span* allocate_long(Heap* heap, size_t alignment, size_t size, bool zeroed) {
-  Span* span = allocate_span(alignment, size, zeroed ? large::preferred_for_zero(size) : Prefer::warm);
+  const Prefer prefer = zeroed ? large::preferred_for_zero(size) : Prefer::warm;
+  const Partition partition = heap != nullptr ? heap->partition : kUntyped;
+  Span* span = allocate_span(alignment, size, prefer, partition);
   if (span == nullptr || heap == nullptr || shared::list_large(heap, span)) return span;
   large::free(span);
   return nullptr;

@@ -328,8 +328,9 @@ void collect_beside(Heap* heap) {
     collect(heap, token, kLeftAtHandToo);
     return;
   }
-  for (Heap* each = tags::heaps_of(heap->tag); each != nullptr; each = each->next_of_tag)
-    collect(each, token, kLeftAtHandToo);
+  for (Partition partition = 0; partition < kPartitions; ++partition)
+    for (Heap* each = tags::heaps_of(heap->tag, partition); each != nullptr; each = each->next_of_tag)
+      collect(each, token, kLeftAtHandToo);
 }
 
 size_t trim() {

@@ -94,9 +94,9 @@ Heap* home_of(const Span* span) { return without_notes(span->owner.load()); }
 
 }  // namespace
 
-Span* allocate(size_t size, size_t alignment, Prefer prefer) {
+Span* allocate(size_t size, size_t alignment, Prefer prefer, Partition partition) {
   Units units = Units::holding(size == 0 ? 1 : size);
-  Span* span = g_arena.allocate(units, Units::holding(alignment), prefer);
+  Span* span = g_arena.allocate(units, Units::holding(alignment), prefer, nullptr, partition);
   if (span != nullptr) begin(span, size, kNobody);
   return span;
 }

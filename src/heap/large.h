@@ -18,7 +18,7 @@ inline bool is_delayed(const Span* span) { return kHardened && (span->requested 
 inline bool is_possible(size_t size) { return size <= kMaxRequest && Units::holding(size).count <= UINT32_MAX; }
 
 // The span of a block that no heap lists, from the arena; null when there is no memory.
-Span* allocate(size_t size, size_t alignment, Prefer prefer);
+Span* allocate(size_t size, size_t alignment, Prefer prefer, Partition partition = kUntyped);
 
 // Whether such a block comes from a heap's store.
 inline bool is_from_store(size_t size, size_t alignment) {

@@ -40,8 +40,9 @@ void drain(Heap* heap, ThreadToken token) {
 Span* take(Heap* heap, Units units, ThreadToken token) {
   if (!accounts::charge(heap, units)) return nullptr;
   drain(heap, token);
-  Span* span = heap->store.take(units, heap, token);
+  Span* span = heap->store.take(units, heap, token, heap->partition);
   if (RH_UNLIKELY(span == nullptr)) accounts::discharge(heap, units);
+  RH_CHECK(span == nullptr || partition_of(span) == heap->partition);
   count(heap, heap->store.budget());
   return span;
 }

@@ -2,7 +2,10 @@
 // each tag that it uses, bound to it, so that a slab's blocks are all of one tag. The thread's word leads there while
 // the tag is in force: malloc and free know nothing of it. docs/design/tags.md says why.
 //
-// A tag's heaps stay, like threads' heaps: when the thread has ended, the next that uses the tag takes over one.
+// So it has, in the hardened build, for each partition that the blocks of some types are to lie in, and again for each
+// tag (docs/design/types.md).
+//
+// Such heaps stay, like threads' heaps: when the thread has ended, the next that uses the tag takes over one.
 #pragma once
 
 #include "heap/types.h"
@@ -40,7 +43,11 @@ void pop();
 // The tag in force for the calling thread.
 Tag in_force();
 
-// All heaps of the tag, linked by next_of_tag. The list only grows; it may be walked without a lock.
-Heap* heaps_of(Tag tag);
+// The heap that the calling thread, whose own is given, allocates from what is of that partition, under the tag in
+// force. Null when there is no memory for it.
+Heap* heap_for(Heap* own, Partition partition);
+
+// All heaps of the tag and the partition, linked by next_of_tag. The list only grows; it may be walked without a lock.
+Heap* heaps_of(Tag tag, Partition partition);
 
 }  // namespace rh::tags

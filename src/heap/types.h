@@ -138,6 +138,7 @@ struct Tagging {
   size_t depth = 0;
   Heap* heaps = nullptr;            // the thread's, linked by next_beside
   uint8_t in_force[kDeepest] = {};  // at each depth
+  Heap* typed[kPartitions] = {};    // of no tag, by the partition; null: to be looked for among the others
 };
 
 struct Heap {
@@ -180,13 +181,14 @@ struct Heap {
   bool shared = false;             // a first-class heap: the lock covers the owner's fields too, unless it is bound
   bool sampled = false;            // it has the blocks that a profile tells of (heap/sampled.h)
   uint8_t tag = 0;                 // of a shared heap: whose it is; 0: no tag's
+  uint8_t partition = 0;           // of a shared heap: what its memory is of (arena/partition.h)
   uint16_t life = 0;               // of a shared heap: its handle tells it from others that lay there
   Word<Heap*> home;                // of a bound heap: that of the thread it is bound to; written under the lock
   Heap* next = nullptr;            // in the registry; set before it is published
   Heap* previous = nullptr;        // of a shared heap
   Heap* next_spare = nullptr;      // of a shared heap that was destroyed, and is kept for the next
   Account* tag_account = nullptr;  // of a tag's heap
-  Heap* next_of_tag = nullptr;     // of a tag's heap: set before it is published
+  Heap* next_of_tag = nullptr;     // of a tag's or partition's heap: set before it is published
   Word<unsigned> node;             // where its thread ran when it got it
   ClassSet stripped;               // left behind, slabs of these adopted; more come by the inbox
 
@@ -205,7 +207,7 @@ struct Heap {
   // ---- the owning thread's alone, last because they are seldom used ----
   Watched watched = {};
   Tagging tagging;
-  Heap* next_beside = nullptr;  // of a tag's heap: among its thread's
+  Heap* next_beside = nullptr;  // of a tag's or partition's heap: among its thread's
   std::conditional_t<kHardened, Delayed, NothingDelayed> delayed = {};
 };
 
@@ -264,8 +266,11 @@ RH_INLINE bool is_bound_to_me(const Heap* heap) { return heap->shared && is_mine
 // Whether it is a first-class heap that one thread owns.
 inline bool is_bound(const Heap* heap) { return heap->home.load() != nullptr; }
 
-// Whether a program made it, and may destroy it: it is shared, but no tag's. Those of tags stay, like threads' heaps.
-inline bool is_first_class(const Heap* heap) { return heap->shared && heap->tag == 0; }
+// Whether a program made it, and may destroy it: it is shared, but no tag's nor a partition's. Those stay, like
+// threads' heaps.
+inline bool is_first_class(const Heap* heap) {
+  return heap->shared && heap->tag == 0 && (!kHardened || heap->partition == kUntyped);
+}
 
 // Who works on a heap, holding its lock.
 struct Caller {

@@ -220,7 +220,7 @@ size_t punch(Span* slab) {
   if (fresh == 0) return 0;
   set_holes(slab, before | fresh);
   if (newest != nullptr) add(slab->free_count, 0u - unlink(slab, layout, &newest->next, before | fresh));
-  add(slab->returned_count, 0u - unlink(slab, layout, &others, before | fresh));
+  add_returned(slab, 0u - unlink(slab, layout, &others, before | fresh));
   set_returned(slab, others);
   Pages refused = purge(layout, fresh);
   for (Pages left = refused; left != 0; left &= left - 1) {

@@ -14,7 +14,8 @@ void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number) {
   span->countdown.store(0);
   span->armed.store(0);
   span->outstanding.store(0);
-  span->free_count = span->returned_count = 0;
+  span->free_count = 0;
+  span->returned_count = 0;
   span->carved.store(0);
   span->size_class.store(size_class);
   for (uint32_t unit = 1; unit < span->units; ++unit) {
@@ -88,9 +89,11 @@ bool was_cut_short(const Span* slab, unsigned count) {
 Block* block_at(uintptr_t address) { return reinterpret_cast<Block*>(address); }
 
 // Notes left from an earlier slab of other blocks do not apply to these.
-void note_free_from(const Span* slab, uintptr_t first, uintptr_t last) {
+void note_fresh_from(const Span* slab, uintptr_t first, uintptr_t last) {
   if constexpr (!kExactSizes) return;
-  for (uintptr_t at = first; at <= last; at += properties(slab).size) note_free(slab, block_at(at));
+  bool smallest = slab->size_class.load() == 0;
+  for (uintptr_t at = first; at <= last; at += properties(slab).size)
+    g_realm.sizes().note_fresh(block_at(at), smallest);
 }
 
 }  // namespace
@@ -157,7 +160,7 @@ RH_INLINE static Taken carve_here(Span* slab, unsigned most) {
   uintptr_t first = g_realm.address(slab) + carved * size_t{own.size};
   uintptr_t last = first + (count - 1) * size_t{own.size};
   Block* linked = kHardened ? link_shuffled(slab, first, count) : link_in_order(slab, first, last);
-  note_free_from(slab, first, last);
+  note_fresh_from(slab, first, last);
   add(slab->carved, count);
   add(slab->outstanding, count);
   return {linked, slab->zero};
@@ -224,7 +227,7 @@ void share(Span* slab) {
   if (!platform::kReplacesByZeros || slab->free_count == 0) return;
   if (slab->returned_count != 0) last_of(slab->free, slab->free_count)->next = returned(slab);
   set_returned(slab, slab->free);
-  add(slab->returned_count, slab->free_count);
+  add_returned(slab, slab->free_count);
   forget_freed(slab);
 }
 
@@ -241,7 +244,7 @@ unsigned count_taken(const Span* slab, Block* first, Block** last) {
 void give_back(Span* slab, Block* first, Block* last, unsigned count) {
   last->next = returned(slab);
   set_returned(slab, first);
-  add(slab->returned_count, count);
+  add_returned(slab, count);
   add(slab->outstanding, 0u - count);
 }
 

@@ -28,6 +28,12 @@ inline void add(Word<uint16_t>& word, unsigned amount) { word.store(static_cast<
 
 inline void add(uint16_t& word, unsigned amount) { word = static_cast<uint16_t>(word + amount); }
 
+inline void add_returned(Span* slab, unsigned amount) {
+  constexpr unsigned kMost = (1u << (16 - kPartitionBits)) - 1;
+  static_assert(kUnitSize / kBlockAlign <= kMost, "no slab has more blocks than are counted");
+  slab->returned_count = (slab->returned_count + amount) & kMost;
+}
+
 // Armed with this, what the owner frees into the slab is not counted, and goes into the owner's bin: so while the bin
 // holds the slab's blocks, and the class is no longer seldom used. From kNever the count does not reach 0: a slab holds
 // far fewer blocks.
@@ -71,8 +77,8 @@ RH_INLINE size_t requested_size(const Span* slab, const void* block) {
 
 // Where sizes are recorded, notes in place of the size that nobody holds this block, until it is handed out again.
 // Frees on the fastest path leave no note.
-RH_INLINE void note_free(const Span* slab, const void* block, unsigned tag = Sizes::kUnknownTag) {
-  if constexpr (kExactSizes) g_realm.sizes().note_free(block, slab->size_class.load() == 0, tag);
+RH_INLINE void note_free(const Span* slab, const void* block) {
+  if constexpr (kExactSizes) g_realm.sizes().note_free(block, slab->size_class.load() == 0);
 }
 
 // Whether a carved block begins at `offset` from the slab's start.

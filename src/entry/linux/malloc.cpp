@@ -6,9 +6,8 @@
 
 #include <limits>
 
-#include "base/bits.h"
 #include "entry/describe.h"
-#include "entry/rules.h"
+#include "entry/linux/aligned.h"
 #include "heap/stats.h"
 #include "platform/platform.h"
 #include "platform/sinks.h"
@@ -23,14 +22,6 @@ RH_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) no
 using namespace rh;
 
 namespace {
-
-// What POSIX asks for beyond a power of two.
-bool valid_for_posix(size_t alignment) { return is_power_of_two(alignment) && alignment % sizeof(void*) == 0; }
-
-void* fail(int error) {
-  errno = error;
-  return nullptr;
-}
 
 // A thread that is cancelled ends behind this, not in the middle of what it writes.
 class Uncancelled {
@@ -91,33 +82,20 @@ RH_EXPORT void free_sized(void* block, size_t size) noexcept { rules::free_sized
 RH_EXPORT void free_aligned_sized(void* block, size_t, size_t size) noexcept { rules::free_sized(block, size); }
 
 RH_EXPORT void* aligned_alloc(size_t alignment, size_t size) noexcept {
-  if (!is_power_of_two(alignment)) return fail(EINVAL);
-  return rules::allocate_aligned(alignment, size);
+  return aligned::aligned_alloc(alignment, size, rules::allocate_aligned);
 }
 
 RH_EXPORT int posix_memalign(void** block, size_t alignment, size_t size) noexcept {
-  if (!valid_for_posix(alignment)) return EINVAL;
-  int before = errno;
-  void* made = rules::allocate_aligned(alignment, size);
-  errno = before;
-  if (made == nullptr) return ENOMEM;
-  *block = made;
-  return 0;
+  return aligned::posix_memalign(block, alignment, size, rules::allocate_aligned);
 }
 
-// As in glibc, an alignment that is no power of two means the next one.
 RH_EXPORT void* memalign(size_t alignment, size_t size) noexcept {
-  if (alignment > kMaxRequest) return fail(EINVAL);
-  return rules::allocate_aligned(std::bit_ceil(alignment), size);
+  return aligned::memalign(alignment, size, rules::allocate_aligned);
 }
 
 RH_EXPORT void* valloc(size_t size) noexcept { return rules::allocate_aligned(platform::kPageSize, size); }
 
-RH_EXPORT void* pvalloc(size_t size) noexcept {
-  if (size > kMaxRequest) return rules::out_of_memory();
-  size_t pages = align_up(size == 0 ? 1 : size, platform::kPageSize);
-  return rules::allocate_aligned(platform::kPageSize, pages);
-}
+RH_EXPORT void* pvalloc(size_t size) noexcept { return aligned::pvalloc(size, rules::allocate_aligned); }
 
 RH_EXPORT size_t malloc_usable_size(void* block) noexcept { return rules::usable_size(block); }
 

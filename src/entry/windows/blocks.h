@@ -20,6 +20,12 @@ inline void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed)
   return zeroed ? rh::allocate_zeroed(size) : rh::allocate(size);
 }
 
+// From the memory of a partition, which only hardened builds have more than one of.
+inline void* allocate_of(Partition of, size_t size, bool zeroed) {
+  if (!kHardened || of == kUntyped) return allocate_in(nullptr, kBlockAlign, size, zeroed);
+  return rules::allocate_typed(of, kBlockAlign, size, rules::Maker::c, zeroed);
+}
+
 inline void* allocate(size_t size) {
   if constexpr (kHardened) return allocate_in(nullptr, kBlockAlign, size, false);
   return allocate_slow(size);

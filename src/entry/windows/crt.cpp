@@ -77,12 +77,16 @@ void* move(const Host& host, void* old, size_t present, void* fresh, size_t size
   return fresh;
 }
 
+// Of a hardened build's block, which moves to memory of that partition unless it is there.
+void* reallocate_of(const Host& host, Partition of, void* block, size_t size) {
+  size_t before = hardened::size_of(block, "realloc");
+  bool stays = before != 0 && hardened::partition_of(block) == of;
+  void* resized = stays ? hardened::resize(block, size) : nullptr;
+  return resized != nullptr ? resized : move(host, block, before, malloc_of(host, of, size), size);
+}
+
 void* reallocate_own(const Host& host, void* block, size_t size) {
-  if constexpr (kHardened) {
-    size_t before = hardened::size_of(block, "realloc");
-    void* resized = before != 0 ? hardened::resize(block, size) : nullptr;
-    return resized != nullptr ? resized : move(host, block, before, malloc(host, size), size);
-  }
+  if constexpr (kHardened) return reallocate_of(host, hardened::partition_of(block), block, size);
   BlockAt at = known_block(block, "realloc");
   size_t present = at_least_one(at.requested_size());
   if (void* resized = resize_in_place(at, size)) return resized;
@@ -114,6 +118,24 @@ void* calloc(const Host& host, size_t count, size_t size) {
   size_t bytes = 0;
   if (!product(host, count, size, &bytes)) return nullptr;
   return insist(host, bytes, [bytes] { return blocks::allocate_in(nullptr, kBlockAlign, bytes, true); });
+}
+
+void* malloc_of(const Host& host, Partition of, size_t size) {
+  if constexpr (!kHardened) return malloc(host, size);
+  return insist(host, size, [=] { return blocks::allocate_of(of, size, false); });
+}
+
+void* calloc_of(const Host& host, Partition of, size_t count, size_t size) {
+  if constexpr (!kHardened) return calloc(host, count, size);
+  size_t bytes = 0;
+  if (!product(host, count, size, &bytes)) return nullptr;
+  return insist(host, bytes, [=] { return blocks::allocate_of(of, bytes, true); });
+}
+
+void* realloc_of(const Host& host, Partition of, void* block, size_t size) {
+  const bool moves = kHardened && block != nullptr && size != 0 && size <= kMost && is_ours(block);
+  if (moves) return reallocate_of(host, of, block, size);
+  return block == nullptr ? malloc_of(host, of, size) : realloc(host, block, size);
 }
 
 void free_cold(const Host& host, void* block) {

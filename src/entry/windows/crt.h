@@ -20,6 +20,11 @@ void* recalloc(const Host& host, void* block, size_t count, size_t size);
 void* expand(const Host& host, void* block, size_t size);
 size_t msize(const Host& host, void* block);
 
+// In a hardened build from the memory of a partition (arena/partition.h), to which a block of another is moved.
+void* malloc_of(const Host& host, unsigned of, size_t size);
+void* calloc_of(const Host& host, unsigned of, size_t count, size_t size);
+void* realloc_of(const Host& host, unsigned of, void* block, size_t size);
+
 void* aligned_malloc(const Host& host, size_t size, size_t alignment);
 void* aligned_realloc(const Host& host, void* block, size_t size, size_t alignment);
 void* aligned_recalloc(const Host& host, void* block, size_t count, size_t size, size_t alignment);

@@ -248,7 +248,7 @@ TEST(Tags, WhatOthersFreeComesBackToTheTag) {
 
 size_t heaps_of(Tag tag) {
   size_t count = 0;
-  for (const Heap* heap = tags::heaps_of(tag); heap != nullptr; heap = heap->next_of_tag) ++count;
+  for (const Heap* heap = tags::heaps_of(tag, kUntyped); heap != nullptr; heap = heap->next_of_tag) ++count;
   return count;
 }
 

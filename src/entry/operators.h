@@ -1,0 +1,94 @@
+// What every operator new does, whatever name it is called by. `of`: the partition that the memory is to be of, if the
+// name says one; hardened builds alone have more than one.
+#pragma once
+
+#include <new>
+
+#include "base/bits.h"
+#include "entry/bad_alloc.h"
+#include "entry/rules.h"
+
+namespace rh::operators {
+
+using rules::Maker;
+inline constexpr Maker kSingle = Maker::single, kArray = Maker::array;
+
+inline size_t number(std::align_val_t alignment) { return static_cast<size_t>(alignment); }
+
+// Asks the new-handler for memory until there is some, or it gives up in its own way.
+template <typename Allocate> [[gnu::noinline]] void* allocate_or_throw(size_t size, Allocate allocate) {
+  start();
+  for (;;) {
+    if (void* block = allocate()) return block;
+    if (!call_new_handler(size)) throw_bad_alloc();
+  }
+}
+
+template <typename Allocate> [[gnu::noinline]] void* allocate_or_null(size_t size, Allocate allocate) noexcept {
+  start();
+  for (;;) {
+    if (void* block = allocate()) return block;
+    if (!call_new_handler_quietly(size)) return nullptr;
+  }
+}
+
+// As libstdc++: no memory has an alignment that is no power of two, and the new-handler is not asked for it.
+inline bool is_possible(std::align_val_t alignment) { return is_power_of_two(number(alignment)); }
+
+template <Maker maker> RH_INLINE void* make_hardened(size_t size) { return rules::allocate_hardened(size, maker); }
+
+template <Maker maker> RH_INLINE void* make_hardened(size_t size, Partition of) {
+  return rules::allocate_typed(of, kBlockAlign, size, maker);
+}
+
+// Without more ado, and in all cases.
+template <Maker maker, typename... Of> RH_INLINE void* make_fast(size_t size, Of... of) {
+  if constexpr (kHardened) return make_hardened<maker>(size, of...);
+  return allocate_fast(size);
+}
+
+template <Maker maker, typename... Of> void* make_slow(size_t size, Of... of) {
+  if constexpr (kHardened) return make_hardened<maker>(size, of...);
+  return rh::allocate_slow(size);
+}
+
+template <Maker maker> void* make_aligned(size_t size, std::align_val_t alignment, Partition partition = kUntyped) {
+  if (number(alignment) > kMaxAlignment) return nullptr;
+  if constexpr (kHardened) return rules::allocate_typed(partition, number(alignment), size, maker);
+  return rh::allocate_aligned(number(alignment), size);
+}
+
+template <Maker maker, typename... Of> RH_INLINE void* make(size_t size, Of... of) {
+  if (void* block = make_fast<maker>(size, of...)) return block;
+  return allocate_or_throw(size, [=] { return make_slow<maker>(size, of...); });
+}
+
+template <Maker maker, typename... Of> RH_INLINE void* make_quietly(size_t size, Of... of) {
+  if (void* block = make_fast<maker>(size, of...)) return block;
+  return allocate_or_null(size, [=] { return make_slow<maker>(size, of...); });
+}
+
+// Alignments that every block has are asked for too, a lot: by LLVM's containers for one. 0 is not told apart at first:
+// there is nothing for it either way.
+template <Maker maker, typename... Of>
+RH_INLINE void* make_aligned_fast(size_t size, std::align_val_t alignment, Of... of) {
+  size_t bits = number(alignment);
+  if (RH_UNLIKELY((bits & (bits - 1)) != 0)) return nullptr;
+  if constexpr (kHardened) return bits - 1 < kBlockAlign ? make_fast<maker>(size, of...) : nullptr;
+  return allocate_aligned_fast(bits, size);
+}
+
+template <Maker maker, typename... Of> RH_INLINE void* make(size_t size, std::align_val_t alignment, Of... of) {
+  if (void* block = make_aligned_fast<maker>(size, alignment, of...)) return block;
+  if (!is_possible(alignment)) throw_bad_alloc();
+  return allocate_or_throw(size, [=] { return make_aligned<maker>(size, alignment, of...); });
+}
+
+template <Maker maker, typename... Of>
+RH_INLINE void* make_quietly(size_t size, std::align_val_t alignment, Of... of) noexcept {
+  if (void* block = make_aligned_fast<maker>(size, alignment, of...)) return block;
+  if (!is_possible(alignment)) return nullptr;
+  return allocate_or_null(size, [=] { return make_aligned<maker>(size, alignment, of...); });
+}
+
+}  // namespace rh::operators
