@@ -76,6 +76,7 @@ inline End run_again(const char* program, const std::string& first, const std::s
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,6 +96,8 @@ template <typename Body> End run_forked(bool quietly, Body body) {
   if (child == 0) {
     if (quietly && freopen("/dev/null", "w", stderr) == nullptr) _exit(99);
     alarm(20);
+    const rlimit no_core = {0, 0};  // QEMU writes one itself
+    setrlimit(RLIMIT_CORE, &no_core);
     _exit(body());
   }
   int status = 0;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +40,8 @@ template <typename Attack> int signal_of(Attack attack) {
   pid_t child = fork();
   if (child == 0) {
     if (freopen("/dev/null", "w", stderr) == nullptr) _exit(9);
+    const rlimit no_core = {0, 0};  // QEMU writes one itself
+    setrlimit(RLIMIT_CORE, &no_core);
     attack();
     _exit(0);
   }
