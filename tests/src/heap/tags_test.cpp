@@ -170,7 +170,7 @@ TEST(Tags, NeitherMallocNorFreeTakesALockUnderATag) {
     ASSERT_TRUE(deallocate_fast(block));
   }
   EXPECT_FALSE(deallocate_fast(others[0]));
-  EXPECT_TRUE(deallocate_bound(others[0])) << "the thread's own";
+  EXPECT_TRUE(deallocate_otherwise(others[0])) << "the thread's own";
   own->lock.release();
   used->lock.release();
 }
