@@ -146,7 +146,7 @@ struct Span {
   };
   Span* next;  // neighbours in a list: a class's slabs, a shared heap's spans, free spans by age
   Span* previous;
-  uint32_t units;  // length, or the distance back to the head
+  SeenNumber<uint32_t> units;  // length, or the distance back to the head
   uint32_t stamp;  // free span: when it became so, in ms; slab: a number it has, and what lay there before had not
 };
 
@@ -160,6 +160,10 @@ inline constexpr uintptr_t kListed = 8;
 // no, and the slow path asks the profile (heap/sampled.h).
 inline constexpr uintptr_t kKnown = 16;
 
+// Beside what else is said of a large block: its user has freed it, and it is kept from use for a while (hardened
+// builds).
+inline constexpr uintptr_t kDelayed = 32;
+
 // A heap's address with what is said beside it, and without.
 inline Heap* with_note(Heap* heap, uintptr_t note) {
   return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(heap) | note);
@@ -169,7 +173,7 @@ inline Heap* without_note(Heap* owner, uintptr_t note) {
   return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(owner) & ~note);
 }
 inline Heap* without_notes(Heap* owner) {
-  return without_note(owner, kLeft | kFromStore | kInStore | kListed | kKnown);
+  return without_note(owner, kLeft | kFromStore | kInStore | kListed | kKnown | kDelayed);
 }
 
 // Of a slab.

@@ -241,6 +241,7 @@ void* allocate_aligned(size_t alignment, size_t size) {
 
 // Of what a thread takes from heaps of the program's one in so many is chosen, whichever heap it is from.
 RH_COLD static void* allocate_watched_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
+  if (heap == nullptr) return allocate_watched(alignment, size, zeroed);
   Heap* own = own_heap();
   if (own == nullptr) return allocate_any(heap, alignment, size, zeroed);
   const size_t asked = size == 0 ? 1 : size;
@@ -253,9 +254,7 @@ RH_COLD static void* allocate_watched_in(Heap* heap, size_t alignment, size_t si
 
 void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   if (heap != nullptr && is_bound(heap) && !is_mine(heap) && !take_up(heap)) return nullptr;
-  if (!kHardened && RH_UNLIKELY(watch::is_on()))
-    return heap != nullptr ? allocate_watched_in(heap, alignment, size, zeroed)
-                           : allocate_watched(alignment, size, zeroed);
+  if (!kHardened && RH_UNLIKELY(watch::is_on())) return allocate_watched_in(heap, alignment, size, zeroed);
   return allocate_any(heap != nullptr ? heap : tagged_heap(), alignment, size, zeroed);
 }
 

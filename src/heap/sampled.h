@@ -35,7 +35,7 @@ void note_resize(const Span* large, size_t before, size_t size);
 void note_in_heap(Heap* heap, const void* block, size_t size, uint64_t every);
 
 // The block is about to be freed.
-inline void note_free(const void* block) {
+RH_INLINE void note_free(const void* block) {
   if (RH_UNLIKELY(profile::has_noted())) profile::note_free(block);
 }
 

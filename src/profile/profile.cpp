@@ -268,7 +268,7 @@ static void tell_there(const LiveBlock& block) {
 
 bool note_resize(const void* block, size_t size, uint64_t every) {
   LiveBlock known;
-  if (!resize_known(address_of(block), size, every, &known)) return false;
+  if (!may_know(block) || !resize_known(address_of(block), size, every, &known)) return false;
   platform::probe_freed(block);
   tell_there(known);
   return true;

@@ -213,7 +213,7 @@ TEST_P(SampledInHeaps, TheMemoryOfOneThatEndedIsOthers) {
 
 TEST_P(SampledInHeaps, ALimitHoldsWhatItHeldWithoutAProfile) {
   static constexpr size_t kLimit = 10 * kUnitSize;
-  auto fill = [this] {
+  auto fill = [] {
     Heap* heap = make();
     heap->account.set_limit(kLimit);
     size_t count = 0;
