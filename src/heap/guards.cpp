@@ -17,7 +17,7 @@ enum class State : uint8_t {
 struct Place {
   std::atomic<State> state{State::unused};
   uint32_t offset = 0;  // of the block, from the place's start
-  uint32_t size = 0;
+  SeenNumber<uint32_t> size;
   Event made, freed;
 };
 
@@ -37,9 +37,11 @@ Place* place_of(const Span* span) {
   return unit == 0 ? nullptr : &g_places[unit - 1];
 }
 
+// In this order: whose a block was says nothing of the one that is there now.
 bool is_live_of(const Heap* heap, size_t index) {
-  return g_homes[index].load(std::memory_order_relaxed) == heap &&
-         g_places[index].state.load(std::memory_order_acquire) == State::live;
+  if (g_places[index].state.load(std::memory_order_acquire) != State::live) return false;
+  schedule_point();
+  return g_homes[index].load(std::memory_order_relaxed) == heap;
 }
 
 uintptr_t start_of(const Span* span, const Place& place) { return g_realm.address(span) + place.offset; }
@@ -268,7 +270,7 @@ void* start_of(const Span* span) {
 
 size_t size_of(const Span* span) {
   const Place* place = place_of(span);
-  return place != nullptr ? place->size : 0;
+  return place != nullptr ? place->size : 0u;
 }
 
 [[noreturn]] RH_COLD static void fail_written(const Span* span) {
