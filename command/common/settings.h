@@ -44,6 +44,8 @@ inline constexpr LibraryOption library_options[] = {
      "With --hardened: end a program that misuses memory, or only say so"},
     {"--strict", "REHEAP_STRICT", Value::none, "",
      "With --hardened: free of what new made, and delete of what malloc made, end the program"},
+    {"--quarantine", "REHEAP_QUARANTINE", Value::required, "1..256",
+     "With --hardened: how many freed blocks of up to 1 KiB a thread keeps from being used again"},
 };
 inline constexpr std::size_t library_option_count = sizeof library_options / sizeof library_options[0];
 

@@ -53,6 +53,7 @@ bool well_formed(const LibraryOption& option, Str value) {
   if (option.name == "--window") return is_size(value);
   if (option.name == "--window-at") return is_place(value);
   if (option.name == "--layers") return is_layers(value);
+  if (option.name == "--quarantine") return is_number(value, 256) && value != "0";
   if (option.name == "--misuse") return value == "end" || value == "report";
   return true;
 }

@@ -41,10 +41,13 @@ template <typename Allocate> [[gnu::noinline]] void* allocate_or_null(size_t siz
 bool is_possible(std::align_val_t alignment) { return is_power_of_two(number(alignment)); }
 
 // Without more ado, and in all cases.
-template <Maker maker> RH_INLINE void* make_fast(size_t size) { return kHardened ? nullptr : allocate_fast(size); }
+template <Maker maker> RH_INLINE void* make_fast(size_t size) {
+  if constexpr (kHardened) return rules::allocate_hardened(size, maker);
+  return allocate_fast(size);
+}
 
 template <Maker maker> void* make_slow(size_t size) {
-  if constexpr (kHardened) return rules::allocate_hardened(kBlockAlign, size, maker);
+  if constexpr (kHardened) return rules::allocate_hardened(size, maker);
   return rh::allocate_slow(size);
 }
 
@@ -66,20 +69,21 @@ template <Maker maker> RH_INLINE void* make_quietly(size_t size) {
 
 // Alignments that every block has are asked for too, a lot: by LLVM's containers for one. 0 is not told apart at first:
 // there is nothing for it either way.
-RH_INLINE void* make_aligned_fast(size_t size, std::align_val_t alignment) {
-  if constexpr (kHardened) return nullptr;
+template <Maker maker> RH_INLINE void* make_aligned_fast(size_t size, std::align_val_t alignment) {
   size_t bits = number(alignment);
+  if constexpr (kHardened)
+    return bits == kBlockAlign ? rules::allocate_hardened(size, maker) : nullptr;
   return RH_LIKELY((bits & (bits - 1)) == 0) ? allocate_aligned_fast(bits, size) : nullptr;
 }
 
 template <Maker maker> RH_INLINE void* make(size_t size, std::align_val_t alignment) {
-  if (void* block = make_aligned_fast(size, alignment)) return block;
+  if (void* block = make_aligned_fast<maker>(size, alignment)) return block;
   if (!is_possible(alignment)) throw_bad_alloc();
   return allocate_or_throw(size, [=] { return make_aligned<maker>(size, alignment); });
 }
 
 template <Maker maker> RH_INLINE void* make_quietly(size_t size, std::align_val_t alignment) noexcept {
-  if (void* block = make_aligned_fast(size, alignment)) return block;
+  if (void* block = make_aligned_fast<maker>(size, alignment)) return block;
   if (!is_possible(alignment)) return nullptr;
   return allocate_or_null(size, [=] { return make_aligned<maker>(size, alignment); });
 }

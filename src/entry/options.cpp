@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "entry/limit_option.h"
 #include "entry/profiling.h"
+#include "hardened/delay.h"
 #include "hardened/hardened.h"
 #include "hardened/misuse.h"
 #include "heap/guards.h"
@@ -52,6 +53,15 @@ bool set_misuse(const char* value) {
   bool goes_on = same_text(value, "report");
   if (!kHardened || (!goes_on && !same_text(value, "end"))) return false;
   if constexpr (kHardened) hardened::g_goes_on.store(goes_on, std::memory_order_relaxed);
+  return true;
+}
+
+bool set_quarantine(const char* value) {
+  uint64_t blocks = 0;
+  const char* end = nullptr;
+  if (!kHardened || !parse_number(value, &blocks, &end) || *end != 0) return false;
+  if (blocks == 0 || blocks > hardened::kMostQuarantine) return false;
+  if constexpr (kHardened) hardened::g_quarantine.store(static_cast<unsigned>(blocks), std::memory_order_relaxed);
   return true;
 }
 
@@ -167,6 +177,7 @@ constexpr Option kOptions[] = {
      set_window_at, false},
     {"misuse", kHardened ? "end or report" : "nothing in a build that is not hardened", set_misuse, true},
     {"strict", kHardened ? "0 or 1" : "nothing in a build that is not hardened", set_strict, true},
+    {"quarantine", kHardened ? "1 to 256" : "nothing in a build that is not hardened", set_quarantine, true},
     {"misuse_json", "a file's path of less than 480 bytes", set_misuse_json, true},
     {"sample_guard",
      kHardened ? "nothing in a hardened build, which guards all blocks"
@@ -325,6 +336,7 @@ void describe(Json& json) {
   if constexpr (kHardened) {
     json.string("misuse", hardened::g_goes_on.load(std::memory_order_relaxed) ? "report" : "end");
     json.boolean("strict", hardened::g_strict.load(std::memory_order_relaxed));
+    json.number("quarantine", hardened::g_quarantine.load(std::memory_order_relaxed));
   }
 }
 

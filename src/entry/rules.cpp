@@ -6,7 +6,6 @@
 namespace rh::rules {
 
 void* allocate_cold(size_t size) {
-  if constexpr (kHardened) return checked(allocate_hardened(kBlockAlign, size, Maker::c));
   if (void* block = allocate_medium_fast(size)) return block;
   start();
   return checked(rh::allocate_slow(size));
@@ -23,7 +22,7 @@ void free_cold(void* block) {
 void* allocate_zeroed(size_t count, size_t size) {
   size_t bytes = 0;
   if (!product(count, size, &bytes)) return out_of_memory();
-  if constexpr (kHardened) return checked(allocate_hardened(kBlockAlign, bytes, Maker::c, nullptr, true));
+  if constexpr (kHardened) return checked(allocate_hardened(bytes, Maker::c, true));
   if (void* block = allocate_fast(bytes)) return __builtin_memset(block, 0, bytes);
   start();
   return checked(rh::allocate_zeroed(bytes));

@@ -23,6 +23,7 @@ using hardened::Maker;
 
 // In hardened builds (rules_hardened.cpp): a block by a function of `maker`, null when there is no memory, and errno
 // left alone; its end, where `size` is what the caller says it has; and realloc of a pointer of ours.
+void* allocate_hardened(size_t size, Maker maker, bool zeroed = false);
 void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap = nullptr, bool zeroed = false);
 void free_hardened(void* block, Maker maker, size_t size = hardened::kUnknown);
 void* reallocate_hardened(void* block, size_t size);
@@ -30,7 +31,7 @@ void* reallocate_hardened(void* block, size_t size);
 RH_NOINLINE void* allocate_cold(size_t size);
 
 RH_INLINE void* allocate(size_t size) {
-  if constexpr (kHardened) return allocate_cold(size);
+  if constexpr (kHardened) return checked(allocate_hardened(size, Maker::c));
   void* block = allocate_fast(size);
   return RH_LIKELY(block != nullptr) ? block : allocate_cold(size);
 }

@@ -1,7 +1,13 @@
 // The rules as hardened builds keep them.
 #include "entry/rules.h"
+#include "hardened/small.h"
 
 namespace rh::rules {
+
+void* allocate_hardened(size_t size, Maker maker, bool zeroed) {
+  void* block = hardened::allocate_fast(size, maker);
+  return RH_LIKELY(block != nullptr) ? block : allocate_hardened(kBlockAlign, size, maker, nullptr, zeroed);
+}
 
 // When memory is short what this thread keeps from use is let go, and one more attempt made.
 void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap, bool zeroed) {
@@ -12,8 +18,12 @@ void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap, 
   return hardened::allocate(heap, alignment, size, maker, zeroed);
 }
 
-void free_hardened(void* block, Maker maker, size_t size) {
+RH_NOINLINE static void free_otherwise(void* block, Maker maker, size_t size) {
   if (block != nullptr && hardened::free(block, maker, size) == Freed::foreign) g_foreign.free(block);
+}
+
+void free_hardened(void* block, Maker maker, size_t size) {
+  if (!hardened::free_fast(block, maker, size)) free_otherwise(block, maker, size);
 }
 
 void* reallocate_hardened(void* block, size_t size) {

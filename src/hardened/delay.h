@@ -1,15 +1,24 @@
 // What keeps freed blocks from use for a while: places of the thread's heap, taken in turn.
 #pragma once
 
+#include <atomic>
+
 #include "heap/types.h"
 
 namespace rh::hardened {
 
-// Keeps `block` in the next place; gives what was there, which may be null. What comes out is out before anything is
+// Of so many places of a thread's small blocks use is made: 1 to kMostQuarantine.
+inline constexpr unsigned kQuarantine = 32, kMostQuarantine = 256;
+RH_HIDDEN extern constinit std::atomic<unsigned> g_quarantine;
+
+// Keeps `block` in the next of `count` places; gives what was there, which may be null. What comes out is out before anything is
 // done with it: a fork may find the thread anywhere here, and better that the child loses a block than that it frees
 // one twice.
-template <typename Block, size_t kPlaces> RH_INLINE Block exchange(DelayedOf<Block, kPlaces>& delayed, Block block) {
-  Block& place = delayed.places[delayed.next++ % kPlaces];
+template <typename Block, size_t kPlaces>
+RH_INLINE Block exchange(DelayedOf<Block, kPlaces>& delayed, Block block, unsigned count = kPlaces) {
+  unsigned at = delayed.next < count ? delayed.next : 0;
+  Block& place = delayed.places[at];
+  delayed.next = at + 1;
   Block before = place;
   place = block;
   std::atomic_signal_fence(std::memory_order_release);

@@ -4,13 +4,14 @@
 #include "hardened/delay.h"
 #include "hardened/empty.h"
 #include "hardened/misuse.h"
-#include "hardened/zeros.h"
+#include "hardened/small.h"
 #include "heap/shared.h"
 #include "platform/report.h"
 
 namespace rh::hardened {
 
 constinit std::atomic<bool> g_strict{false};
+constinit std::atomic<unsigned> g_quarantine{kQuarantine};
 
 namespace {
 
@@ -28,52 +29,7 @@ constexpr size_t kLong = size_t{1} << 20;
 // So much is cleared, and looked at, at each end of a large block that keeps its memory while it is delayed.
 constexpr size_t kEnd = 512;
 
-// Blocks up to here are delayed in the places of small ones.
-constexpr size_t kMostDelayedSmall = 1024;
-
 bool is_small(size_t size, size_t alignment) { return size <= kMaxSmall - Tail::kLength && alignment <= kUnitSize; }
-
-// ---- blocks in slabs ----------------------------------------------------------------------------
-
-// A block in a slab, in anybody's hands or none's.
-class Small {
- public:
-  Small(Span* slab, void* block) : slab_(slab), block_(block) {}
-  explicit Small(void* block) : Small(slab::head(g_realm.span_of(block)), block) {}
-
-  size_t size() const { return slab::requested_size(slab_, block_); }
-  size_t room() const { return slab::properties(slab_).size; }
-  bool is_free() const {
-    return slab::is_noted_free(slab_, block_) || slab::is_marked(slab_, static_cast<const Block*>(block_));
-  }
-  Tail tail() const { return {block_, size(), room()}; }
-
-  void set_size(size_t size) { g_realm.sizes().note(block_, size, slab_->size_class.load() == 0); }
-
-  // Its first bytes are the heap's.
-  bool is_unwritten() const {
-    const unsigned char* rest = static_cast<const unsigned char*>(block_) + sizeof(Block);
-    return is_clear(rest, room() - sizeof(Block));
-  }
-
-  void* hand_out(size_t size, Maker maker) {
-    clear(block_, sizeof(Block));
-    set_size(size);
-    tail().write(maker);
-    return block_;
-  }
-
-  void note_free() {
-    slab::note_free(slab_, block_);
-    clear(block_, room());
-  }
-
-  Heap* owner() const { return owner_of(slab_); }
-
- private:
-  Span* slab_;
-  void* block_;
-};
 
 // ---- large blocks -------------------------------------------------------------------------------
 
@@ -149,6 +105,7 @@ class Large {
   template <typename Visit> void each_end(Visit visit) const {
     unsigned char* bytes = static_cast<unsigned char*>(block());
     size_t whole = align_up(size(), sizeof(Block)), length = whole < kEnd ? whole : kEnd;
+    if (whole == 0) return;
     visit(bytes, length);
     visit(bytes + whole - length, length);
   }
@@ -182,15 +139,7 @@ RH_INLINE void check_size(const void* block, size_t size, size_t freed_as) {
   if (RH_UNLIKELY(freed_as != kUnknown && freed_as != size)) tell_size(block, size, freed_as);
 }
 
-// To the heap, of what was kept from use. Not where somebody has written to it: nobody is to have it again.
-void let_go(void* block) {
-  if (block == nullptr) return;
-  size_t room = Small(block).room();
-  if (RH_UNLIKELY(!is_clear(block, room))) return tell_written(block, room);
-  rh::deallocate(block);
-}
-
-void let_go(Span* span) {
+void let_go_large(Span* span) {
   if (span != nullptr) Large(span).end_delay();
 }
 
@@ -202,7 +151,7 @@ void release_small(Small small, void* block) {
   if (at_once)
     rh::deallocate(block);
   else if (small.room() <= kMostDelayedSmall)
-    let_go(exchange(heap->delayed.small, block));
+    let_go(exchange(heap->delayed.small, block, g_quarantine.load(std::memory_order_relaxed)));
   else
     let_go(exchange(heap->delayed.medium, block));
 }
@@ -212,7 +161,7 @@ void release_large(Span* span) {
   Heap* heap = own_heap_if_any();
   bool stays = !large::has_owner(span) || !is_first_class(large::lister_of(span));
   if (heap != nullptr && stays && large.begin_delay())
-    let_go(exchange(heap->delayed.large, span));
+    let_go_large(exchange(heap->delayed.large, span));
   else
     rh::deallocate(large.block());
 }
@@ -278,6 +227,13 @@ void* resize_large(const BlockAt& at, size_t size, Resize how) {
 }
 
 }  // namespace
+
+void let_go(void* block) {
+  if (block == nullptr) return;
+  size_t room = Small(block).room();
+  if (RH_UNLIKELY(!starts_clear(block, room))) return tell_written(block, room);
+  rh::deallocate(block);
+}
 
 RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t size, Maker maker, bool zeroed) {
   if (size > kMaxRequest - kUnitSize || alignment > kMaxAlignment) return nullptr;
@@ -382,9 +338,9 @@ Heap* heap_beside(const void* block) {
 void flush() {
   Heap* heap = own_heap_if_any();
   if (heap == nullptr) return;
-  take_each(heap->delayed.small, [](void* block) { let_go(block); });
-  take_each(heap->delayed.medium, [](void* block) { let_go(block); });
-  take_each(heap->delayed.large, [](Span* span) { let_go(span); });
+  take_each(heap->delayed.small, let_go);
+  take_each(heap->delayed.medium, let_go);
+  take_each(heap->delayed.large, let_go_large);
 }
 
 }  // namespace rh::hardened

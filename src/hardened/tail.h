@@ -27,7 +27,7 @@ class Tail {
 
   void write(Maker maker) const {
     if (RH_UNLIKELY(length_ < kLength)) return write_short(maker);
-    uint64_t first = value_at(start_, maker), last = value_of(maker);
+    uint64_t last = value_of(maker), first = turned(last, start_);
     __builtin_memcpy(start_, &first, kLength);
     __builtin_memcpy(last_word(), &last, kLength);
   }
@@ -37,7 +37,8 @@ class Tail {
     uint64_t first, last;
     __builtin_memcpy(&first, start_, kLength);
     __builtin_memcpy(&last, last_word(), kLength);
-    return first == value_at(start_, maker) && last == value_of(maker);
+    uint64_t value = value_of(maker);
+    return first == turned(value, start_) && last == value;
   }
 
  private:
@@ -49,11 +50,11 @@ class Tail {
     number ^= number >> 32;
     return number * 0xd6e8feb86659fd93u ^ secret(Secret::tail_ends);
   }
-  uint64_t value_at(const unsigned char* place, Maker maker) const {
-    return std::rotr(value_of(maker), static_cast<int>(address_of(place) % kLength * 8));
+  static uint64_t turned(uint64_t value, const unsigned char* place) {
+    return std::rotr(value, static_cast<int>(address_of(place) % kLength * 8));
   }
   unsigned char byte_at(const unsigned char* place, Maker maker) const {
-    return static_cast<unsigned char>(value_at(place, maker));
+    return static_cast<unsigned char>(turned(value_of(maker), place));
   }
   unsigned char* last_word() const { return start_ + length_ - kLength; }
 

@@ -24,14 +24,25 @@ RH_INLINE void* noted(Block* block, SizeClass size_class, size_t size) {
   return block;
 }
 
+// The bin that serves a size up to kTableMax; of no heap, where the calling thread may have none.
+struct Bin {
+  Heap* heap;
+  size_t size_class;
+
+  RH_INLINE bool is_there() const { return !platform::kUnsetIsNull || RH_LIKELY(heap != nullptr); }
+};
+RH_INLINE Bin bin_for(size_t size) {
+  uintptr_t address = platform::unset_address();
+  size_t size_class = reinterpret_cast<const platform::Unset*>(address)->classes[size].load();
+  platform::go_to_thread_word(address);
+  return {reinterpret_cast<Heap*>(address), size_class};
+}
+
 // A block for `size`, of the class of `rounded`, up to kTableMax.
 RH_INLINE void* pop_for(size_t rounded, size_t size) {
-  uintptr_t address = platform::unset_address();
-  size_t size_class = reinterpret_cast<const platform::Unset*>(address)->classes[rounded].load();
-  platform::go_to_thread_word(address);
-  Heap* heap = reinterpret_cast<Heap*>(address);
-  if (platform::kUnsetIsNull && RH_UNLIKELY(heap == nullptr)) return nullptr;
-  return noted(pop(heap, size_class), static_cast<SizeClass>(size_class), size);
+  Bin bin = bin_for(rounded);
+  if (!bin.is_there()) return nullptr;
+  return noted(pop(bin.heap, bin.size_class), static_cast<SizeClass>(bin.size_class), size);
 }
 
 RH_INLINE void* allocate_fast(size_t size) { return RH_LIKELY(size <= kTableMax) ? pop_for(size, size) : nullptr; }

@@ -96,7 +96,7 @@ RH_INLINE static Span* slab_at_hand(const Heap* heap, SizeClass size_class) {
 }
 
 RH_INLINE static slab::Taken fill_bin(Heap* heap, SizeClass size_class, slab::Taken taken) {
-  slab::check_unwritten(taken.blocks);
+  slab::of_unwritten(taken.blocks);
   heap->bins[size_class] = taken.blocks->next;
   taken.blocks->mark = 0;
   if constexpr (kDebugChecks) books::check_class(heap, size_class);

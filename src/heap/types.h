@@ -108,7 +108,7 @@ template <typename Block, size_t kPlaces> struct DelayedOf {
   unsigned next;
 };
 struct Delayed {
-  DelayedOf<void*, 256> small;
+  DelayedOf<void*, 256> small;  // or as many of these places as the option says
   DelayedOf<void*, 8> medium;
   DelayedOf<Span*, 4> large;
 };
@@ -278,7 +278,7 @@ struct Caller {
 RH_INLINE Block* pop(Heap* heap, size_t size_class) {
   Block* block = heap->bins[size_class];
   if (RH_LIKELY(block != nullptr)) {
-    slab::check_unwritten(block);
+    slab::of_unwritten(block);
     heap->bins[size_class] = block->next;
     block->mark = 0;
   }

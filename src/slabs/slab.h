@@ -132,17 +132,20 @@ RH_INLINE bool is_marked(const Span* slab, const Block* block) { return block->m
 // Ends the process: a block was written to while it was free.
 [[noreturn]] RH_COLD void fail_written(const Block* block);
 
-// In a hardened build ends the process when what a free block says of itself is not what was written there. Of a block
-// that is about to be handed out, in a list of blocks of one slab.
-RH_INLINE void check_unwritten(const Block* block) {
-  if constexpr (!kHardened) return;
-  const Span* slab = g_realm.span_of(block);
-  if (slab->kind.load() == SpanKind::interior) slab -= slab->units;
-  const Block* next = block->next;
-  size_t offset = address_of(next) - g_realm.address(slab);
-  bool leads_on =
-      next == nullptr || (offset < Units{slab->units}.bytes() && offset % kBlockAlign == 0 && is_marked(slab, next));
+// The slab of a block that is about to be handed out, in a list of blocks of one slab; in hardened builds alone, others
+// give null. Ends the process when what the block says of itself is not what was written there.
+RH_INLINE Span* of_unwritten(const Block* block) {
+  if constexpr (!kHardened) return nullptr;
+  Span* slab = head(g_realm.span_of(block));
+  // Where the list leads to another unit it is looked up; what lies there says itself that it is free, in its turn.
+  uintptr_t next = address_of(block->next);
+  bool leads_on = ((next ^ address_of(block)) & ~(kUnitSize - kBlockAlign)) == 0 || next == 0;
+  if (RH_UNLIKELY(!leads_on)) {
+    size_t offset = next - g_realm.address(slab);
+    leads_on = offset < Units{slab->units}.bytes() && offset % kBlockAlign == 0;
+  }
   if (RH_UNLIKELY(!leads_on || !is_marked(slab, block))) fail_written(block);
+  return slab;
 }
 
 // Marks a block as free, which it must not be.
@@ -219,6 +222,12 @@ inline bool has_holes(const Span* slab) {
 // Whether a block starts there, of an address in the slab's first unit; it need not be carved yet.
 RH_INLINE bool starts_block(const Span* slab, const void* pointer) {
   return static_cast<uint32_t>(address_of(pointer) % kUnitSize) * slab->freed.portion < slab->freed.portion;
+}
+
+// Whether one does that was carved.
+RH_INLINE bool starts_carved(const Span* slab, const void* pointer) {
+  uint64_t product = uint64_t{address_of(pointer) % kUnitSize} * slab->freed.portion;
+  return static_cast<uint32_t>(product) < slab->freed.portion && product >> 32 < slab->carved.load();
 }
 
 // The fast path of free, called by the owner without the lock. True when the owner is to look at the slab: the armed

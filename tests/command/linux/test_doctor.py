@@ -66,8 +66,9 @@ class WithTheLibrary(DoctorTest):
         self.assertIn("base", report["realm"])
 
     def test_the_hardened_build(self):
-        report = self.doctor(SHOW, status=0, options=("--hardened", "--strict"))["report"]
+        report = self.doctor(SHOW, status=0, options=("--hardened", "--strict", "--quarantine=200"))["report"]
         self.assertTrue(report["hardened"] and report["options"]["strict"])
+        self.assertEqual(report["options"]["quarantine"], 200)
         self.assertFalse(self.doctor(SHOW, status=0)["report"]["hardened"])
 
     def test_options_in_force(self):

@@ -12,6 +12,7 @@
 
 #include "hardened/empty.h"
 #include "hardened/misuse.h"
+#include "hardened/small.h"
 #include "heap/shared.h"
 #include "platform/fake/fake.h"
 #include "support/heaps.h"
@@ -21,8 +22,15 @@ namespace {
 
 using hardened::Maker;
 
+// As malloc and free do: by the shortest way, where it leads anywhere.
 unsigned char* make(size_t size, Heap* heap = nullptr) {
-  return static_cast<unsigned char*>(hardened::allocate(heap, kBlockAlign, size, Maker::c));
+  void* block = heap == nullptr ? hardened::allocate_fast(size, Maker::c) : nullptr;
+  if (block == nullptr) block = hardened::allocate(heap, kBlockAlign, size, Maker::c);
+  return static_cast<unsigned char*>(block);
+}
+
+Freed release_as(void* block, Maker maker, size_t size = hardened::kUnknown) {
+  return hardened::free_fast(block, maker, size) ? Freed::done : hardened::free(block, maker, size);
 }
 
 unsigned char* make_zeroed(size_t size, Heap* heap = nullptr) {
@@ -31,7 +39,7 @@ unsigned char* make_zeroed(size_t size, Heap* heap = nullptr) {
 
 constexpr size_t kMostZero = kMaxSmall - 8;  // up to here blocks read as zero without being asked to
 
-void release(void* block) { ASSERT_EQ(hardened::free(block, Maker::c), Freed::done); }
+void release(void* block) { ASSERT_EQ(release_as(block, Maker::c), Freed::done); }
 
 bool is_zero(const unsigned char* block, size_t size) {
   return std::all_of(block, block + size, [](unsigned char byte) { return byte == 0; });
@@ -64,7 +72,7 @@ TEST(Hardened, ABlockWaitsBeforeItIsUsedAgain) {
   use(24);
   unsigned char* block = make(24);
   release(block);
-  for (int count = 0; count < 255; ++count) {
+  for (unsigned count = 1; count < hardened::kQuarantine; ++count) {
     unsigned char* next = make(24);
     ASSERT_NE(next, block);
     release(next);
@@ -77,6 +85,30 @@ TEST(Hardened, ABlockWaitsBeforeItIsUsedAgain) {
     release(next);
   }
   EXPECT_TRUE(is_back);
+}
+
+// How many frees of other blocks pass before the memory of one is used again.
+unsigned frees_before_reuse() {
+  unsigned char* block = make(24);
+  release(block);
+  for (unsigned count = 0;; ++count) {
+    unsigned char* next = make(24);
+    release(next);
+    if (next == block) return count;
+  }
+}
+
+TEST(Hardened, HowManyBlocksWaitCanBeSetAtAnyTime) {
+  use(24);
+  for (unsigned blocks : {256u, 1u, 8u, 200u, 2u}) {
+    hardened::g_quarantine.store(blocks);
+    hardened::flush();
+    unsigned frees = frees_before_reuse();
+    EXPECT_GE(frees + 1, blocks);
+  }
+  hardened::g_quarantine.store(1);
+  hardened::flush();
+  EXPECT_LE(frees_before_reuse(), 2u);
 }
 
 TEST(Hardened, ResizedBlocksKeepTheirContent) {
@@ -289,19 +321,36 @@ TEST(Hardened, WritesBehindTheEndAreSeen) {
   for (size_t size : {1, 8, 15, 24, 100, 3000, 32760, 40000, 300000}) {
     unsigned char* block = make(size);
     block[size] ^= 1;
-    EXPECT_DEATH(hardened::free(block, Maker::c), "was written to behind its end") << size;
+    EXPECT_DEATH(release_as(block, Maker::c), "was written to behind its end") << size;
     block[size] ^= 1;
     release(block);
   }
 }
 
+// Until its memory is somebody's again.
+void use_up(size_t size) {
+  hardened::flush();
+  for (int count = 0; count < 20000; ++count) make(size);
+}
+
 TEST(Hardened, WritesToFreeBlocksAreSeen) {
-  for (size_t size : {24, 1000, 30000}) {
+  for (size_t size : {24, 100, 1000, 3000, 30000}) {
+    use(size);
     unsigned char* block = make(size);
     release(block);
-    block[size / 2] = 1;
+    for (size_t at : {size_t{0}, size / 2, size - 1}) {
+      block[at] = 1;
+      EXPECT_DEATH(use_up(size), "write to a free block") << size << " at " << at;
+      block[at] = 0;
+    }
+  }
+  // The line that the heap is about to write to is looked at before.
+  for (size_t size : {24, 100, 1000}) {
+    unsigned char* block = make(size);
+    release(block);
+    block[20] = 1;
     EXPECT_DEATH(hardened::flush(), "write to a free block") << size;
-    block[size / 2] = 0;
+    block[20] = 0;
   }
   // Where its link was, in the hands of the heap.
   use(24);
@@ -318,14 +367,14 @@ TEST(Hardened, EndsOfOtherMakersAreSeenOrTolerated) {
     EXPECT_DEATH(
         {
           hardened::g_strict.store(true);
-          hardened::free(block, Maker::single);
+          release_as(block, Maker::single);
         },
         "made by malloc, was given to delete");
-    EXPECT_EQ(hardened::free(block, Maker::single), Freed::done);
+    EXPECT_EQ(release_as(block, Maker::single), Freed::done);
     block = static_cast<unsigned char*>(hardened::allocate(nullptr, kBlockAlign, size, Maker::single));
-    EXPECT_DEATH(hardened::free(block, Maker::array), "made by new, was given to delete\\[\\]");
-    EXPECT_DEATH(hardened::free(block, Maker::single, size + 1), "was freed as one of");
-    EXPECT_EQ(hardened::free(block, Maker::single, size), Freed::done);
+    EXPECT_DEATH(release_as(block, Maker::array), "made by new, was given to delete\\[\\]");
+    EXPECT_DEATH(release_as(block, Maker::single, size + 1), "was freed as one of");
+    EXPECT_EQ(release_as(block, Maker::single, size), Freed::done);
   }
 }
 
@@ -348,7 +397,7 @@ TEST(Hardened, GoesOnAfterMisuseIfAskedTo) {
     block = make(size);
     release(block + 16);
     EXPECT_NE(said().find("free of invalid pointer"), std::string::npos);
-    EXPECT_EQ(hardened::free(block, Maker::c, size - 1), Freed::done);
+    EXPECT_EQ(release_as(block, Maker::c, size - 1), Freed::done);
     EXPECT_NE(said().find("was freed as one of"), std::string::npos);
     // Written to while it is free: nobody has it again.
     hardened::flush();
