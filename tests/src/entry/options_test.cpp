@@ -118,8 +118,9 @@ TEST(Options, StatsGoToStderrOrAFile) {
 TEST(Options, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   EXPECT_FALSE(set_later("decay", "1"));
   std::string message = said();
-  EXPECT_EQ(message, "reheap: no option is called decay; there are: stats verbose layers decay_ms limit window "
-                     "window_at misuse strict quarantine misuse_json sample_guard profile profile_rate profile_signal doctor\n");
+  EXPECT_EQ(message,
+            "reheap: no option is called decay; there are: stats verbose layers decay_ms limit window "
+            "window_at misuse strict quarantine misuse_json sample_guard profile profile_rate profile_signal doctor\n");
   EXPECT_FALSE(set_later("", "1"));
   EXPECT_FALSE(set_later("DECAY_MS", "1"));
 }
@@ -134,7 +135,8 @@ TEST(Options, SomeAreForTheEnvironmentOnly) {
 
 TEST(Options, TheQuarantineIsTheHardenedBuilds) {
   for (const char* text : {"1", "32", "256"}) EXPECT_EQ(set_later("quarantine", text), kHardened) << text;
-  for (const char* text : {"0", "257", "4294967297", "-1", "8k", ""}) EXPECT_FALSE(set_later("quarantine", text)) << text;
+  for (const char* text : {"0", "257", "4294967297", "-1", "8k", ""})
+    EXPECT_FALSE(set_later("quarantine", text)) << text;
   EXPECT_TRUE(has(said(), kHardened ? "allowed: 1 to 256" : "not hardened"));
 }
 

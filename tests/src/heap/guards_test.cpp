@@ -283,7 +283,7 @@ TEST_P(GuardsOfHeaps, BlocksEndWithIt) {
   Heap* other = shared::create();
   std::vector<void*> blocks, others;
   auto fill = [&] {
-    for (size_t count = 0; count < 20; ++count) {
+    for (size_t count = 0; count < guards::kPlaces / 8; ++count) {
       blocks.push_back(take(40));
       others.push_back(allocate_in(other, kBlockAlign, 40, false));
       others.push_back(allocate(40));
@@ -293,7 +293,7 @@ TEST_P(GuardsOfHeaps, BlocksEndWithIt) {
   fill();
   reset_heap(heap_);
   for (void* block : blocks) ASSERT_FALSE(is_live(block));
-  EXPECT_EQ(figures().guards.live, 40u);
+  EXPECT_EQ(figures().guards.live, others.size());
   EXPECT_TRUE(says_at_fault(blocks[0], platform::Access::write, "use after free: write to"));
   fill();
   destroy_heap(heap_);
@@ -328,7 +328,7 @@ TEST_P(GuardsOfHeaps, BlocksAreWalked) {
 
 TEST_P(GuardsOfHeaps, ALimitDoesNotCountThem) {
   heap_->account.set_limit(4 * kUnitSize);
-  for (size_t count = 0; count < 100; ++count) ASSERT_TRUE(is_guarded(take(40)));
+  for (size_t count = 0; count < guards::kPlaces; ++count) ASSERT_TRUE(is_guarded(take(40)));
   guards::set_every(0);
   EXPECT_NE(take(40), nullptr);
 }
