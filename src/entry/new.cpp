@@ -71,8 +71,9 @@ template <Maker maker> RH_INLINE void* make_quietly(size_t size) {
 // there is nothing for it either way.
 template <Maker maker> RH_INLINE void* make_aligned_fast(size_t size, std::align_val_t alignment) {
   size_t bits = number(alignment);
-  if constexpr (kHardened) return bits == kBlockAlign ? rules::allocate_hardened(size, maker) : nullptr;
-  return RH_LIKELY((bits & (bits - 1)) == 0) ? allocate_aligned_fast(bits, size) : nullptr;
+  if (RH_UNLIKELY((bits & (bits - 1)) != 0)) return nullptr;
+  if constexpr (kHardened) return bits - 1 < kBlockAlign ? make_fast<maker>(size) : nullptr;
+  return allocate_aligned_fast(bits, size);
 }
 
 template <Maker maker> RH_INLINE void* make(size_t size, std::align_val_t alignment) {

@@ -11,9 +11,9 @@ namespace rh::hardened {
 inline constexpr unsigned kQuarantine = 32, kMostQuarantine = 256;
 RH_HIDDEN extern constinit std::atomic<unsigned> g_quarantine;
 
-// Keeps `block` in the next of `count` places; gives what was there, which may be null. What comes out is out before anything is
-// done with it: a fork may find the thread anywhere here, and better that the child loses a block than that it frees
-// one twice.
+// Keeps `block` in the next of `count` places; gives what was there, which may be null. What comes out is out before
+// anything is done with it: a fork may find the thread anywhere here, and better that the child loses a block than that
+// it frees one twice.
 template <typename Block, size_t kPlaces>
 RH_INLINE Block exchange(DelayedOf<Block, kPlaces>& delayed, Block block, unsigned count = kPlaces) {
   unsigned at = delayed.next < count ? delayed.next : 0;

@@ -11,7 +11,6 @@
 namespace rh::hardened {
 
 constinit std::atomic<bool> g_strict{false};
-constinit std::atomic<unsigned> g_quarantine{kQuarantine};
 
 namespace {
 
@@ -227,13 +226,6 @@ void* resize_large(const BlockAt& at, size_t size, Resize how) {
 }
 
 }  // namespace
-
-void let_go(void* block) {
-  if (block == nullptr) return;
-  size_t room = Small(block).room();
-  if (RH_UNLIKELY(!starts_clear(block, room))) return tell_written(block, room);
-  rh::deallocate(block);
-}
 
 RH_NOINLINE static void* allocate_large(Heap* heap, size_t alignment, size_t size, Maker maker, bool zeroed) {
   if (size > kMaxRequest - kUnitSize || alignment > kMaxAlignment) return nullptr;

@@ -19,7 +19,6 @@ void* allocate(Heap* heap, size_t alignment, size_t size, Maker maker, bool zero
 
 // Of any pointer but null. `size` is what the caller says the block has, or kUnknown. Ends the process when it is no
 // live block of ours, or one that was misused.
-inline constexpr size_t kUnknown = SIZE_MAX;
 Freed free(void* block, Maker maker, size_t size = kUnknown);
 
 // The size of the block that a request of `size` gets; 0 when it cannot be met.

@@ -1,10 +1,11 @@
 // Blocks in slabs as hardened builds hand them out, and the shortest way of malloc and of free: for a block of the
-// calling thread's own heap whose bin has one, and that is freed as it should be. All else is hardened.h's.
+// calling thread's own heap whose bin has one, and that is freed as it should be. All else is hardened.cpp's.
 #pragma once
 
 #include "hardened/delay.h"
-#include "hardened/hardened.h"
+#include "hardened/tail.h"
 #include "hardened/zeros.h"
+#include "heap/heap.h"
 
 namespace rh::hardened {
 
@@ -69,8 +70,8 @@ RH_INLINE void* allocate_fast(size_t size, Maker maker) {
   return small.hand_out(size, maker);
 }
 
-// To the heap, of what was kept from use. Not where somebody has written to the line that the heap is about to write to:
-// nobody is to have it again. The rest is looked at when somebody is to.
+// To the heap, of what was kept from use. Not where somebody has written to the line that the heap is about to write
+// to: nobody is to have it again. The rest is looked at when somebody is to.
 void let_go(void* block);
 
 RH_INLINE void let_go_fast(Heap* heap, void* block) {
@@ -81,7 +82,7 @@ RH_INLINE void let_go_fast(Heap* heap, void* block) {
 }
 
 // False, and nothing done, where it takes longer.
-RH_INLINE bool free_fast(void* block, Maker maker, size_t freed_as) {
+RH_INLINE bool free_fast(void* block, Maker maker, size_t freed_as = kUnknown) {
   Span* slab = own_span(block);
   if (RH_UNLIKELY(slab == nullptr || !slab::starts_carved(slab, block))) return false;
   Small small(slab, block);

@@ -16,6 +16,9 @@ namespace rh::hardened {
 enum class Maker : uint8_t { c, single, array, any };
 inline constexpr Maker kMakers[] = {Maker::c, Maker::single, Maker::array};
 
+// The size that who frees a block says it has, when he says none.
+inline constexpr size_t kUnknown = SIZE_MAX;
+
 class Tail {
  public:
   // What is read and written at a time. A block with less behind it has a shorter tail, or none.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "entry/rules.h"
+#include "hardened/small.h"
 
 namespace rh::blocks {
 
@@ -11,6 +12,7 @@ namespace rh::blocks {
 inline void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   if constexpr (kHardened) {
     if (size > kMaxRequest) return nullptr;
+    if (heap == nullptr && alignment <= kBlockAlign) return rules::allocate_hardened(size, rules::Maker::c, zeroed);
     return rules::allocate_hardened(alignment, size, rules::Maker::c, heap, zeroed);
   }
   if (heap != nullptr) return rh::allocate_in(heap, alignment, size, zeroed);
@@ -49,7 +51,7 @@ inline size_t bytes_from(const void* pointer, const char* function) {
 
 // Frees a live block of ours. False, and nothing done, when it is none as far as can be told.
 inline bool free(void* block, rules::Maker maker = rules::Maker::c) {
-  if constexpr (kHardened) return hardened::free(block, maker) == Freed::done;
+  if constexpr (kHardened) return hardened::free_fast(block, maker) || hardened::free(block, maker) == Freed::done;
   return deallocate_live(block);
 }
 
