@@ -113,6 +113,16 @@ if(REHEAP_TESTS AND REHEAP_FAKE_SOURCES)
 endif()
 
 if(REHEAP_SANITIZE)
+  # As reheap_core, beside the system's malloc.
+  file(GLOB REHEAP_HARDENED_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/hardened/*.cpp)
+  add_library(reheap_hardened_sanitized STATIC EXCLUDE_FROM_ALL
+    ${REHEAP_PORTABLE_SOURCES} ${REHEAP_PLATFORM_SOURCES} ${REHEAP_HARDENED_SOURCES}
+    ${REHEAP_SRC}/entry/rules_hardened.cpp ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_LIFETIME} ${REHEAP_ALONE_SOURCES})
+  target_compile_definitions(reheap_hardened_sanitized PRIVATE RH_HARDENED)
+  target_link_libraries(reheap_hardened_sanitized PRIVATE reheap_dialect reheap_no_exceptions
+                                                  PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
+  target_include_directories(reheap_hardened_sanitized PUBLIC ${PROJECT_SOURCE_DIR}/include)
+  set_target_properties(reheap_hardened_sanitized PROPERTIES LINKER_LANGUAGE CXX UNITY_BUILD ON)
   return()
 endif()
 

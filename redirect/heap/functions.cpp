@@ -155,12 +155,15 @@ bool is_block_of(const Served* of, const void* block) {
   return blocks::is_live(block) && may_come_with(of, find_block(block).span);
 }
 
-// A hardened build ends the process for what is freed by mistake, or resized, as Windows' heap does where it notices.
+// A hardened build ends the process for what is freed by mistake, or resized, as Windows' heap does where it notices;
+// any other for what lies on guarded pages and is no live block.
 bool may_change(const Served* of, const void* block, const char* function) {
-  bool may = is_block_of(of, block);
+  if (is_block_of(of, block)) return true;
   if constexpr (kHardened)
-    if (!may) hardened::tell_heap(block, blocks::size_of(block, function));
-  return may;
+    hardened::tell_heap(block, blocks::size_of(block, function));
+  else if (BlockAt at = find_block(block); at.is_guarded() && !at.is_live())
+    guards::fail_invalid(at.span, function, block);
+  return false;
 }
 
 bool free_ours(const Served* of, void* block) {

@@ -235,7 +235,7 @@ bool Arena::lengthen_once(Span* span, Units to, ThreadToken token) {
     bool at_end = !g_realm.contains(next);
     SpanKind kind = at_end ? SpanKind::free_clean : next->kind.load();
     if (!is_free(kind) || (!at_end && partition_of(next) != partition_of(span))) return false;
-    Units there{at_end ? 0 : next->units};
+    Units there = at_end ? Units{} : Units{next->units};
     bool enough = !(there < more);
     Units tables = enough ? Units{} : tables_for(more - there);
     if (!admits(enough && is_held(kind) ? Units{} : more + tables)) return refuse() != nullptr;

@@ -150,27 +150,38 @@ struct Span {
   };
   Span* next;  // neighbours in a list: a class's slabs, a shared heap's spans, free spans by age
   Span* previous;
-  uint32_t units;  // length, or the distance back to the head
+  SeenNumber<uint32_t> units;  // length, or the distance back to the head
   uint32_t stamp;  // free span: when it became so, in ms; slab: a number it has, and what lay there before had not
 };
 
 static_assert(!k64Bit || sizeof(Span) == 64, "one cache line a descriptor");
 
-inline Heap* owner_of(const Span* span) {
-  return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(span->owner.load_acquire()) & ~kLeft);
-}
-
 // Beside the address of a first-class heap, or of a tag's: a large block in its list. What free asks first, whether the
 // owner is the heap that its thread allocates from, is to say no.
 inline constexpr uintptr_t kListed = 8;
+
+// Beside the address of a heap bound to a thread: a slab of which a profile has known blocks. What free asks first says
+// no, and the slow path asks the profile (heap/sampled.h).
+inline constexpr uintptr_t kKnown = 16;
+
+// Beside what else is said of a large block: its user has freed it, and it is kept from use for a while (hardened
+// builds).
+inline constexpr uintptr_t kDelayed = 32;
 
 // A heap's address with what is said beside it, and without.
 inline Heap* with_note(Heap* heap, uintptr_t note) {
   return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(heap) | note);
 }
-inline Heap* without_notes(Heap* owner) {
-  return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(owner) & ~(kLeft | kFromStore | kInStore | kListed));
+inline bool has_note(const Heap* owner, uintptr_t note) { return (reinterpret_cast<uintptr_t>(owner) & note) != 0; }
+inline Heap* without_note(Heap* owner, uintptr_t note) {
+  return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(owner) & ~note);
 }
+inline Heap* without_notes(Heap* owner) {
+  return without_note(owner, kLeft | kFromStore | kInStore | kListed | kKnown | kDelayed);
+}
+
+// Of a slab.
+inline Heap* owner_of(const Span* span) { return without_note(span->owner.load_acquire(), kLeft | kKnown); }
 
 // Doubly linked through next and previous; a span is in one list at a time.
 class SpanList {

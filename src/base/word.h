@@ -63,4 +63,23 @@ template <typename T> class Word {
   T value_{};
 };
 
+// A number that is changed under a lock, and looked at by others without it: as one that is plain, but for them.
+template <typename T> class SeenNumber {
+ public:
+  constexpr SeenNumber() = default;
+  SeenNumber(const SeenNumber&) = delete;
+
+  RH_INLINE operator T() const { return word_.load(); }
+  SeenNumber& operator=(T value) {
+    word_.store(value);
+    return *this;
+  }
+  SeenNumber& operator=(const SeenNumber& other) { return *this = T{other}; }
+  SeenNumber& operator+=(T more) { return *this = static_cast<T>(*this + more); }
+  SeenNumber& operator-=(T less) { return *this = static_cast<T>(*this - less); }
+
+ private:
+  Word<T> word_;
+};
+
 }  // namespace rh

@@ -11,12 +11,12 @@ void* allocate_cold(size_t size) {
   return checked(rh::allocate_slow(size));
 }
 
-RH_NOINLINE static void free_otherwise(void* block) {
+RH_NOINLINE static void free_elsewhere(void* block) {
   if (rh::deallocate_slow(block) == Freed::foreign) g_foreign.free(block);
 }
 
 void free_cold(void* block) {
-  if (!deallocate_later(block) && !deallocate_bound(block)) free_otherwise(block);
+  if (!deallocate_otherwise(block)) free_elsewhere(block);
 }
 
 void* allocate_zeroed(size_t count, size_t size) {

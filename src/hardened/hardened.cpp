@@ -41,7 +41,7 @@ class Large {
  public:
   explicit Large(Span* span) : span_(span) {}
 
-  size_t size() const { return span_->requested & ~large::kDelayed; }
+  size_t size() const { return span_->requested; }
   bool is_free() const { return large::is_delayed(span_); }
   void* block() const { return reinterpret_cast<void*>(start()); }
   Tail tail() const {
@@ -65,7 +65,7 @@ class Large {
     if (end() - start() > kMostDelayed) return false;
     if (is_long() && !take_memory()) return false;
     if (!is_long()) each_end([](unsigned char* bytes, size_t length) { clear(bytes, length); });
-    span_->requested |= large::kDelayed;
+    span_->owner.store(with_note(span_->owner.load(), kDelayed));
     return true;
   }
 

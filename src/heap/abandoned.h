@@ -1,7 +1,7 @@
 // Heaps whose threads are gone: they ended, were terminated, or were not forked along.
 #pragma once
 
-#include "heap/types.h"
+#include "heap/large.h"
 
 namespace rh::abandoned {
 
@@ -16,7 +16,7 @@ template <typename IsLost> void leak_slabs(IsLost is_lost) {
     if (owner == nullptr || owner == &g_leaked || !is_lost(owner)) return;
     SpanKind kind = span->kind.load();
     if (kind == SpanKind::slab) span->owner.store_release(&g_leaked);
-    if (kind == SpanKind::large) span->owner.store_release(kNobody);
+    if (kind == SpanKind::large) span->owner.store_release(with_note(kNobody, large::is_delayed(span) ? kDelayed : 0));
     if (kind == SpanKind::kept || kind == SpanKind::kept_tail) {
       span->kind.store(SpanKind::none);
       span->owner.store(nullptr);

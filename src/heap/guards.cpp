@@ -17,12 +17,16 @@ enum class State : uint8_t {
 struct Place {
   std::atomic<State> state{State::unused};
   uint32_t offset = 0;  // of the block, from the place's start
-  uint32_t size = 0;
+  SeenNumber<uint32_t> size;
   Event made, freed;
 };
 
+// Apart from the places, for all are looked at.
+using Homes = std::atomic<Heap*>[kPlaces];
+
 constinit std::atomic<Span*> g_pool{nullptr};  // the unit before the first place
 RH_RARE_ZEROS constinit Place g_places[kPlaces];
+RH_RARE_ZEROS constinit Homes g_homes = {};  // the heap that the block is or was of; null: of threads' own
 constinit std::atomic<size_t> g_next{0}, g_made{0}, g_taken{0};
 
 Span* span_of(size_t index) { return g_pool.load(std::memory_order_acquire) + 1 + index; }
@@ -31,6 +35,13 @@ Span* span_of(size_t index) { return g_pool.load(std::memory_order_acquire) + 1 
 Place* place_of(const Span* span) {
   size_t unit = static_cast<size_t>(span - g_pool.load(std::memory_order_acquire));
   return unit == 0 ? nullptr : &g_places[unit - 1];
+}
+
+// In this order: whose a block was says nothing of the one that is there now.
+bool is_live_of(const Heap* heap, size_t index) {
+  if (g_places[index].state.load(std::memory_order_acquire) != State::live) return false;
+  schedule_point();
+  return g_homes[index].load(std::memory_order_relaxed) == heap;
 }
 
 uintptr_t start_of(const Span* span, const Place& place) { return g_realm.address(span) + place.offset; }
@@ -220,7 +231,7 @@ void look_at_faults() {
 
 // ---- blocks -------------------------------------------------------------------------------------
 
-void* allocate(size_t alignment, size_t size, bool at_end) {
+void* allocate(size_t alignment, size_t size, bool at_end, Heap* heap) {
   if (size > kMostSize || alignment > kUnitSize) return nullptr;
   if (g_pool.load(std::memory_order_acquire) == nullptr && open() == nullptr) return nullptr;
   size_t index = 0;
@@ -239,6 +250,7 @@ void* allocate(size_t alignment, size_t size, bool at_end) {
   place->offset = static_cast<uint32_t>(offset);
   place->size = static_cast<uint32_t>(size);
   place->freed = {};
+  g_homes[index].store(heap, std::memory_order_relaxed);
   note(place->made);
   place->state.store(State::live, std::memory_order_release);
   g_made.fetch_add(1, std::memory_order_relaxed);
@@ -258,7 +270,7 @@ void* start_of(const Span* span) {
 
 size_t size_of(const Span* span) {
   const Place* place = place_of(span);
-  return place != nullptr ? place->size : 0;
+  return place != nullptr ? place->size : 0u;
 }
 
 [[noreturn]] RH_COLD static void fail_written(const Span* span) {
@@ -278,6 +290,17 @@ void free(Span* span, const void* pointer) {
   if (guard_whole(span, {1})) leave_place(place, State::free);
 }
 
+Heap* heap_of(const Span* span) {
+  const Place* place = place_of(span);
+  return place != nullptr ? g_homes[place - g_places].load(std::memory_order_relaxed) : nullptr;
+}
+
+void free_all(const Heap* heap) {
+  if (g_made.load(std::memory_order_relaxed) == 0) return;
+  for (size_t index = 0; index < kPlaces; ++index)
+    if (is_live_of(heap, index)) free(span_of(index), start_of(span_of(index)));
+}
+
 void fail_invalid(const Span* span, const char* function, const void* pointer) {
   Described at = describe(span);
   uintptr_t address = address_of(pointer);
@@ -290,6 +313,17 @@ void fail_invalid(const Span* span, const char* function, const void* pointer) {
     if (at.there_is_one()) put_position(message << ", but ", at, address);
   }
   fatal(message, at.block);
+}
+
+Figures figures_of(const Heap* heap) {
+  Figures figures = {};
+  if (g_made.load(std::memory_order_relaxed) == 0) return figures;
+  for (size_t index = 0; index < kPlaces; ++index) {
+    if (!is_live_of(heap, index)) continue;
+    figures.live += 1;
+    figures.bytes += g_places[index].size;
+  }
+  return figures;
 }
 
 Figures figures() {

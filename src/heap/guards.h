@@ -28,18 +28,23 @@ inline uint64_t every() { return watch::guarded_every(); }
 // be called when the library is loaded.
 void look_at_faults();
 
-// A block, which reads as zero. Null when it is too long, all places are taken, or there is no memory.
-void* allocate(size_t alignment, size_t size, bool at_end);
+// A block, which reads as zero. Null when it is too long, all places are taken, or there is no memory. It belongs to
+// `heap`, a program's, unless that is null, but does not count in its account.
+void* allocate(size_t alignment, size_t size, bool at_end, Heap* heap);
 
 // Of a span of kind guarded: the block that it has or had last, whose size is what was asked for; null when it never
 // had one.
 void* start_of(const Span* place);
 size_t size_of(const Span* place);
 bool is_live(const Span* place);
+Heap* heap_of(const Span* place);
 
 // Frees the block. Ends the process when `pointer` is not the start of one that is live, or when the bytes beside it
 // were written to.
 void free(Span* place, const void* pointer);
+
+// Frees all blocks of the heap.
+void free_all(const Heap* heap);
 
 // Ends the process: `function` was called with `pointer`, which lies there and is not the start of a live block.
 [[noreturn]] RH_COLD void fail_invalid(const Span* place, const char* function, const void* pointer);
@@ -49,5 +54,8 @@ struct Figures {
   size_t live, bytes;  // now
 };
 Figures figures();
+
+// Of one heap of a program's; `made` is 0.
+Figures figures_of(const Heap* heap);
 
 }  // namespace rh::guards

@@ -180,11 +180,15 @@ RH_INLINE static void* allocate_any(Heap* heap, size_t alignment, size_t size, b
   return allocate_small(heap, static_cast<SizeClass>(size_class), size, zeroed);
 }
 
-// While allocations are watched (heap/watch.h). Null: there is no memory for it.
+// While allocations are watched (heap/watch.h). Null: there is no place or memory for it, as for the next.
+static void* allocate_guarded(Watched& watched, Heap* heap, size_t alignment, size_t size) {
+  const bool at_end = (chance::next_random(watched.random) & 1) != 0;
+  return guards::allocate(alignment, size, at_end, heap);
+}
+
 RH_COLD static void* allocate_chosen(Watched& watched, watch::Choice choice, size_t alignment, size_t size,
                                      bool zeroed) {
-  const bool at_end = (chance::next_random(watched.random) & 1) != 0;
-  void* block = choice.guarded ? guards::allocate(alignment, size, at_end) : nullptr;
+  void* block = choice.guarded ? allocate_guarded(watched, nullptr, alignment, size) : nullptr;
   Heap* from = block == nullptr && choice.sampled ? sampled::heap() : nullptr;
   if (from != nullptr) block = allocate_any(from, alignment, size, zeroed);
   if (choice.sampled && block != nullptr) profile::note_allocation(block, size, watched.sampled_every);
@@ -237,8 +241,22 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return allocate_any(tagged_heap(), alignment, size, false);
 }
 
+// Of what a thread takes from heaps of the program's one in so many is chosen, whichever heap it is from.
+RH_COLD static void* allocate_watched_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
+  if (heap == nullptr) return allocate_watched(alignment, size, zeroed);
+  Heap* own = own_heap();
+  if (own == nullptr) return allocate_any(heap, alignment, size, zeroed);
+  const size_t asked = size == 0 ? 1 : size;
+  const watch::Choice choice = watch::look_at(own, Watched::kOfHeaps, asked, asked);
+  void* block = choice.guarded ? allocate_guarded(own->watched, heap, alignment, size) : nullptr;
+  if (block == nullptr) block = allocate_any(heap, alignment, size, zeroed);
+  if (choice.sampled && block != nullptr) sampled::note_in_heap(heap, block, size, own->watched.sampled_every);
+  return block;
+}
+
 void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   if (heap != nullptr && is_bound(heap) && !is_mine(heap) && !take_up(heap)) return nullptr;
+  if (!kHardened && RH_UNLIKELY(watch::is_on())) return allocate_watched_in(heap, alignment, size, zeroed);
   return allocate_any(heap != nullptr ? heap : tagged_heap(), alignment, size, zeroed);
 }
 
@@ -267,25 +285,34 @@ static void arm_again(Heap* heap, Span* slab) {
   if (!inconsistent()) review(heap, slab, {heap->token.load(), true});
 }
 
+// There is more to it than usual.
+RH_COLD static void note_own_free(Heap* heap, Span* slab, const Block* block) {
+  if (slab::is_left(slab)) arm_again(heap, slab);
+  sampled::note_free(block);
+}
+
 static bool free_small(Span* slab, Block* block) {
   Heap* owner = owner_of(slab);
   Heap* heap = own_heap();
   if (owner == heap || is_bound_to_me(owner)) {
-    if (slab::is_left(slab)) arm_again(owner, slab);
+    if (RH_UNLIKELY(has_note(slab->owner.load(), kLeft | kKnown))) note_own_free(owner, slab, block);
     return free_own(owner, slab, block) && review_own(owner, slab);
   }
   if (owner->shared && !is_bound(owner)) {
-    if (RH_UNLIKELY(owner->sampled)) profile::note_free(block);
+    sampled::note_free(block);
     shared::free(owner, slab, block);
     return true;
   }
-  if (is_first_class(owner)) return free_alone(heap, slab, block);
+  if (is_first_class(owner)) {
+    sampled::note_free(block);
+    return free_alone(heap, slab, block);
+  }
   return owner != &abandoned::g_leaked && free_remote(heap, slab, block);
 }
 
 static bool free_large(Span* span) {
   if (large::has_owner(span)) {
-    sampled::note_free(span);
+    sampled::note_free(start_of(span));
     shared::free_large(span);
   } else {
     large::free(span);
@@ -296,7 +323,7 @@ static bool free_large(Span* span) {
 RH_INLINE static void free_block(const BlockAt& at, void* pointer) {
   Block* block = static_cast<Block*>(pointer);
   if (RH_UNLIKELY(at.is_guarded())) {
-    if (profile::has_noted()) profile::note_free(pointer);
+    sampled::note_free(pointer);
     return guards::free(at.span, pointer);
   }
   if (at.is_large() ? free_large(at.span) : free_small(at.span, block)) idle::note_free();
@@ -325,12 +352,20 @@ bool deallocate_live(void* pointer) {
   return true;
 }
 
+// What is known of its blocks beside it ends with them.
+static void end_blocks(Heap* heap) {
+  sampled::note_end(heap);
+  guards::free_all(heap);
+}
+
 void destroy_heap(Heap* heap) {
+  end_blocks(heap);
   shared::destroy(heap);
   idle::note_free();
 }
 
 void reset_heap(Heap* heap) {
+  end_blocks(heap);
   shared::reset(heap);
   idle::note_free();
 }
@@ -360,9 +395,10 @@ void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
   if (at.is_guarded()) return nullptr;
   if (at.is_large()) {
     if (RH_UNLIKELY(watch::is_on()) && sampled::must_move(at, size)) return nullptr;
+    const size_t before = at.usable_size();
     large::Resized resized = large::resize_in_place(at.span, size, fit);
     if (resized == large::Resized::memory_freed) idle::note_free();
-    if (resized != large::Resized::no) sampled::note_resize(at.span, size);
+    if (resized != large::Resized::no) sampled::note_resize(at.span, before, size);
     if (relief::is_called()) relief::answer();
     return resized == large::Resized::no ? nullptr : block;
   }

@@ -127,35 +127,38 @@ RH_INLINE bool deallocate_fast(void* pointer) {
   return true;
 }
 
-// Frees a block of the calling thread's own that starts in a later unit of its slab. False, and nothing done, for
+// Frees a block that starts in `unit`, a later one of a slab of the calling thread's own. False, and nothing done, for
 // anything else.
-RH_INLINE bool deallocate_later(void* pointer) {
-  if (RH_UNLIKELY(!g_realm.holds(pointer))) return false;
-  const Span* unit = g_realm.span_of(pointer);
-  if (unit->kind.load() != SpanKind::interior) return false;
-  Span* slab = g_realm.span_of(pointer) - unit->units;
+RH_INLINE bool deallocate_later(Span* unit, Block* block) {
+  Span* slab = unit - unit->units;
   Heap* heap = thread_heap();
-  Block* block = static_cast<Block*>(pointer);
   bool own = slab->owner.load() == heap && slab->kind.load() == SpanKind::slab;
   if (RH_UNLIKELY(!own || slab::is_marked(slab, block))) return false;
-  if (RH_UNLIKELY(!slab::is_block(slab, address_of(pointer) - g_realm.address(slab)))) return false;
+  if (RH_UNLIKELY(!slab::is_block(slab, address_of(block) - g_realm.address(slab)))) return false;
   if (free_own(heap, slab, block)) free_reached_mark(slab);
   return true;
 }
 
 // Frees a block in the first unit of a slab that a heap bound to the calling thread has, or its own while a tag is in
-// force, at the price of little more than one of the heap in use. False, and nothing done, for anything else.
+// force. False, and nothing done, for anything else.
 RH_COLD void bound_reached_mark(Heap* heap, Span* slab);
-RH_INLINE bool deallocate_bound(void* pointer) {
-  if (RH_UNLIKELY(!g_realm.holds(pointer))) return false;
-  Span* span = g_realm.span_of(pointer);
-  if (span->kind.load() != SpanKind::slab) return false;
-  Heap* owner = span->owner.load_acquire();  // may have adopted the slab meanwhile
+RH_INLINE bool deallocate_bound(Span* slab, Block* block) {
+  Heap* owner = slab->owner.load_acquire();  // may have adopted the slab meanwhile
   if (owner == nullptr || without_notes(owner) != owner) return false;
   if (!is_bound_to_me(owner) && owner != own_heap_if_any()) return false;
-  if (RH_UNLIKELY(!can_free(span, pointer))) return false;
-  if (free_own(owner, span, static_cast<Block*>(pointer))) bound_reached_mark(owner, span);
+  if (RH_UNLIKELY(!can_free(slab, block))) return false;
+  if (free_own(owner, slab, block)) bound_reached_mark(owner, slab);
   return true;
+}
+
+// Either of these, at the price of little more than deallocate_fast. False, and nothing done, for any other pointer.
+RH_INLINE bool deallocate_otherwise(void* pointer) {
+  if (RH_UNLIKELY(!g_realm.holds(pointer))) return false;
+  Span* span = g_realm.span_of(pointer);
+  const SpanKind kind = span->kind.load();
+  Block* block = static_cast<Block*>(pointer);
+  if (kind == SpanKind::interior) return deallocate_later(span, block);
+  return kind == SpanKind::slab && deallocate_bound(span, block);
 }
 
 // What became of a pointer. `foreign`: nothing; it is not ours, and the caller must route it.

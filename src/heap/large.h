@@ -10,9 +10,7 @@ enum class Fit : uint8_t { close, loose };
 
 namespace large {
 
-// Beside the bytes asked for: its user has freed the block, which is kept from use for a while (hardened builds).
-inline constexpr size_t kDelayed = kMaxRequest + 1;
-inline bool is_delayed(const Span* span) { return kHardened && (span->requested & kDelayed) != 0; }
+inline bool is_delayed(const Span* span) { return kHardened && has_note(span->owner.load(), kDelayed); }
 
 // Whether any memory at all could hold so much.
 inline bool is_possible(size_t size) { return size <= kMaxRequest && Units::holding(size).count <= UINT32_MAX; }

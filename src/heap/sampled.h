@@ -1,5 +1,8 @@
-// The blocks that a profile tells of (profile/profile.h): each comes from one first-class heap, so that its free takes
-// the slow path, where the profile can be told. That heap is no program's: its blocks pass for those of threads' heaps.
+// The blocks that a profile tells of (profile/profile.h).
+//
+// Those of threads' heaps come from one first-class heap, so that their frees take the slow path, where the profile can
+// be told. That heap is no program's: its blocks pass for those of threads' heaps. Those of a program's heap stay in
+// it: there frees take the slow path anyway, and who frees asks whether the profile may know the block.
 #pragma once
 
 #include "heap/block.h"
@@ -22,12 +25,24 @@ Heap* heap();
 bool must_move(const BlockAt& large, size_t size);
 bool must_be_copied();
 
-// Of a large block: whether it is one of those; and then, that it is about to be freed, or is so long now.
+// Of a large block in the list of a heap: whether that is no program's.
 bool is_sampled(const Span* large);
-void note_free(const Span* large);
-void note_resize(const Span* large, size_t size);
 
-// Moves the pages of a large block that is one of those to `target`, as large::move does.
+// A large block was `before` bytes long, and is so long now.
+void note_resize(const Span* large, size_t before, size_t size);
+
+// A block of a program's heap, chosen where one byte in `every` was, is about to be handed out.
+void note_in_heap(Heap* heap, const void* block, size_t size, uint64_t every);
+
+// The block is about to be freed.
+RH_INLINE void note_free(const void* block) {
+  if (RH_UNLIKELY(profile::has_noted())) profile::note_free(block);
+}
+
+// All blocks of the program's heap are.
+void note_end(Heap* heap);
+
+// Moves the pages of a large block of a heap that is no program's to `target`, as large::move does.
 bool move(Span* large, Span* target, size_t size, Units lent);
 
 // In a fork's child that cannot know whether the heap is whole: there will be another.

@@ -2,6 +2,7 @@
 
 #include "heap/abandoned.h"
 #include "heap/accounts.h"
+#include "heap/guards.h"
 #include "heap/large.h"
 #include "heap/refill.h"
 #include "heap/registry.h"
@@ -15,10 +16,13 @@ namespace rh::shared {
 
 namespace {
 
-// The first live block in the slab or large block `span` behind `block`, which may be null.
+// The first live block in the slab, large block or guarded place `span` behind `block`, which may be null.
 void* first_live(Span* span, const void* block) {
   uintptr_t start = g_realm.address(span);
-  if (span->kind.load() == SpanKind::large) return block == nullptr ? reinterpret_cast<void*>(start) : nullptr;
+  if (span->kind.load() != SpanKind::slab) {
+    if (block != nullptr) return nullptr;
+    return span->kind.load() == SpanKind::large ? reinterpret_cast<void*>(start) : guards::start_of(span);
+  }
   size_t size = slab::properties(span).size;
   size_t first = block == nullptr ? 0 : (address_of(block) - start) / size + 1;
   for (size_t index = first, end = span->carved.load(); index < end; ++index) {
@@ -30,6 +34,7 @@ void* first_live(Span* span, const void* block) {
 
 bool is_of(const Heap* heap, const Span* span) {
   SpanKind kind = span->kind.load();
+  if (kind == SpanKind::guarded) return guards::is_live(span) && guards::heap_of(span) == heap;
   return (kind == SpanKind::slab || kind == SpanKind::large) && without_notes(span->owner.load()) == heap;
 }
 
@@ -94,11 +99,9 @@ void push_large(Heap* heap, Span* span) {
 }
 
 void count_slab(Figures* figures, const Span* slab) {
-  const size_class::Properties& own = slab::properties(slab);
-  size_t outstanding = slab::outstanding(slab);
-  if (outstanding > own.capacity) outstanding = own.capacity;  // caught in mid-change
+  const size_t outstanding = slab::outstanding_at_most_all(slab);
   figures->blocks += outstanding;
-  figures->in_use += outstanding * own.size;
+  figures->in_use += outstanding * slab::properties(slab).size;
 }
 
 void count_slabs(Figures* figures, const SpanList& slabs) {
@@ -249,7 +252,8 @@ void free(Heap* heap, Span* slab, Block* block) {
 }
 
 Figures figures(Heap* heap) {
-  Figures figures = {};
+  const guards::Figures guarded = guards::figures_of(heap);
+  Figures figures = {guarded.bytes, guarded.live};
   LockGuard guard(heap->lock);
   if (inconsistent()) return figures;
   for (size_t index = 0; index < size_class::kCount; ++index) {
@@ -264,8 +268,9 @@ Figures figures(Heap* heap) {
 
 Heap* heap_of(const Span* span) {
   Heap* owner = without_notes(span->owner.load_acquire());
+  if (owner == nullptr) return span->kind.load() == SpanKind::guarded ? guards::heap_of(span) : nullptr;
   bool is_threads = span->kind.load() == SpanKind::large && !large::has_owner(span);
-  return owner != nullptr && !is_threads && is_first_class(owner) && !owner->sampled ? owner : nullptr;
+  return !is_threads && is_first_class(owner) && !owner->sampled ? owner : nullptr;
 }
 
 Heap* heap_beside(const Span* span) {

@@ -66,13 +66,14 @@ void relist_large(Heap* heap, Span* span);
 // A large block in a heap's list, freed by any thread.
 void free_large(Span* span);
 
-// What a program's heap has in blocks; those in its bins, and in what is on the way there, count.
+// What a program's heap has in blocks; those in its bins, and in what is on the way there, count, and those on guarded
+// pages.
 struct Figures {
   size_t in_use, blocks;
 };
 Figures figures(Heap* heap);
 
-// The heap of a program's that a slab or large block belongs to, or null.
+// The heap of a program's that a slab, a large block or a guarded place belongs to, or null.
 Heap* heap_of(const Span* span);
 
 // The same for a copy of a block in there: null also when the heap is bound to another thread.

@@ -114,16 +114,16 @@ struct Delayed {
 };
 struct NothingDelayed {};
 
-// What a thread knows of its allocations while they are watched (heap/watch.h): which are chosen next, of each class
-// and of the large ones.
+// What a thread knows of its allocations while they are watched (heap/watch.h): which are chosen next, of each class,
+// of the large ones, and of those from heaps of the program's.
 struct Watched {
   struct Next {
     int64_t guarded;  // allocations to the next one on guarded pages
     int64_t sampled;  // bytes to the next one that the profile hears of
   };
-  static constexpr size_t kLarge = size_class::kCount;
+  static constexpr size_t kLarge = size_class::kCount, kOfHeaps = kLarge + 1;
 
-  Next next[kLarge + 1] = {};
+  Next next[kOfHeaps + 1] = {};
   uint64_t guarded_every = 0, sampled_every = 0;  // what they were drawn by; 0: none is chosen
   uint64_t random = 0;                            // 0: to be seeded
 };
@@ -179,9 +179,10 @@ struct Heap {
   // ---- read by others, seldom written ----
   alignas(64) platform::Ownership ownership;
   bool shared = false;             // a first-class heap: the lock covers the owner's fields too, unless it is bound
-  bool sampled = false;            // it has the blocks that a profile tells of (heap/sampled.h)
+  bool sampled = false;            // it has the blocks of threads' that a profile tells of (heap/sampled.h)
   uint8_t tag = 0;                 // of a shared heap: whose it is; 0: no tag's
   uint8_t partition = 0;           // of a shared heap: what its memory is of (arena/partition.h)
+  Word<bool> known;                // a program's: a profile was told of blocks of it
   uint16_t life = 0;               // of a shared heap: its handle tells it from others that lay there
   Word<Heap*> home;                // of a bound heap: that of the thread it is bound to; written under the lock
   Heap* next = nullptr;            // in the registry; set before it is published

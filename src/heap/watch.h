@@ -29,8 +29,8 @@ struct Choice {
   bool guarded, sampled;
 };
 
-// Of the owner's next allocation, of a class or Watched::kLarge, which is of `size` bytes and takes `taken`; or of what
-// a block is to be longer by.
+// Of the owner's next allocation, of a class, Watched::kLarge or Watched::kOfHeaps, which is of `size` bytes and takes
+// `taken`; or of what a block is to be longer by.
 RH_COLD void draw_anew(Heap* heap);
 RH_COLD Choice choose(Watched& watched, Watched::Next& next, size_t size, size_t taken);
 inline Choice look_at(Heap* heap, size_t kind, size_t size, size_t taken) {

@@ -39,6 +39,7 @@ struct Books {
   uint64_t lost;
 };
 RH_RARE_ZEROS constinit Books g_books = {};
+RH_RARE_ZEROS constinit Sieve g_sieve;  // of g_books.blocks
 constinit std::atomic<uint64_t> g_last_every{0};
 
 double weight(uint64_t size, uint64_t every) { return 1 / chance::chosen_share(size == 0 ? 1 : size, every); }
@@ -72,14 +73,30 @@ void subtract_live(Stack& stack, Amount less) {
   g_books.live.subtract(less);
 }
 
+// Null when it is not known.
+LiveBlock* find_block(uintptr_t address) {
+  return g_sieve.may_have(address) && !inconsistent() ? g_books.blocks.find(address) : nullptr;
+}
+
+LiveBlock* put_block(uintptr_t address) {
+  LiveBlock* live = g_books.blocks.add(address);
+  if (live != nullptr) g_sieve.add(address);
+  return live;
+}
+
+void drop_block(LiveBlock* live) {
+  g_sieve.remove(live->address);
+  g_books.blocks.remove(live);
+}
+
 // False when it is not known.
 bool end_block(uintptr_t address, uint64_t now_ms) {
-  LiveBlock* live = g_books.blocks.find(address);
+  LiveBlock* live = find_block(address);
   if (live == nullptr) return false;
   Stack& stack = g_books.stacks.all()[live->stack];
   subtract_live(stack, live->stands_for);
   stack.lifetime_ms += (now_ms - live->made_ms) * live->stands_for.objects / Amount::kObject;
-  g_books.blocks.remove(live);
+  drop_block(live);
   return true;
 }
 
@@ -105,6 +122,7 @@ void note_curve(uint64_t now_ms) {
 
 void begin_books() {
   g_books = {};
+  g_sieve.clear();
   g_books.curve.every_ms = 1;
   g_books.started_ms = platform::now_ms();
 }
@@ -112,6 +130,8 @@ void begin_books() {
 }  // namespace
 
 Lock& lock() { return g_profile_lock; }
+
+bool may_know(const void* block) { return g_sieve.may_have(address_of(block)); }
 
 void start(uint64_t every) {
   Locked locked;
@@ -144,7 +164,7 @@ static bool add_block(uintptr_t address, size_t size, Amount stands_for) {
   g_has_noted.store(true, std::memory_order_relaxed);
   end_block(address, now);  // of whose free nobody told
   const uint32_t number = g_books.stacks.find_or_add(frames, depth);
-  LiveBlock* live = number == Stacks::kNone ? nullptr : g_books.blocks.add(address);
+  LiveBlock* live = number == Stacks::kNone ? nullptr : put_block(address);
   if (live == nullptr) {
     ++g_books.lost;
     return false;
@@ -175,43 +195,48 @@ static bool remove_block(uintptr_t address) {
 }
 
 void note_free(const void* block) {
-  if (remove_block(address_of(block))) platform::probe_freed(block);
+  if (may_know(block) && remove_block(address_of(block))) platform::probe_freed(block);
 }
 
-static bool find_block(uintptr_t address, LiveBlock* found) {
+// As many as there is room for; gives how many. Blocks may change their places when one is removed.
+static size_t remove_some(bool (*is_gone)(const void*, const void*), const void* context, uintptr_t* gone,
+                          size_t most) {
+  const uint64_t now = platform::now_ms();
   Locked locked;
-  const LiveBlock* live = inconsistent() ? nullptr : g_books.blocks.find(address);
-  if (live != nullptr) *found = *live;
-  return live != nullptr;
+  if (inconsistent()) return 0;
+  size_t count = 0;
+  g_books.blocks.each([&](const LiveBlock& live) {
+    if (count != most && is_gone(reinterpret_cast<const void*>(live.address), context)) gone[count++] = live.address;
+  });
+  for (size_t at = 0; at != count; ++at) end_block(gone[at], now);
+  if (count != 0) note_curve(now);
+  return count;
 }
 
-void tell_gone(const void* block) {
-  LiveBlock live;
-  if (find_block(address_of(block), &live)) platform::probe_freed(block);
+void note_free_each(bool (*is_gone)(const void*, const void*), const void* context) {
+  constexpr size_t kAtOnce = 256;
+  uintptr_t gone[kAtOnce];
+  size_t count = 0;
+  do {
+    count = remove_some(is_gone, context, gone, kAtOnce);
+    for (size_t at = 0; at != count; ++at) platform::probe_freed(reinterpret_cast<const void*>(gone[at]));
+  } while (count == kAtOnce);
 }
 
-void tell_there(const void* block) {
-  LiveBlock live;
-  if (find_block(address_of(block), &live)) platform::probe_allocated(block, live.size, live.stands_for.bytes);
-}
-
-void note_move(const void* from, const void* to) {
+// False when it is not known, as for the next; else `*block` is what is known of it now.
+static bool move_block(uintptr_t from, uintptr_t to, LiveBlock* block) {
   Locked locked;
-  LiveBlock* live = inconsistent() ? nullptr : g_books.blocks.find(address_of(from));
-  if (live == nullptr) return;
-  const LiveBlock kept = *live;
-  g_books.blocks.remove(live);
-  LiveBlock* moved = g_books.blocks.add(address_of(to));
-  if (moved == nullptr) return;
-  *moved = kept;
-  moved->address = address_of(to);
+  LiveBlock* live = find_block(from);
+  if (live == nullptr) return false;
+  *block = *live;
+  block->address = to;
+  drop_block(live);
+  if (LiveBlock* moved = put_block(to)) *moved = *block;
+  return true;
 }
 
 // A longer one was chosen with the greater chance that it has now; a shorter one stays as likely as it was.
-bool note_resize(const void* block, size_t size, uint64_t every) {
-  Locked locked;
-  LiveBlock* live = inconsistent() ? nullptr : g_books.blocks.find(address_of(block));
-  if (live == nullptr) return false;
+static void resize_block(LiveBlock* live, size_t size, uint64_t every) {
   Amount now = live->stands_for;
   if (size > live->size && every != 0)
     now = amount(size, every);
@@ -226,7 +251,42 @@ bool note_resize(const void* block, size_t size, uint64_t every) {
   add_live(stack, now);
   live->stands_for = now;
   live->size = size;
+}
+
+static bool resize_known(uintptr_t address, size_t size, uint64_t every, LiveBlock* block) {
+  Locked locked;
+  LiveBlock* live = find_block(address);
+  if (live == nullptr) return false;
+  resize_block(live, size, every);
+  *block = *live;
   return true;
+}
+
+static void tell_there(const LiveBlock& block) {
+  platform::probe_allocated(reinterpret_cast<const void*>(block.address), block.size, block.stands_for.bytes);
+}
+
+bool note_resize(const void* block, size_t size, uint64_t every) {
+  LiveBlock known;
+  if (!may_know(block) || !resize_known(address_of(block), size, every, &known)) return false;
+  platform::probe_freed(block);
+  tell_there(known);
+  return true;
+}
+
+void begin_move(const void* from, const void* to) {
+  LiveBlock known;
+  if (move_block(address_of(from), address_of(to), &known)) platform::probe_freed(from);
+}
+
+void end_move(const void* to, size_t size, uint64_t every) {
+  LiveBlock known;
+  if (resize_known(address_of(to), size, every, &known)) tell_there(known);
+}
+
+void cancel_move(const void* from, const void* to) {
+  LiveBlock known;
+  if (move_block(address_of(to), address_of(from), &known)) tell_there(known);
 }
 
 bool take(Snapshot& snapshot) {

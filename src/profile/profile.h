@@ -31,17 +31,22 @@ inline uint64_t every() { return g_every.load(std::memory_order_relaxed); }  // 
 RH_COLD void note_allocation(const void* block, size_t size, uint64_t every);
 
 // It is about to be freed, or is so long now. Of a block that is not known nothing is noted, and note_resize gives
-// false.
+// false. Holding no lock. Tools outside know a block by its address and its size alone (platform::probe_allocated): for
+// them one that is resized goes, and is there anew.
 RH_COLD void note_free(const void* block);
 RH_COLD bool note_resize(const void* block, size_t size, uint64_t every);
 
-// It lies elsewhere from now on.
-RH_COLD void note_move(const void* from, const void* to);
+// So are all for which `is_gone` says so, which is asked under the lock.
+RH_COLD void note_free_each(bool (*is_gone)(const void* block, const void* context), const void* context);
 
-// For tools outside, which know a block by its address and its size alone (platform::probe_allocated): one that is to
-// become another, by the two above, goes before and is there again afterwards. Holding no lock.
-RH_COLD void tell_gone(const void* block);
-RH_COLD void tell_there(const void* block);
+// It lies elsewhere from now on, and is about to get there, when others may have its old place; and then, that it has
+// got there and is so long, or has stayed where it was.
+RH_COLD void begin_move(const void* from, const void* to);
+RH_COLD void end_move(const void* to, size_t size, uint64_t every);
+RH_COLD void cancel_move(const void* from, const void* to);
+
+// Whether the block may be known, without the lock: when not, there is nothing to be told of.
+RH_COLD bool may_know(const void* block);
 
 // Whether any was ever noted: before, there is nothing to be told of.
 RH_HIDDEN extern constinit std::atomic<bool> g_has_noted;

@@ -97,6 +97,7 @@ inline constexpr auto kTable = [] {
 // The smallest class whose blocks all lie at multiples of `alignment` (at most a unit's size) and hold `size`; kCount
 // when there is none. Slabs start at multiples of a unit, so the block size must be a multiple.
 constexpr size_t aligned(size_t size, size_t alignment) {
+  if (alignment <= kBlockAlign) return size <= kMaxSmall ? of(size) : kCount;
   size_t rounded = align_up(size == 0 ? 1 : size, alignment);
   if (rounded > kMaxSmall) return kCount;
   size_t index = computed(rounded);

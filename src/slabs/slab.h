@@ -54,6 +54,12 @@ inline unsigned outstanding(const Span* slab) {
   return static_cast<uint16_t>(slab->outstanding.load() - unsettled(slab));
 }
 
+// For who looks without the lock: never more than there are, also in the middle of a change.
+inline unsigned outstanding_at_most_all(const Span* slab) {
+  const unsigned seen = outstanding(slab), all = properties(slab).capacity;
+  return seen < all ? seen : all;
+}
+
 inline unsigned free_blocks(const Span* slab) { return properties(slab).capacity - outstanding(slab); }
 
 // Called by the owner: books the local frees since the last arming, and has the owner look again after `frees` more.
@@ -63,10 +69,10 @@ void arm(Span* slab, unsigned frees);
 // arms again.
 void leave(Span* slab);
 
-inline bool is_left(const Span* slab) { return slab->owner.load() != owner_of(slab); }
+inline bool is_left(const Span* slab) { return has_note(slab->owner.load(), kLeft); }
 
 inline void rejoin(Span* slab) {
-  if (is_left(slab)) slab->owner.store_release(owner_of(slab));
+  if (is_left(slab)) slab->owner.store_release(without_note(slab->owner.load(), kLeft));
 }
 
 // The requested size of a block where that is recorded, else its usable size.

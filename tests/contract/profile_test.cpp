@@ -87,6 +87,32 @@ SCENARIO(profile_child) {
   return status;
 }
 
+// As site(), from heaps in turn: what is freed is so by another thread, and two of the three are gone at the end, with
+// what they had.
+[[gnu::noinline, gnu::noclone]] void site_of_heaps(rh_heap* const* heaps, std::vector<void*>& to_free) {
+  for (std::size_t i = 0; i != kBlocks; ++i) {
+    void* block = opaque(CONTRACT_FIND(rh_heap_malloc)(heaps[i % 4], kSize));
+    NEED(block != nullptr);
+    if (i % 3 == 0) to_free.push_back(block);
+  }
+}
+
+// On guarded pages or not.
+SCENARIO(profile_heaps) {
+  rh_heap* heaps[4];
+  for (std::size_t i = 0; i != 4; ++i)
+    heaps[i] = i % 2 == 0 ? CONTRACT_FIND(rh_heap_create)() : CONTRACT_FIND(rh_heap_create_bound)();
+  std::printf("%" PRIuPTR "\n", reinterpret_cast<std::uintptr_t>(&site_of_heaps));
+  std::vector<void*> to_free;
+  site_of_heaps(heaps, to_free);
+  std::thread([&] {
+    for (void* block : to_free) free(block);
+  }).join();
+  CONTRACT_FIND(rh_heap_destroy)(heaps[2]);
+  CONTRACT_FIND(rh_heap_reset)(heaps[3]);
+  return 0;
+}
+
 class Profile : public testing::Test {
  protected:
   void SetUp() override {
@@ -156,6 +182,22 @@ TEST_F(Profile, IsMadeByTheProgramItself) {
   const Outcome outcome = run("profile_by_program", {.environment = {{"PROFILE_FILE", file}}});
   ASSERT_TRUE(outcome.succeeded()) << outcome.describe();
   expect_site(file, std::stoull(outcome.out));
+}
+
+TEST_F(Profile, HasTheBlocksOfHeapsAsLongAsTheyAreThere) {
+  for (const char* guard_every : {"0", "50"}) {
+    const std::string file = path(".pb.gz");
+    const Outcome outcome = run("profile_heaps", {.environment = {{"REHEAP_PROFILE", file},
+                                                                  {"REHEAP_PROFILE_RATE", "4K"},
+                                                                  {"REHEAP_SAMPLE_GUARD", guard_every}}});
+    ASSERT_TRUE(outcome.succeeded()) << outcome.describe();
+    EXPECT_EQ(outcome.err, "");
+    const std::uintptr_t at = std::stoull(outcome.out);
+    const double all = static_cast<double>(kBlocks * kSize), near = kHasStacks ? all / 10 : all / 2;
+    EXPECT_NEAR(found(file, at, kAllocated), all, near);
+    EXPECT_NEAR(found(file, at, kLive), all / 3, near);
+    EXPECT_NEAR(found(file, at, kAtPeak), all, near);
+  }
 }
 
 TEST_F(Profile, OfAChildIsItsOwn) {

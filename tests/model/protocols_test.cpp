@@ -311,6 +311,32 @@ void destroy_heap() {
 
 const Program kDestroy = {make_heap, {destroy_heap, collect_everything}, check_all};
 
+// ---- blocks on guarded pages --------------------------------------------------------------------
+
+Heap* ending = nullptr;
+void* in_its_place = nullptr;
+
+void free_guarded(void* block) { guards::free(g_realm.span_of(block), block); }
+
+// The next is in the place that was the heap's.
+void use_all_places() {
+  registry::loaded();
+  play(0, [] {
+    ending = shared::create();
+    free_guarded(guards::allocate(kBlockAlign, 40, true, ending));
+    for (size_t place = 1; place < guards::kPlaces; ++place)
+      free_guarded(guards::allocate(kBlockAlign, 40, true, nullptr));
+  });
+}
+
+void end_its_blocks() { guards::free_all(ending); }
+void take_its_place() { in_its_place = guards::allocate(kBlockAlign, 40, true, nullptr); }
+void need_the_place_is_taken() { MODEL_NEED(is_live(in_its_place)); }
+
+TEST(Model, AHeapEndsWhileAPlaceOfItsIsTaken) {
+  expect_good({use_all_places, {end_its_blocks, take_its_place}, need_the_place_is_taken}, 2);
+}
+
 // ---- statistics ---------------------------------------------------------------------------------
 
 // More spans than a walk looks at under one hold of the arena's lock.

@@ -88,6 +88,18 @@ void lives(Shared& shared, std::uint64_t seed) {
   while (!shared.stop) std::thread([&shared, life = random.next()] { Worker(shared, life).live(); }).join();
 }
 
+// What the library says of itself while the workers are at it, so that ThreadSanitizer sees it read that.
+void look([[maybe_unused]] const Shared& shared) {
+#ifdef STRESS_RH
+  while (!shared.stop) {
+    rh_stats stats = {};
+    stats.struct_size = sizeof stats;
+    if (!rh_stats_get(&stats)) std::abort();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+#endif
+}
+
 double number(const char* text, const char* what, double least, double most) {
   char* end = nullptr;
   const double value = std::strtod(text, &end);
@@ -103,8 +115,10 @@ void run(long threads, double seconds, long seed) {
   std::vector<std::thread> places;
   for (long at = 0; at < threads; ++at)
     places.emplace_back(lives, std::ref(*shared), mix(static_cast<std::uint64_t>(seed * 4096 + at)));
+  std::thread looker([&] { look(*shared); });
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   shared->stop = true;
+  looker.join();
   for (std::thread& place : places) place.join();
   shared->drain();
   std::printf("%lu operations in %lu lives, all contents as they should be\n", shared->operations.load(),

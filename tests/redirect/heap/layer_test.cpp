@@ -14,6 +14,8 @@
 
 #include "comparison/exported.h"
 #include "redirect/crt/redirect_report.h"
+#include "reheap/reheap.h"
+#include "support/pprof_file.h"
 #include "support/windows/committed.h"
 
 // Of ntdll.
@@ -242,6 +244,96 @@ TEST_F(HeapsTest, BlocksOfOursHaveNoUserValues) {
   EXPECT_EQ(flags, 0u);
   EXPECT_FALSE(RtlSetUserValueHeap(process_, 0, block, this));
   HeapFree(process_, 0, block);
+}
+
+// All allocations that fit are on guarded pages, and in a profile, as long as this object is there.
+class Watched {
+ public:
+  explicit Watched(HMODULE module) {
+    EXPECT_TRUE(find(module, "rh_option_set", set_));
+    EXPECT_TRUE(find(module, "rh_profile_start", start_));
+    EXPECT_TRUE(find(module, "rh_profile_stop", stop_));
+    EXPECT_TRUE(find(module, "rh_profile_write", write_));
+    EXPECT_TRUE(set_("sample_guard", "1"));
+    EXPECT_TRUE(start_(1));
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+  ~Watched() {
+    stop_();
+    set_("sample_guard", "0");
+  }
+
+  // The bytes that are live, of stacks that have as many as none but the caller's.
+  std::uint64_t live(std::uint64_t least) const {
+    char folder[MAX_PATH] = {};
+    GetTempPathA(MAX_PATH, folder);
+    const std::string path = std::string(folder) + "heaps_test" + std::to_string(GetCurrentProcessId());
+    EXPECT_TRUE(write_(path.c_str()));
+    const pprof_file::Fields profile(pprof_file::unpacked(pprof_file::read_file(path)));
+    DeleteFileA(path.c_str());
+    std::uint64_t sum = 0;
+    for (const std::string& sample : profile.all(2)) {
+      const std::uint64_t bytes = pprof_file::varints(pprof_file::Fields(sample).one(2)).at(3);
+      if (bytes >= least) sum += bytes;
+    }
+    return sum;
+  }
+
+ private:
+  decltype(&rh_option_set) set_;
+  decltype(&rh_profile_start) start_;
+  decltype(&rh_profile_stop) stop_;
+  decltype(&rh_profile_write) write_;
+};
+
+TEST_F(HeapsTest, BlocksOfAPrivateHeapAreWatched) {
+  constexpr SIZE_T kSmall = 100, kMedium = 20000, kLarge = 30 << 20;
+  HANDLE heap = HeapCreate(0, 0, 0), other = HeapCreate(0, 0, 0);
+  const Watched watched(reheap_.module);
+  std::vector<void*> blocks;
+  for (SIZE_T size : {kSmall, kMedium, kLarge, kSmall, kLarge}) blocks.push_back(make(heap, size, HEAP_ZERO_MEMORY));
+  for (void* block : {blocks[0], blocks[3]}) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 16, 0u);
+    EXPECT_EQ(HeapSize(heap, 0, block), kSmall);
+    EXPECT_TRUE(HeapValidate(heap, 0, block));
+    EXPECT_FALSE(HeapValidate(other, 0, block));
+    EXPECT_FALSE(HeapFree(other, 0, block));
+    EXPECT_FALSE(HeapFree(process_, 0, block));
+  }
+  PROCESS_HEAP_ENTRY entry = {};
+  size_t seen = 0;
+  while (HeapWalk(heap, &entry)) seen += reheap_.owns(entry.lpData);
+  EXPECT_EQ(seen, blocks.size());
+  EXPECT_EQ(watched.live(kLarge), 2 * kSmall + kMedium + 2 * kLarge);
+  std::thread([&] { EXPECT_TRUE(HeapFree(heap, 0, blocks[2])); }).join();
+  EXPECT_EQ(watched.live(kLarge), 2 * kSmall + kMedium + kLarge);
+  blocks[0] = HeapReAlloc(heap, 0, blocks[0], 2 * kSmall);
+  EXPECT_EQ(HeapSize(heap, 0, blocks[0]), 2 * kSmall);
+  EXPECT_TRUE(HeapFree(heap, 0, blocks[0]));
+  EXPECT_TRUE(HeapDestroy(heap));
+  EXPECT_EQ(watched.live(kLarge), 0u);
+  EXPECT_FALSE(is_alive(blocks[3]));
+  EXPECT_FALSE(is_alive(blocks[4]));
+  EXPECT_TRUE(HeapDestroy(other));
+}
+
+// Of what is known so well the report is worth more than the refusal that others get.
+TEST_F(HeapsTest, AGuardedBlockIsNotFreedTwiceWithoutAWord) {
+  HANDLE heap = HeapCreate(0, 0, 0);
+  const Watched watched(reheap_.module);
+  for (HANDLE of : {process_, heap}) {
+    void* block = make(of, 100);
+    EXPECT_TRUE(HeapFree(of, 0, block));
+    EXPECT_EQ(HeapSize(of, 0, block), kFailed);
+    EXPECT_FALSE(HeapValidate(of, 0, block));
+    EXPECT_DEATH(HeapFree(of, 0, block), "HeapFree of what is free already: the block 0x.* of 100 bytes; made by");
+    EXPECT_DEATH(HeapReAlloc(of, 0, block, 10), "HeapReAlloc of what is free already: the block 0x");
+    block = make(of, 100);
+    EXPECT_DEATH(HeapFree(of, 0, static_cast<char*>(block) + 16), "HeapFree of invalid pointer 0x");
+    EXPECT_TRUE(HeapFree(of, 0, block));
+  }
+  EXPECT_TRUE(HeapDestroy(heap));
 }
 
 TEST_F(HeapsTest, AWalkFindsEveryBlockOnce) {

@@ -82,7 +82,7 @@ TEST_F(Profiling, ASignalWithinTheBooksIsHeededAfterwards) {
   ASSERT_TRUE(fake::send_signal());
   EXPECT_EQ(profile::every(), 0u);
   profile::lock().release();
-  profile::note_free(nullptr);  // whoever uses them next
+  profile::note_allocation(this, 1, 1);  // whoever uses them next
   EXPECT_EQ(profile::every(), 1u);
 }
 

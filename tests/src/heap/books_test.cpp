@@ -52,7 +52,7 @@ TEST_F(BooksDeathTest, ASpanOfTheStoreInNoList) {
   Span* span = g_realm.span_of(block);
   deallocate(block);
   ASSERT_EQ(span->kind.load(), SpanKind::kept);
-  ++span->units;
+  span->units += 1;
   EXPECT_DEATH(registry::check_books(), kFailed);
 }
 
@@ -79,9 +79,9 @@ TEST_F(BooksDeathTest, AMiscountedSetOfSpans) {
     Span* barrier = g_arena.allocate({1});
     ASSERT_NE(barrier, nullptr);
     g_arena.free(span);
-    ++span->units;
+    span->units += 1;
     EXPECT_DEATH(for (int call = 0; call < 64; ++call) g_arena.check(), kFailed);
-    --span->units;
+    span->units -= 1;
   }
 }
 

@@ -26,10 +26,6 @@ std::vector<void*> take_all_sizes(Heap* heap) {
   return blocks;
 }
 
-void free_as_a_program_does(void* block) {
-  if (!deallocate_fast(block) && !deallocate_bound(block)) deallocate_slow(block);
-}
-
 TEST(Bound, ServesAllSizesZeroedAndAligned) {
   Heap* heap = create_bound_heap();
   ASSERT_NE(heap, nullptr);
@@ -55,7 +51,7 @@ TEST(Bound, ItsThreadTakesAndFreesWithoutTheLock) {
     void* block = allocate_in_fast(heap, 64);
     if (count < 10) ASSERT_NE(block, nullptr);
     if (block == nullptr) break;
-    ASSERT_TRUE(deallocate_bound(block));
+    ASSERT_TRUE(deallocate_otherwise(block));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "heap/idle.h"
 #include "heap/watch.h"
@@ -149,14 +150,23 @@ TEST(Watch, OneInSoManyIsChosen) {
   EXPECT_EQ(chosen, 1000000u) << "waits for what it had to wait for at the rate before";
 }
 
-TEST(Watch, FirstClassHeapsKeepTheirBlocks) {
-  AllGuarded all;
-  Heap* heap = shared::create();
-  EXPECT_FALSE(is_guarded(allocate_in(heap, kBlockAlign, 64, false)));
-  Heap* bound = create_bound_heap();
-  EXPECT_FALSE(is_guarded(allocate_in(bound, kBlockAlign, 64, false)));
-  destroy_heap(heap);
-  destroy_heap(bound);
+TEST(Watch, OfHeapsOfTheProgramsOneInSoManyIsChosenToo) {
+  deallocate(allocate(1));
+  guards::set_every(50);
+  Heap* heaps[] = {shared::create(), create_bound_heap()};
+  size_t chosen[2] = {};
+  for (size_t count = 0; count < 100000; ++count) {
+    void* block = allocate_in(heaps[count % 2], kBlockAlign, count % 3 == 0 ? 64 : 5000, false);
+    chosen[count % 2] += is_guarded(block);
+    deallocate(block);
+  }
+  EXPECT_NEAR(static_cast<double>(chosen[0]), 1000, 100);
+  EXPECT_NEAR(static_cast<double>(chosen[1]), 1000, 100);
+  guards::set_every(0);
+  for (Heap* heap : heaps) {
+    for (size_t count = 0; count < 1000; ++count) ASSERT_FALSE(is_guarded(allocate_in(heap, kBlockAlign, 64, false)));
+    destroy_heap(heap);
+  }
 }
 
 // ---- blocks -------------------------------------------------------------------------------------
@@ -232,6 +242,98 @@ TEST(Guards, ABlockThatMustBeFreedByAnotherThreadIs) {
   other([&] { EXPECT_EQ(deallocate(block), Freed::done); });
   EXPECT_FALSE(is_live(block));
 }
+
+// ---- of heaps of the program's ------------------------------------------------------------------
+
+// The parameter: whether the heap is bound to a thread.
+class GuardsOfHeaps : public testing::TestWithParam<bool> {
+ protected:
+  ~GuardsOfHeaps() override { destroy_heap(heap_); }
+
+  void* take(size_t size) { return allocate_in(heap_, kBlockAlign, size, false); }
+
+  AllGuarded all_;
+  static Heap* make() { return GetParam() ? create_bound_heap() : shared::create(); }
+
+  Heap* heap_ = make();
+};
+INSTANTIATE_TEST_SUITE_P(Bound, GuardsOfHeaps, testing::Bool());
+
+TEST_P(GuardsOfHeaps, BlocksAreItsOwn) {
+  Bytes block = static_cast<Bytes>(allocate_in(heap_, 64, 100, true));
+  ASSERT_TRUE(is_guarded(block));
+  EXPECT_TRUE(all_zero(block, 100));
+  EXPECT_EQ(address_of(block) % 64, 0u);
+  EXPECT_EQ(shared::heap_of(find_block(block).span), heap_);
+  EXPECT_EQ(shared::heap_beside(find_block(block).span), heap_);
+  EXPECT_EQ(shared::figures(heap_).blocks, 1u);
+  EXPECT_EQ(shared::figures(heap_).in_use, 100u);
+  EXPECT_EQ(heap_->account.held(), 0u);
+  void* of_thread = allocate(100);
+  ASSERT_TRUE(is_guarded(of_thread));
+  EXPECT_EQ(shared::heap_of(find_block(of_thread).span), nullptr);
+  Actor other;
+  other([&] { EXPECT_EQ(deallocate(block), Freed::done); });
+  EXPECT_FALSE(is_live(block));
+  EXPECT_EQ(shared::figures(heap_).blocks, 0u);
+  EXPECT_TRUE(is_live(of_thread));
+}
+
+TEST_P(GuardsOfHeaps, BlocksEndWithIt) {
+  Heap* other = shared::create();
+  std::vector<void*> blocks, others;
+  auto fill = [&] {
+    for (size_t count = 0; count < guards::kPlaces / 8; ++count) {
+      blocks.push_back(take(40));
+      others.push_back(allocate_in(other, kBlockAlign, 40, false));
+      others.push_back(allocate(40));
+    }
+    for (void* block : blocks) ASSERT_TRUE(is_guarded(block));
+  };
+  fill();
+  reset_heap(heap_);
+  for (void* block : blocks) ASSERT_FALSE(is_live(block));
+  EXPECT_EQ(figures().guards.live, others.size());
+  EXPECT_TRUE(says_at_fault(blocks[0], platform::Access::write, "use after free: write to"));
+  fill();
+  destroy_heap(heap_);
+  heap_ = make();
+  for (void* block : blocks) ASSERT_FALSE(is_live(block));
+  for (void* block : others) ASSERT_TRUE(is_live(block));
+  EXPECT_EQ(shared::figures(heap_).blocks, 0u);
+  for (void* block : others) deallocate(block);
+  destroy_heap(other);
+  EXPECT_EQ(figures().guards.live, 0u);
+}
+
+TEST_P(GuardsOfHeaps, BlocksAreWalked) {
+  std::set<void*> blocks;
+  for (size_t count = 0; count < guards::kPlaces + 20; ++count) blocks.insert(take(40));
+  blocks.insert(take(50000));
+  deallocate(*blocks.begin());
+  blocks.erase(blocks.begin());
+  void* freed = *blocks.rbegin();
+  blocks.erase(freed);
+  deallocate(freed);
+  allocate(40);
+  std::set<void*> walked;
+  void* last = nullptr;
+  while (void* next = shared::next_block(heap_, last)) {
+    ASSERT_GT(next, last);
+    ASSERT_TRUE(walked.insert(last = next).second);
+  }
+  if (kExactSizes) EXPECT_EQ(walked, blocks);
+  for (void* block : blocks) EXPECT_EQ(walked.count(block), 1u);
+}
+
+TEST_P(GuardsOfHeaps, ALimitDoesNotCountThem) {
+  heap_->account.set_limit(4 * kUnitSize);
+  for (size_t count = 0; count < guards::kPlaces; ++count) ASSERT_TRUE(is_guarded(take(40)));
+  guards::set_every(0);
+  EXPECT_NE(take(40), nullptr);
+}
+
+// ---- what is missing ----------------------------------------------------------------------------
 
 TEST(Guards, WithoutPagesBlocksAreOrdinary) {
   AllGuarded all;

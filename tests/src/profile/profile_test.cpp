@@ -76,8 +76,10 @@ bool was_told(const fake::Told& told, const void* block, uint64_t size, uint64_t
 
 TEST_F(Profile, ToolsOutsideAreToldOfWhatIsInTheBooks) {
   note_free(block(0));
-  tell_gone(block(0));
-  tell_there(block(0));
+  note_resize(block(0), 1, kEvery);
+  begin_move(block(0), block(1));
+  end_move(block(1), 1, kEvery);
+  cancel_move(block(0), block(1));
   EXPECT_EQ(fake::told().count, 0u);
   note_allocation(block(0), 1, kEvery);
   EXPECT_TRUE(was_told(fake::told(), block(0), 1, 1025));
@@ -89,13 +91,18 @@ TEST_F(Profile, ToolsOutsideAreToldOfWhatIsInTheBooks) {
 
 TEST_F(Profile, ToolsOutsideAreToldOfABlockThatMovesAndGrows) {
   note_allocation(block(0), kSure, kEvery);
-  tell_gone(block(0));
+  begin_move(block(0), block(1));
   EXPECT_TRUE(was_told(fake::told(), block(0), 0, 0));
-  note_move(block(0), block(1));
-  note_resize(block(1), 2 * kSure, kEvery);
   EXPECT_EQ(fake::told().count, 2u);
-  tell_there(block(1));
+  end_move(block(1), 2 * kSure, kEvery);
   EXPECT_TRUE(was_told(fake::told(), block(1), 2 * kSure, 2 * kSure));
+  begin_move(block(1), block(2));
+  EXPECT_TRUE(was_told(fake::told(), block(1), 0, 0));
+  cancel_move(block(1), block(2));
+  EXPECT_TRUE(was_told(fake::told(), block(1), 2 * kSure, 2 * kSure));
+  EXPECT_TRUE(note_resize(block(1), kSure, kEvery));
+  EXPECT_TRUE(was_told(fake::told(), block(1), kSure, kSure));
+  EXPECT_EQ(fake::told().count, 7u);
 }
 
 TEST_F(Profile, OfASmallBlockStandsForMany) {
@@ -178,14 +185,49 @@ TEST_F(Profile, BlocksThatGrowAreAllocatedAtTheirLength) {
 TEST_F(Profile, BlocksThatMoveAreKnownWhereTheyAre) {
   at_site(0x10);
   note_allocation(block(0), kSure, kEvery);
-  note_move(block(0), block(9));
-  note_move(block(1), block(8));  // not known
+  begin_move(block(0), block(9));
+  begin_move(block(1), block(8));  // not known
   note_free(block(0));
   shoot();
   EXPECT_EQ(shot_.live.bytes, kSure);
   note_free(block(9));
   shoot();
   EXPECT_EQ(shot_.live.bytes, 0u);
+}
+
+TEST_F(Profile, BlocksThatGoTogetherAreFreedTogether) {
+  constexpr size_t kBlocks = 2000;
+  at_site(0x10);
+  for (size_t i = 0; i != kBlocks; ++i) note_allocation(block(i), kSure, kEvery);
+  const void* last = block(1500);
+  note_free_each([](const void* one, const void* last_gone) { return one <= last_gone; }, last);
+  EXPECT_EQ(fake::told().count, kBlocks + 1501);
+  shoot();
+  EXPECT_EQ(shot_.live.bytes, (kBlocks - 1501) * kSure);
+  for (size_t i = 0; i != kBlocks; ++i) note_free(block(i));
+  shoot();
+  EXPECT_EQ(shot_.live.bytes, 0u);
+}
+
+TEST_F(Profile, WhatIsNotKnownIsMostlySeenWithoutTheLock) {
+  constexpr size_t kBlocks = 1000;
+  auto known = [] {
+    size_t count = 0;
+    for (size_t i = 0; i != kBlocks; ++i) count += may_know(block(i));
+    return count;
+  };
+  EXPECT_EQ(known(), 0u);
+  for (size_t i = 0; i != kBlocks; i += 2) note_allocation(block(i), kSure, kEvery);
+  for (size_t i = 0; i != kBlocks; i += 2) ASSERT_TRUE(may_know(block(i)));
+  EXPECT_LT(known(), kBlocks / 2 + 50);
+  for (size_t i = 0; i != kBlocks; i += 4) note_free(block(i));
+  for (size_t i = 2; i < kBlocks; i += 4) ASSERT_TRUE(may_know(block(i)));
+  EXPECT_LT(known(), kBlocks / 4 + 50);
+  for (size_t i = 2; i < kBlocks; i += 4) note_free(block(i));
+  EXPECT_EQ(known(), 0u);
+  note_allocation(block(0), kSure, kEvery);
+  start(kEvery);
+  EXPECT_EQ(known(), 0u);
 }
 
 TEST_F(Profile, AFreeThatNobodyToldOfIsSeenWhenTheMemoryIsUsedAgain) {

@@ -70,6 +70,10 @@ inline uint64_t step_for(uint64_t most_ms) {
   return platform::now_ms() - begin;
 }
 
+inline void free_as_a_program_does(void* block) {
+  if (!deallocate_fast(block) && !deallocate_otherwise(block)) deallocate_slow(block);
+}
+
 using contract::all_zero, contract::fill, contract::intact;
 
 inline void free_all(const std::vector<void*>& blocks) {
