@@ -59,10 +59,10 @@ def count(name: str, allocator: Allocator) -> int:
 def rows_of(counts: dict[str, list[int]]) -> list[list[str]]:
     """Of each program the instructions without, and what each way adds to them; then the median and the most."""
     added = {name: [100 * (one / plain - 1) for one in ways] for name, (plain, *ways) in counts.items()}
-    rows = [[name, tables.number(counts[name][0] / 1e6, 0), *(f"+{share:.2f} %" for share in added[name])]
+    rows = [[name, tables.number(counts[name][0] / 1e6, 0), *(f"{share:+.2f} %" for share in added[name])]
             for name in counts]
     for title, figure in (("median", statistics.median), ("most", max)):
-        rows.append([title, "", *(f"+{figure(shares):.2f} %" for shares in zip(*added.values(), strict=True))])
+        rows.append([title, "", *(f"{figure(shares):+.2f} %" for shares in zip(*added.values(), strict=True))])
     return rows
 
 

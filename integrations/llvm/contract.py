@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import coff
 
 HERE = pathlib.Path(__file__).resolve().parent
-OURS = re.compile(r"^_*rh_|@rh@@|^\.weak\.")
+OURS = re.compile(r"^_*rh_|@rh@@|^\.weak\.|^___?alloc_token_")  # the last are Clang's, and in no C runtime
 IMPORTS = ["kernel32", "ntdll"]
 CRT_LIBRARIES = re.compile(r"^(lib(cmt|cpmt|ucrt|vcruntime)|msvcp?rt|ucrt|vcruntime|oldnames)d?(\.lib)?$", re.I)
 
