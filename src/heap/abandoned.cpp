@@ -28,7 +28,7 @@ void recount_outgoing(Heap* heap) {
   if constexpr (!platform::kThreadsAreTerminated) return;
   for (Outgoing& out : heap->outgoing) {
     if (out.empty()) {
-      out = {};
+      out.clear();
       continue;
     }
     out.owner = owner_of(out.slab);

@@ -177,7 +177,7 @@ bool missed_any(bool broken) {
 // Its thread was using the blocks in its bins, and those on their way to others, while the child was made.
 void leave_behind(Heap* heap) {
   for (Block*& bin : heap->bins) bin = nullptr;
-  for (Outgoing& out : heap->outgoing) out = {};
+  for (Outgoing& out : heap->outgoing) out.clear();
   for (Parcel& parcel : heap->parcels) parcel = {};
   heap->held = 0;
   heap->fork_state = ForkState::to_restore;

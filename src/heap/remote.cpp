@@ -105,7 +105,7 @@ Parcel& parcel_for(Heap* heap, const Heap* owner) {
 // True as for deliver.
 bool post(Heap* heap, Outgoing& out) {
   Outgoing sent = out;
-  out = {};
+  out.clear();
   std::atomic_signal_fence(std::memory_order_release);
   if constexpr (kDebugChecks) books::check_outgoing(sent);
   heap->remote_frees.add(sent.count);
@@ -191,7 +191,7 @@ bool post_all(Heap* heap) {
 void forget_leaked(Heap* heap) {
   auto is_leaked = [](const Span* slab) { return owner_of(slab) == &abandoned::g_leaked; };
   for (Outgoing& out : heap->outgoing)
-    if (!out.empty() && is_leaked(out.slab)) out = {};
+    if (!out.empty() && is_leaked(out.slab)) out.clear();
   for (Parcel& parcel : heap->parcels) {
     Parcel all = parcel;
     parcel = {};

@@ -49,6 +49,12 @@ struct Outgoing {
   uint16_t count = 0;
 
   bool empty() const { return first == kNoPosition; }
+  // Empty before it has no slab: its thread may be terminated in between.
+  void clear() {
+    first = kNoPosition;
+    std::atomic_signal_fence(std::memory_order_release);
+    *this = {};
+  }
   size_t bytes() const { return count * size_t{slab::properties(slab).size}; }
 };
 
