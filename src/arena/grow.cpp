@@ -138,8 +138,7 @@ Span* Arena::grow(Units least, Partition partition, ThreadToken token) {
 void Arena::give_to(Partition partition, Span* fresh, Units units) {
   if constexpr (kPartitions == 1) return;
   if (k64Bit && partition == kUntyped) return;
-  constexpr Partition kMost = (1u << kPartitionBits) - 1;
-  for (size_t index = 0; index < units.count; ++index) fresh[index].partition = partition & kMost;
+  for (size_t index = 0; index < units.count; ++index) fresh[index].others.set_partition(partition);
   fresh_[partition] += units;
   is_divided_ |= partition != kUntyped;
 }

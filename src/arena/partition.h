@@ -12,9 +12,9 @@ namespace rh {
 using Partition = unsigned;
 inline constexpr Partition kUntyped = 0;  // of all that nobody says a type of
 inline constexpr unsigned kPartitions = kHardened ? 17 : 1;
-static_assert(kPartitions <= 1u << kPartitionBits);
+static_assert(kPartitions - 1 <= ReturnedAndPartition::kMostPartition);
 
-inline Partition partition_of(const Span* span) { return kHardened ? Partition{span->partition} : kUntyped; }
+inline Partition partition_of(const Span* span) { return kHardened ? span->others.partition() : kUntyped; }
 
 // A set of free spans for each partition.
 template <typename Set> class Divided {

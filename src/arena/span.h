@@ -13,7 +13,7 @@
 //
 // Conservation law of a slab, under the owning heap's lock (free_count and outstanding are as of the last arming,
 // and armed - countdown local frees have come since, unless they go into the bin, which changes nothing):
-//   outstanding + free_count + returned_count + hollow + (capacity - carved) == capacity
+//   outstanding + free_count + returned + hollow + (capacity - carved) == capacity
 // where outstanding counts blocks handed out, those in the owner's bin included, and hollow those that lie in a hole
 // (slabs/holes.cpp).
 #pragma once
@@ -118,8 +118,24 @@ struct FreeBooks {
   BlockPosition returned;  // the first block that others have freed, collected from the inbox
 };
 
-// There are fewer partitions than these can tell apart (arena/partition.h).
-inline constexpr unsigned kPartitionBits = 5;
+// Of a slab, how many blocks others have freed, collected from the inbox; and of each unit, whatever it is part of, its
+// partition (arena/partition.h), which others look at while the former changes.
+class ReturnedAndPartition {
+ public:
+  static constexpr unsigned kPartitionBits = 5, kMostPartition = (1u << kPartitionBits) - 1;
+  static constexpr unsigned kMostReturned = UINT16_MAX >> kPartitionBits;
+
+  unsigned returned() const { return word_.load() >> kPartitionBits; }
+  unsigned partition() const { return word_.load() & kMostPartition; }
+  void set_returned(unsigned count) { set(count, partition()); }
+  void set_partition(unsigned partition) { set(returned(), partition); }
+
+ private:
+  void set(unsigned count, unsigned partition) {
+    word_.store(static_cast<uint16_t>(count << kPartitionBits | partition));
+  }
+  Word<uint16_t> word_;
+};
 
 struct Span {
   Word<Heap*> owner;
@@ -132,9 +148,8 @@ struct Span {
   Word<uint16_t> armed;      // what countdown was last set to
   Word<uint16_t> outstanding;
   uint16_t free_count;
-  uint16_t returned_count : 16 - kPartitionBits;
-  uint16_t partition : kPartitionBits;  // of each unit, whatever it is part of (arena/partition.h)
-  Word<uint16_t> carved;                // blocks made so far; the memory behind them is as the arena gave it
+  ReturnedAndPartition others;
+  Word<uint16_t> carved;  // blocks made so far; the memory behind them is as the arena gave it
   Word<SpanKind> kind;
   Word<uint8_t> size_class;
   SlabState state : 2;  // slab

@@ -15,7 +15,7 @@ void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number) {
   span->armed.store(0);
   span->outstanding.store(0);
   span->free_count = 0;
-  span->returned_count = 0;
+  span->others.set_returned(0);
   span->carved.store(0);
   span->size_class.store(size_class);
   for (uint32_t unit = 1; unit < span->units; ++unit) {
@@ -110,7 +110,7 @@ void leave(Span* slab) { slab->owner.store_release(with_note(slab->owner.load(),
 
 // Frees since the last arming are in neither count yet: they change nothing.
 bool is_balanced(const Span* slab) {
-  unsigned sum = 0u + slab->outstanding.load() + slab->free_count + slab->returned_count;
+  unsigned sum = 0u + slab->outstanding.load() + slab->free_count + slab->others.returned();
   unsigned carved = slab->carved.load();
   return static_cast<uint16_t>(sum + hollow_blocks(slab)) == carved && carved <= properties(slab).capacity;
 }
@@ -198,9 +198,9 @@ static unsigned hand_out_local(Span* slab) {
 }
 
 static unsigned hand_out_returned(Span* slab) {
-  unsigned count = slab->returned_count;
+  unsigned count = slab->others.returned();
   add(slab->outstanding, count);
-  slab->returned_count = 0;
+  slab->others.set_returned(0);
   return count;
 }
 
@@ -225,7 +225,7 @@ static Block* last_of(Block* first, unsigned count) {
 void share(Span* slab) {
   settle(slab);
   if (!platform::kReplacesByZeros || slab->free_count == 0) return;
-  if (slab->returned_count != 0) last_of(slab->free, slab->free_count)->next = returned(slab);
+  if (slab->others.returned() != 0) last_of(slab->free, slab->free_count)->next = returned(slab);
   set_returned(slab, slab->free);
   add_returned(slab, slab->free_count);
   forget_freed(slab);

@@ -29,9 +29,8 @@ inline void add(Word<uint16_t>& word, unsigned amount) { word.store(static_cast<
 inline void add(uint16_t& word, unsigned amount) { word = static_cast<uint16_t>(word + amount); }
 
 inline void add_returned(Span* slab, unsigned amount) {
-  constexpr unsigned kMost = (1u << (16 - kPartitionBits)) - 1;
-  static_assert(kUnitSize / kBlockAlign <= kMost, "no slab has more blocks than are counted");
-  slab->returned_count = (slab->returned_count + amount) & kMost;
+  static_assert(kUnitSize / kBlockAlign <= ReturnedAndPartition::kMostReturned, "no slab has more blocks than that");
+  slab->others.set_returned(slab->others.returned() + amount);
 }
 
 // Armed with this, what the owner frees into the slab is not counted, and goes into the owner's bin: so while the bin

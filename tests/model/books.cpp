@@ -62,7 +62,7 @@ void check_slab(const Span* slab) {
   size_t in_bin = is_current ? count_list(slab, owner->bins[size_class], &seen) : 0;
   size_t outstanding = slab::outstanding(slab);
   MODEL_NEED(free_count == static_cast<uint16_t>(slab->free_count + freed));
-  MODEL_NEED(returned == slab->returned_count);
+  MODEL_NEED(returned == slab->others.returned());
   MODEL_NEED(outstanding + free_count + returned + slab::hollow_blocks(slab) == slab->carved.load());
   if (in_bin + count_held(slab) < outstanding) fail("a block is lost");
   MODEL_NEED(in_bin + count_held(slab) == outstanding);

@@ -35,9 +35,9 @@ class BooksDeathTest : public testing::Test {
 constexpr const char* kFailed = "internal check failed";
 
 TEST_F(BooksDeathTest, AMiscountedSlab) {
-  ++slab_->returned_count;
+  slab_->others.set_returned(slab_->others.returned() + 1);
   EXPECT_DEATH(use_up(), kFailed);
-  --slab_->returned_count;
+  slab_->others.set_returned(slab_->others.returned() - 1);
   slab_->carved.store(static_cast<uint16_t>(slab_->carved.load() + 1));
   EXPECT_DEATH(use_up(), kFailed);
 }

@@ -107,7 +107,7 @@ TEST(Slab, WhatComesBackTogetherIsLinkedWhole) {
   blocks[3]->next = blocks[4];
   give_back(slab, blocks[3], blocks[4], 2);
   expect_conserved(slab);
-  EXPECT_EQ(slab->returned_count, 5);
+  EXPECT_EQ(slab->others.returned(), 5u);
   std::set<Block*> seen;
   for (Block* block = take(slab).blocks; block != nullptr; block = block->next) seen.insert(block);
   EXPECT_EQ(seen, std::set<Block*>(blocks.begin(), blocks.begin() + 5));

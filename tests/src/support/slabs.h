@@ -30,10 +30,10 @@ inline size_t length(const Block* list) {
 // The conservation law of arena/span.h, and lists as long as their counts.
 inline void expect_conserved(const Span* slab) {
   unsigned capacity = properties(slab).capacity;
-  unsigned booked = static_cast<uint16_t>(slab->outstanding.load() + slab->free_count + slab->returned_count);
+  unsigned booked = static_cast<uint16_t>(slab->outstanding.load() + slab->free_count + slab->others.returned());
   ASSERT_EQ(booked + hollow_blocks(slab) + (capacity - slab->carved.load()), capacity);
   ASSERT_EQ(length(slab->free), static_cast<uint16_t>(slab->free_count + unsettled(slab)));
-  ASSERT_EQ(length(returned(slab)), slab->returned_count);
+  ASSERT_EQ(length(returned(slab)), slab->others.returned());
   ASSERT_EQ(outstanding(slab) + free_blocks(slab), capacity);
 }
 
