@@ -40,7 +40,6 @@ target_compile_options(reheap_dialect INTERFACE
   -fno-threadsafe-statics # a guard would be a libstdc++ call, and a lock
   -fvisibility=hidden
   -fvisibility-inlines-hidden
-  -ftls-model=initial-exec # one load, and never an allocation on first touch
   # The compiler may not turn calloc's malloc + memset into a call of calloc.
   -fno-builtin-malloc
   -fno-builtin-calloc

@@ -1,4 +1,4 @@
-# The libraries. Sources are globbed: a file in the right folder is a file in the right library.
+# The libraries, made of the files that Sources.cmake names.
 #
 #   reheap_core_objects      everything but the override       -> libreheap-core.a
 #   reheap_override_objects  malloc, operator new, start       -> with the core: libreheap.so, libreheap.a
@@ -11,50 +11,11 @@
 #
 # and reheap-hardened.dll of reheap_hardened_crt_objects.
 
-set(REHEAP_SRC ${PROJECT_SOURCE_DIR}/src)
-
-set(system linux)
-if(WIN32)
-  set(system windows)
-endif()
-
-# How the realm lies: in one window, or in pieces anywhere.
-set(realm window)
-if(CMAKE_SIZEOF_VOID_P EQUAL 4)
-  set(realm pieces)
-endif()
-
-file(GLOB REHEAP_PORTABLE_SOURCES CONFIGURE_DEPENDS
-  ${REHEAP_SRC}/base/*.cpp ${REHEAP_SRC}/arena/*.cpp ${REHEAP_SRC}/arena/${realm}/*.cpp ${REHEAP_SRC}/slabs/*.cpp
-  ${REHEAP_SRC}/heap/*.cpp ${REHEAP_SRC}/platform/*.cpp ${REHEAP_SRC}/profile/*.cpp)
-foreach(name api describe limit_option options profiling rules start)
-  list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${name}.cpp)
-endforeach()
-# Where pointers that are not ours go when malloc is the system's.
-set(REHEAP_FOREIGN_SYSTEM ${REHEAP_SRC}/entry/${system}/foreign_system.cpp)
-# Frames are followed on x86-64 alone; Windows does it itself.
-set(stacks no_stacks)
-if(CMAKE_SIZEOF_VOID_P EQUAL 8 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(stacks stacks)
-endif()
-file(GLOB REHEAP_PLATFORM_SOURCES CONFIGURE_DEPENDS
-  ${REHEAP_SRC}/platform/${system}/*.cpp ${REHEAP_SRC}/platform/${system}/${stacks}/*.cpp)
-file(GLOB REHEAP_FAKE_SOURCES CONFIGURE_DEPENDS
-  ${REHEAP_SRC}/platform/fake/*.cpp ${REHEAP_SRC}/platform/fake/${system}/*.cpp)
-list(APPEND REHEAP_FAKE_SOURCES ${REHEAP_SRC}/platform/${system}/thread_slot.cpp
-  ${REHEAP_SRC}/platform/linux/cgroup.cpp) # files in a certain form, whoever reads them
-
-list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${system}/origin.cpp)
-# How a library comes to know of its start and end; reheap.dll has a DllMain instead.
-set(REHEAP_LIFETIME ${REHEAP_SRC}/entry/${system}/lifetime.cpp)
-if(NOT WIN32)
-  list(APPEND REHEAP_FAKE_SOURCES ${REHEAP_LIFETIME})
-endif()
+include(cmake/Sources.cmake)
 
 add_library(reheap_core_objects OBJECT
   ${REHEAP_PORTABLE_SOURCES} ${REHEAP_PLATFORM_SOURCES})
 if(WIN32)
-  target_sources(reheap_core_objects PRIVATE ${REHEAP_SRC}/entry/windows/copies.cpp)
   if(NOT CMAKE_UNITY_BUILD) # the portable files are: on Linux they are compiled one by one, which takes less time
     set_target_properties(reheap_core_objects PROPERTIES UNITY_BUILD ON)
     get_target_property(sources reheap_core_objects SOURCES)
@@ -74,13 +35,6 @@ function(reheap_public target output)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 endfunction()
 
-# The helper thread is kept out of the way of what changes a process's rights (entry/linux/alone.h): of programs that
-# call such a function, where only the core is linked.
-if(NOT WIN32)
-  foreach(name sandbox privileges credentials initgroups)
-    list(APPEND REHEAP_ALONE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
-  endforeach()
-endif()
 add_library(reheap_core STATIC
   $<TARGET_OBJECTS:reheap_core_objects> ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_LIFETIME} ${REHEAP_ALONE_SOURCES})
 reheap_public(reheap_core reheap-core)
@@ -101,10 +55,8 @@ if(REHEAP_TESTS AND REHEAP_FAKE_SOURCES)
                                          PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
   target_include_directories(reheap_core_fake PUBLIC ${PROJECT_SOURCE_DIR}/include)
   set_target_properties(reheap_core_fake PROPERTIES UNITY_BUILD ON)  # a fifth of the time
-  file(GLOB REHEAP_HARDENED_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/hardened/*.cpp)
   add_library(reheap_hardened_fake STATIC EXCLUDE_FROM_ALL
-    ${REHEAP_PORTABLE_SOURCES} ${REHEAP_HARDENED_SOURCES} ${REHEAP_SRC}/entry/rules_hardened.cpp
-    ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_FAKE_SOURCES})
+    ${REHEAP_PORTABLE_SOURCES} ${REHEAP_HARDENED_SOURCES} ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_FAKE_SOURCES})
   target_compile_definitions(reheap_hardened_fake PRIVATE ${fake_space} PUBLIC RH_FAKE_PLATFORM RH_HARDENED)
   target_link_libraries(reheap_hardened_fake PRIVATE reheap_dialect reheap_no_exceptions
                                              PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
@@ -114,10 +66,9 @@ endif()
 
 if(REHEAP_SANITIZE)
   # As reheap_core, beside the system's malloc.
-  file(GLOB REHEAP_HARDENED_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/hardened/*.cpp)
   add_library(reheap_hardened_sanitized STATIC EXCLUDE_FROM_ALL
     ${REHEAP_PORTABLE_SOURCES} ${REHEAP_PLATFORM_SOURCES} ${REHEAP_HARDENED_SOURCES}
-    ${REHEAP_SRC}/entry/rules_hardened.cpp ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_LIFETIME} ${REHEAP_ALONE_SOURCES})
+    ${REHEAP_FOREIGN_SYSTEM} ${REHEAP_LIFETIME} ${REHEAP_ALONE_SOURCES})
   target_compile_definitions(reheap_hardened_sanitized PRIVATE RH_HARDENED)
   target_link_libraries(reheap_hardened_sanitized PRIVATE reheap_dialect reheap_no_exceptions
                                                   PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
@@ -126,20 +77,12 @@ if(REHEAP_SANITIZE)
   return()
 endif()
 
-set(REHEAP_OVERRIDE_SOURCES ${REHEAP_ALONE_SOURCES})
-foreach(name malloc tokens foreign_next waits endless_waits pages dlopen)
-  list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
-endforeach()
 if(WIN32)
-  file(GLOB REHEAP_OVERRIDE_SOURCES CONFIGURE_DEPENDS
-    ${REHEAP_SRC}/entry/windows/crt_*.cpp ${REHEAP_SRC}/entry/windows/foreign_crt.cpp)
-  add_library(reheap_crt_objects OBJECT ${REHEAP_SRC}/entry/windows/crt.cpp)
+  add_library(reheap_crt_objects OBJECT ${REHEAP_CRT_SOURCES})
   target_link_libraries(reheap_crt_objects PRIVATE reheap_dialect reheap_no_exceptions)
   set(crt_objects $<TARGET_OBJECTS:reheap_crt_objects>)
 endif()
-list(APPEND REHEAP_OVERRIDE_SOURCES
-  ${REHEAP_LIFETIME} ${REHEAP_SRC}/entry/new.cpp ${REHEAP_SRC}/entry/new_tokens.cpp)
-add_library(reheap_override_objects OBJECT ${REHEAP_OVERRIDE_SOURCES})
+add_library(reheap_override_objects OBJECT ${REHEAP_ALONE_SOURCES} ${REHEAP_OVERRIDE_SOURCES} ${REHEAP_LIFETIME})
 target_link_libraries(reheap_override_objects PRIVATE reheap_dialect reheap_no_exceptions)
 set_target_properties(reheap_override_objects PROPERTIES UNITY_BUILD OFF)  # as with reheap_core
 
@@ -187,12 +130,8 @@ if(NOT WIN32)
   add_library(reheap::reheap ALIAS reheap)
 endif()
 
-set(runtime ${REHEAP_SRC}/entry/bad_alloc_static.cpp)
-if(CMAKE_CXX_SIMULATE_ID STREQUAL "MSVC" OR MSVC)
-  set(runtime ${REHEAP_SRC}/entry/windows/bad_alloc_msvc.cpp)
-endif()
 add_library(reheap_static STATIC
-  $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects> ${crt_objects} ${runtime})
+  $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects> ${crt_objects} ${REHEAP_RUNTIME})
 reheap_public(reheap_static reheap)
 target_link_libraries(reheap_static PRIVATE $<BUILD_INTERFACE:reheap_dialect>
                                     PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
@@ -209,18 +148,16 @@ add_library(reheap::static ALIAS reheap_static)
 
 # The same source with another policy (docs/design/hardened.md).
 if(REHEAP_HARDENED)
-  file(GLOB REHEAP_HARDENED_SOURCES CONFIGURE_DEPENDS ${REHEAP_SRC}/hardened/*.cpp)
   add_library(reheap_hardened_core_objects OBJECT
-    ${REHEAP_PORTABLE_SOURCES} ${REHEAP_PLATFORM_SOURCES} ${REHEAP_HARDENED_SOURCES}
-    ${REHEAP_SRC}/entry/rules_hardened.cpp)
+    ${REHEAP_PORTABLE_SOURCES} ${REHEAP_PLATFORM_SOURCES} ${REHEAP_HARDENED_SOURCES})
   if(WIN32)
-    target_sources(reheap_hardened_core_objects PRIVATE ${REHEAP_SRC}/entry/windows/copies.cpp)
-    add_library(reheap_hardened_crt_objects OBJECT ${REHEAP_SRC}/entry/windows/crt.cpp)
+    add_library(reheap_hardened_crt_objects OBJECT ${REHEAP_CRT_SOURCES})
     set(hardened_parts core crt override)
   else()
     set(hardened_parts core override)
   endif()
-  add_library(reheap_hardened_override_objects OBJECT ${REHEAP_OVERRIDE_SOURCES})
+  add_library(reheap_hardened_override_objects OBJECT
+    ${REHEAP_ALONE_SOURCES} ${REHEAP_OVERRIDE_SOURCES} ${REHEAP_LIFETIME})
   set_target_properties(reheap_hardened_core_objects PROPERTIES UNITY_BUILD ON)
   set_target_properties(reheap_hardened_override_objects PROPERTIES UNITY_BUILD OFF)
   foreach(part IN LISTS hardened_parts)
@@ -234,7 +171,7 @@ if(REHEAP_HARDENED)
     set_target_properties(reheap_hardened PROPERTIES EXPORT_NAME hardened)
     add_library(reheap::hardened ALIAS reheap_hardened)
   endif()
-  add_library(reheap_static_hardened STATIC ${hardened_objects} ${runtime})
+  add_library(reheap_static_hardened STATIC ${hardened_objects} ${REHEAP_RUNTIME})
   reheap_public(reheap_static_hardened reheap-hardened)
   target_link_libraries(reheap_static_hardened PRIVATE $<BUILD_INTERFACE:reheap_dialect>
                                                PUBLIC ${REHEAP_SYSTEM_LIBRARIES})

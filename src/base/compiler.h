@@ -15,6 +15,9 @@
 #define RH_HIDDEN
 #endif
 
+// One load, and never an allocation on first touch, in a shared library too.
+#define RH_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) thread_local
+
 // Runs in every program, once, in a file whose other functions few programs call: src/entry/linux/layout.ld puts those
 // away from what all programs touch.
 #if defined(__ELF__)

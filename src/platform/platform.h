@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/compiler.h"
+
 namespace rh::platform {
 
 // ---- address space ----------------------------------------------------------------------------
@@ -223,7 +225,7 @@ void note_streams_allocate();
 #if defined(_WIN32)
 #define RH_OF_FORKING_THREAD
 #else
-#define RH_OF_FORKING_THREAD thread_local
+#define RH_OF_FORKING_THREAD RH_THREAD_LOCAL
 #endif
 
 // A counter that a forked child continues to share with its parent. Null when there is no memory for it.

@@ -67,7 +67,7 @@ struct ThreadSlot {
   const void* word;
   uintptr_t distance;  // from g_unset to the word
 };
-RH_HIDDEN extern constinit thread_local ThreadSlot t_slot;
+RH_HIDDEN extern constinit RH_THREAD_LOCAL ThreadSlot t_slot;
 
 RH_INLINE void* thread_word() { return const_cast<void*>(t_slot.word); }
 

@@ -2,6 +2,6 @@
 
 namespace rh::platform {
 
-constinit thread_local ThreadSlot t_slot{&g_unset, 0};
+constinit RH_THREAD_LOCAL ThreadSlot t_slot{&g_unset, 0};
 
 }  // namespace rh::platform

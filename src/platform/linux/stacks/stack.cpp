@@ -29,7 +29,7 @@ constexpr size_t kKnownSize = align_up(sizeof(KnownCode), kPageSize);
 constinit std::atomic<uintptr_t> g_known_code{0};
 constexpr uintptr_t kNone = 1;
 
-constinit thread_local stacks::ThreadStack t_thread_stack{};
+constinit RH_THREAD_LOCAL stacks::ThreadStack t_thread_stack{};
 
 uintptr_t make_known() {
   const uintptr_t at = reserve(kKnownSize, kPageSize);

@@ -1,0 +1,25 @@
+# Says which files make which library, one line each: CONDITIONS PART FILE. For tools/amalgamate.py.
+cmake_minimum_required(VERSION 3.25)
+get_filename_component(PROJECT_SOURCE_DIR ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
+
+function(say_sources conditions)
+  include(${PROJECT_SOURCE_DIR}/cmake/Sources.cmake)
+  foreach(part PORTABLE_SOURCES PLATFORM_SOURCES HARDENED_SOURCES FOREIGN_SYSTEM ALONE_SOURCES CRT_SOURCES
+               OVERRIDE_SOURCES RUNTIME LIFETIME)
+    foreach(file IN LISTS REHEAP_${part})
+      message("${conditions} ${part} ${file}")
+    endforeach()
+  endforeach()
+endfunction()
+
+foreach(WIN32 OFF ON)
+  foreach(MSVC OFF ON)
+    foreach(CMAKE_SIZEOF_VOID_P 4 8)
+      foreach(CMAKE_SYSTEM_PROCESSOR x86_64 other)
+        if(WIN32 OR NOT MSVC)
+          say_sources("WINDOWS=${WIN32},MSVC=${MSVC},BYTES=${CMAKE_SIZEOF_VOID_P},PROCESSOR=${CMAKE_SYSTEM_PROCESSOR}")
+        endif()
+      endforeach()
+    endforeach()
+  endforeach()
+endforeach()
