@@ -88,8 +88,7 @@ set_target_properties(reheap_override_objects PROPERTIES UNITY_BUILD OFF)  # as 
 
 if(NOT WIN32)
   # Beside a file that is built with exceptions.
-  set_source_files_properties(${REHEAP_SRC}/entry/linux/dlmopen.cpp PROPERTIES COMPILE_OPTIONS "-O2;-fno-exceptions")
-  set_source_files_properties(${REHEAP_SRC}/entry/linux/dlopen.cpp PROPERTIES COMPILE_OPTIONS -O2)
+  set_source_files_properties(${REHEAP_SRC}/entry/linux/dlmopen.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
   # Where the linker can: what few programs run lies apart, and what all of them touch in one piece. Calls of the
   # library's own functions do not leave it, and it exports nothing that it takes from an archive. Zig's linker binds
   # variables too, of which none are exported, and what Zig links is hidden.

@@ -41,6 +41,13 @@
 #error "a sanitizer serves malloc itself: leave REHEAP_OVERRIDE out of builds under one"
 #endif
 
+// The C runtime's functions, which its headers declare as a DLL's, are defined here.
+#if defined(REHEAP_OVERRIDE) && defined(_WIN32) && defined(__clang__)
+#pragma clang diagnostic ignored "-Winconsistent-dllimport"
+#elif defined(REHEAP_OVERRIDE) && defined(_WIN32)
+#pragma GCC diagnostic ignored "-Wattributes"
+#endif
+
 #if defined(REHEAP_HARDENED)
 #define RH_HARDENED
 #endif

@@ -46,9 +46,9 @@ PARTS = {
 
 INCLUDE = re.compile(r'#include (?:<(?P<system>[^>]+)>|"(?P<own>[^"]+)")')
 DIRECTIVE = re.compile(r"\s*#\s*(?P<name>\w+)\s*(?P<rest>\w*)")
-# clang-format writes both.
-NAMESPACE_BEGINS = re.compile(r"namespace rh\b[^;]*\{$")
-NAMESPACE_ENDS = re.compile(r"\}  // namespace rh\b")
+# As clang-format writes it: without a word at its end when it is one line long.
+NAMESPACE = re.compile(r"^namespace rh\b[^\n;{]*\{\n(?:[^\n]*\n\}|.*?\n\}  // namespace rh\b[^\n]*)$",
+                       re.MULTILINE | re.DOTALL)
 
 
 class Unclear(Exception):
@@ -142,7 +142,7 @@ def read(name: str) -> File:
         directive = DIRECTIVE.match(line)
         if included := INCLUDE.match(line):
             if included["own"]:
-                file.own.append(included["own"])
+                file.own += [included["own"]] if included["own"] != PUBLIC_HEADER else []
                 continue
             if depth == 0 and plain:
                 file.system.append(included["system"])
@@ -157,18 +157,11 @@ def read(name: str) -> File:
                 file.defines.append(directive["rest"])
             if directive["name"] == "undef" and directive["rest"] in file.defines:
                 file.defines.remove(directive["rest"])
-        lines += hidden(line)
-    file.body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+        lines.append(line)
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+    # What lies in our namespace is no other library's, whatever the flags: exported, two copies would be mixed up.
+    file.body = NAMESPACE.sub(r"RH_HIDE_BEGIN\n\g<0>\nRH_HIDE_END", text)
     return file
-
-
-def hidden(line: str) -> list[str]:
-    """What lies in our namespace is no other library's, whatever the flags: exported, two copies would be mixed up."""
-    if NAMESPACE_BEGINS.match(line):
-        return ["RH_HIDE_BEGIN", line]
-    if NAMESPACE_ENDS.match(line):
-        return [line, "RH_HIDE_END"]
-    return [line]
 
 
 def headers(found: dict[str, frozenset[int]]) -> dict[str, frozenset[int]]:
@@ -177,7 +170,7 @@ def headers(found: dict[str, frozenset[int]]) -> dict[str, frozenset[int]]:
     waiting = list(found)
     while waiting:
         name = waiting.pop()
-        for header in set(read(name).own) - {PUBLIC_HEADER}:
+        for header in read(name).own:
             before = reached.get(header, frozenset())
             after = matching(hull(before | reached[name]))
             if after != before:
@@ -192,7 +185,7 @@ class Writer:
     def __init__(self, reached: dict[str, frozenset[int]]):
         self.reached = reached
         self.text: list[str] = []
-        self.done = {PUBLIC_HEADER}
+        self.done: set[str] = set()
         self.system: dict[str, frozenset[int]] = {}
 
     def add(self, name: str) -> None:

@@ -27,7 +27,7 @@ constexpr unsigned kSame = ~0u;
 template <typename... Ids> int in_all_threads(long number, Ids... ids) {
   xid_command command = {static_cast<int>(number), {static_cast<unsigned long>(as_word(ids))...}, 0, 0};
   if (__nptl_setxid != nullptr) return __nptl_setxid(&command);
-  return static_cast<int>(answer(platform::system_call(number, as_word(ids)...)));
+  return static_cast<int>(with_errno(platform::system_call(number, as_word(ids)...)));
 }
 
 int set_effective(long number, unsigned id) {

@@ -4,7 +4,7 @@
 static constinit rh::NextFunction<void*(Lmid_t, const char*, int)> g_dlmopen{"dlmopen"};
 
 // Another namespace has a C library of its own, whose malloc and free are a pair.
-extern "C" [[gnu::visibility("default")]] void* dlmopen(Lmid_t space, const char* file, int flags) noexcept {
+RH_JUMPS_AS(dlmopen, open_library_in, (Lmid_t space, const char* file, int flags)) {
   if (space == LM_ID_BASE) flags = rh::without_deep_binding(flags);
   RH_JUMP g_dlmopen.get()(space, file, flags);
 }

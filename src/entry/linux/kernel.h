@@ -11,7 +11,7 @@
 namespace rh {
 
 // As the C library tells it.
-inline long answer(long result) {
+inline long with_errno(long result) {
   if (!platform::is_error(result)) return result;
   errno = static_cast<int>(-result);
   return -1;
@@ -31,7 +31,7 @@ auto next_or_kernel(NextFunction<Function>& next, long number, Arguments... argu
   Function* function = next.get();
   if (function != nullptr) return function(arguments...);
   using Result = decltype(function(arguments...));
-  long result = answer(platform::system_call(number, as_word(arguments)...));
+  long result = with_errno(platform::system_call(number, as_word(arguments)...));
   if constexpr (std::is_pointer_v<Result>)
     return reinterpret_cast<Result>(result);
   else

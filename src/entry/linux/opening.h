@@ -12,10 +12,18 @@
 #include "entry/linux/origin.h"
 
 #if defined(__clang__)
+#define RH_OPTIMIZED
 #define RH_JUMP [[clang::musttail]] return
 #else
-#define RH_JUMP return  // with -O2, whatever the build (cmake/Libraries.cmake)
+#define RH_OPTIMIZED [[gnu::optimize("O2")]]  // whatever the build
+#define RH_JUMP return
 #endif
+
+// Begins the definition of `name`, which jumps. By that name alone it would be noexcept, as the C library declares it,
+// and with exceptions there is then something left to do after a call.
+#define RH_JUMPS_AS(name, ours, parameters)                                   \
+  extern "C" [[gnu::visibility("default")]] void* ours parameters asm(#name); \
+  RH_OPTIMIZED void* ours parameters
 
 namespace rh {
 

@@ -79,7 +79,7 @@ RH_EXPORT long syscall(long number, ...) {
   va_end(given);
   auto call = [=]() -> long {
     if (auto* next = g_syscall.get()) return next(number, a, b, c, d, e, f);
-    return answer(platform::system_call(number, a, b, c, d, e, f));
+    return with_errno(platform::system_call(number, a, b, c, d, e, f));
   };
   if (number == SYS_seccomp || (number == SYS_prctl && a == PR_SET_SECCOMP)) return close_sandbox(call);
   if (!changes_rights(number)) return call();

@@ -119,7 +119,7 @@ template <typename Result = int> Result answer(long result) {
 // Their attributes (of threads, of exceptions) are of no use here.
 #define RH_NEXT(name)                                                                                          \
   _Pragma("GCC diagnostic push")                                                                               \
-      _Pragma("GCC diagnostic ignored \"-Wignored-attributes\"") static constinit NextFunction<decltype(name)> \
+      _Pragma("GCC diagnostic ignored \"-Wignored-attributes\"") static constinit NextFunction<decltype(::name)> \
           g_##name{#name};                                                                                     \
   _Pragma("GCC diagnostic pop")
 
