@@ -14,10 +14,12 @@ using namespace rh;
 namespace {
 
 // ---- in hardened builds -------------------------------------------------------------------------
+// Elsewhere nobody calls them. Without optimisation they are there nevertheless, and may not name what is not.
 
 void* allocate_of(Partition of, size_t alignment, size_t size, bool zeroed = false) {
   if (alignment > kMaxAlignment || size > kMaxRequest) return rules::out_of_memory();
-  return rules::checked(rules::allocate_typed(of, alignment, size, rules::Maker::c, zeroed));
+  if constexpr (kHardened) return rules::checked(rules::allocate_typed(of, alignment, size, rules::Maker::c, zeroed));
+  return nullptr;
 }
 
 auto aligned_of(Partition of) {
@@ -26,8 +28,10 @@ auto aligned_of(Partition of) {
 
 void* reallocate_of(Partition of, void* block, size_t size) {
   if (block == nullptr) return allocate_of(of, kBlockAlign, size);
-  if (!hardened::holds(block)) return g_foreign.reallocate(block, size);
-  return rules::reallocate_typed(of, block, size);
+  if constexpr (kHardened) {
+    if (hardened::holds(block)) return rules::reallocate_typed(of, block, size);
+  }
+  return g_foreign.reallocate(block, size);
 }
 
 // ---- in both ------------------------------------------------------------------------------------

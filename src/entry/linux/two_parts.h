@@ -117,10 +117,10 @@ template <typename Result = int> Result answer(long result) {
 }
 
 // Their attributes (of threads, of exceptions) are of no use here.
-#define RH_NEXT(name)                                                                                          \
-  _Pragma("GCC diagnostic push")                                                                               \
+#define RH_NEXT(name)                                                                                            \
+  _Pragma("GCC diagnostic push")                                                                                 \
       _Pragma("GCC diagnostic ignored \"-Wignored-attributes\"") static constinit NextFunction<decltype(::name)> \
-          g_##name{#name};                                                                                     \
+          g_##name{#name};                                                                                       \
   _Pragma("GCC diagnostic pop")
 
 // The C library's function, or, where it is not to be found, the kernel's, which a thread may be cancelled in.

@@ -77,12 +77,16 @@ void* move(const Host& host, void* old, size_t present, void* fresh, size_t size
   return fresh;
 }
 
-// Of a hardened build's block, which moves to memory of that partition unless it is there.
+// Of a hardened build's block, which moves to memory of that partition unless it is there. Not called elsewhere.
 void* reallocate_of(const Host& host, Partition of, void* block, size_t size) {
-  size_t before = hardened::size_of(block, "realloc");
-  bool stays = before != 0 && hardened::partition_of(block) == of;
-  void* resized = stays ? hardened::resize(block, size) : nullptr;
-  return resized != nullptr ? resized : move(host, block, before, malloc_of(host, of, size), size);
+  size_t before = 0;
+  if constexpr (kHardened) {
+    before = hardened::size_of(block, "realloc");
+    bool stays = before != 0 && hardened::partition_of(block) == of;
+    void* resized = stays ? hardened::resize(block, size) : nullptr;
+    if (resized != nullptr) return resized;
+  }
+  return move(host, block, before, malloc_of(host, of, size), size);
 }
 
 void* reallocate_own(const Host& host, void* block, size_t size) {

@@ -1,0 +1,165 @@
+"""reheap.cpp and reheap.h, as tools/amalgamate.py writes them: compiled by compilers and linked as their users would."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "tools" / "amalgamate.py"
+CONSUMER = ROOT / "integrations" / "consumer"
+STRICT = ["-std=c++20", "-Wall", "-Wextra", "-Werror"]
+LINUX = ["-pthread", "-ldl"]
+MINGW = "x86_64-w64-mingw32-g++"
+
+# Not in it: what tests the rest, and what only a shared library of its own needs.
+LEFT_OUT = ("platform/fake/", "entry/linux/bad_alloc_shared.cpp", "entry/linux/dlmopen.cpp")
+
+
+def run(*words, **more) -> subprocess.CompletedProcess:
+    more.setdefault("env", {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")})
+    return subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+
+
+def succeeds(*words, **more) -> str:
+    ran = run(*words, **more)
+    assert ran.returncode == 0, ran.stdout
+    return ran.stdout
+
+
+def needs(tool: str) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"needs {tool}")
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory) -> pathlib.Path:
+    """A folder from which <reheap/reheap.h> is found."""
+    folder = tmp_path_factory.mktemp("with a space") / "reheap"
+    succeeds(sys.executable, SCRIPT, folder, cwd="/")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def compiled(pair, tmp_path_factory):
+    """compiled(COMPILER, *FLAGS): the object, each made once."""
+    made = {}
+
+    def compile_once(*words: str) -> pathlib.Path:
+        needs(words[0])
+        if words not in made:
+            made[words] = tmp_path_factory.mktemp("object") / "reheap.o"
+            succeeds(*words, *STRICT, "-c", pair / "reheap.cpp", "-o", made[words])
+        return made[words]
+
+    return compile_once
+
+
+# ---- the script --------------------------------------------------------------------------------------
+
+def test_all_source_is_in_it_once_and_nothing_of_this_machine(pair, tmp_path):
+    text = (pair / "reheap.cpp").read_text()
+    for path in sorted((ROOT / "src").rglob("*.cpp")):
+        name = path.relative_to(ROOT / "src").as_posix()
+        assert text.count(f"\n// ---- {name} ----\n") == (0 if name.startswith(LEFT_OUT) else 1), name
+    assert '#include "' not in text.replace('#include "reheap.h"', "", 1)
+    assert "MIT License" in text[:300] and str(ROOT) not in text
+    succeeds(sys.executable, SCRIPT, tmp_path, cwd=ROOT, env={"PATH": os.environ["PATH"], "PYTHONHASHSEED": "7"})
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["reheap.cpp", "reheap.h"]
+    for made in tmp_path.iterdir():
+        assert made.read_bytes() == (pair / made.name).read_bytes()
+
+
+def test_without_cmake_it_says_so(tmp_path):
+    ran = run(sys.executable, SCRIPT, tmp_path / "out", env={"PATH": str(tmp_path)})
+    assert ran.returncode == 1 and "cmake" in ran.stdout and "Traceback" not in ran.stdout
+    assert not (tmp_path / "out").exists()
+
+
+def test_where_it_cannot_write_it_says_so(tmp_path):
+    (tmp_path / "file").touch()
+    ran = run(sys.executable, SCRIPT, tmp_path / "file")
+    assert ran.returncode == 1 and ran.stdout.startswith("amalgamate: ") and "Traceback" not in ran.stdout
+
+
+def test_what_a_build_has_is_said_by_facts_alone():
+    sys.path.insert(0, str(SCRIPT.parent))
+    import amalgamate
+    only = amalgamate.matching({"windows": False, "x86_64": True, "override": True})
+    assert amalgamate.condition(amalgamate.hull(only)) == "!defined(_WIN32) && RH_X86_64 && defined(REHEAP_OVERRIDE)"
+    assert amalgamate.condition(amalgamate.hull(amalgamate.ALL)) == ""
+    two = amalgamate.matching({"windows": True, "wide": True}) | amalgamate.matching({"windows": False, "wide": False})
+    assert amalgamate.matching(amalgamate.hull(two)) != two  # no such #if: refused for a source, widened for a header
+
+
+# ---- the core ----------------------------------------------------------------------------------------
+
+def test_the_core_serves_c_programs_without_a_c_library_of_cplusplus(compiled, pair, tmp_path):
+    core = compiled("g++", "-O1", "-fPIC", "-fno-exceptions")
+    succeeds("cc", "-O1", f"-I{pair.parent}", CONSUMER / "consumer.c", core, *LINUX, "-o", tmp_path / "consumer")
+    succeeds(tmp_path / "consumer", "beside")
+
+
+def test_a_library_with_it_exports_the_interface_alone(compiled, tmp_path):
+    core = compiled("g++", "-O1", "-fPIC", "-fno-exceptions")
+    library = tmp_path / "library.so"
+    succeeds("cc", "-shared", "-Wl,-z,defs", core, *LINUX, "-o", library)
+    exported = {line.split()[-1] for line in succeeds("nm", "-D", "--defined-only", library).splitlines()}
+    lines = (ROOT / "tests/contract/exports.expected").read_text().splitlines()
+    expected = {line.replace("{64}", "") for line in lines if not line.startswith("#")}
+    assert {name for name in exported if name.startswith("rh_")} == {name for name in expected if name.startswith("rh_")}
+    assert exported <= expected and not exported & {"malloc", "free", "_Znwm"}
+
+
+# ---- with malloc -------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("words", [
+    pytest.param(["g++", "-O0", "-DREHEAP_OVERRIDE"], id="gcc"),
+    pytest.param(["clang++-19", "-O1", "-DREHEAP_OVERRIDE", "-DREHEAP_HARDENED"], id="clang-hardened"),
+])
+def test_it_serves_malloc(compiled, pair, tmp_path, words):
+    served = compiled(*words, "-fno-builtin-malloc", "-fno-builtin-calloc", "-fno-builtin-realloc", "-fno-builtin-free")
+    succeeds(words[0], "-std=c++17", "-O1", f"-I{pair.parent}", CONSUMER / "consumer.cpp", served, *LINUX,
+             "-o", tmp_path / "consumer")
+    succeeds(tmp_path / "consumer", "serves")
+    for linked in ([], ["-static"]):
+        succeeds("cc", f"-I{pair.parent}", "-c", CONSUMER / "consumer.c", "-o", tmp_path / "c.o")
+        succeeds(words[0], *linked, tmp_path / "c.o", served, *LINUX, "-o", tmp_path / "in-c")
+        succeeds(tmp_path / "in-c", "serves")
+
+
+# ---- elsewhere ---------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("words", [
+    pytest.param(["g++", "-m32", "-DREHEAP_OVERRIDE"], id="m32"),
+    pytest.param(["clang++-19", "-DRH_DEBUG_CHECKS"], id="checks"),
+    pytest.param(["i686-w64-mingw32-g++", "-DREHEAP_OVERRIDE", "-DREHEAP_HARDENED"], id="windows-i686"),
+])
+def test_it_compiles(pair, words):
+    needs(words[0])
+    succeeds(*words, *STRICT, "-fsyntax-only", pair / "reheap.cpp")
+
+
+@pytest.mark.parametrize("how", ["beside", "serves"])
+def test_it_serves_windows_programs(compiled, pair, tmp_path, how):
+    served = compiled(MINGW, "-O0", *(["-DREHEAP_OVERRIDE"] if how == "serves" else []))
+    program = tmp_path / "consumer.exe"
+    succeeds(MINGW.replace("g++", "gcc"), f"-I{pair.parent}", "-c", CONSUMER / "consumer.c", "-o", tmp_path / "c.o")
+    succeeds(MINGW, "-static", tmp_path / "c.o", served, "-lntdll", "-o", program)
+    needs("wine")
+    succeeds("wine", program, how, env=os.environ | {"WINEDEBUG": "-all"})
+
+
+@pytest.mark.parametrize("words, said", [
+    (["-std=c++17"], "pass -std=c++20"),
+    (["-std=c++20", "-DREHEAP_OVERRIDE", "-fno-exceptions"], "do not pass -fno-exceptions"),
+    (["-std=c++20", "-DREHEAP_OVERRIDE", "-fsanitize=address"], "leave REHEAP_OVERRIDE out"),
+    (["-std=c++20", "-U__linux__"], "runs on Linux and Windows"),
+    (["-xc"], "compile it with a C++ compiler"),
+])
+def test_what_is_missing_is_said(pair, words, said):
+    ran = run("g++", *words, "-fsyntax-only", "-fmax-errors=1", pair / "reheap.cpp")
+    assert ran.returncode != 0 and said in ran.stdout.splitlines()[0] + ran.stdout.splitlines()[1], ran.stdout
