@@ -15,6 +15,19 @@ STRICT = ["-std=c++20", "-Wall", "-Wextra", "-Werror"]
 LINUX = ["-pthread", "-ldl"]
 MINGW = "x86_64-w64-mingw32-g++"
 
+WINDOWS_PROGRAM = r"""
+#include <reheap/reheap.h>
+#include <malloc.h>
+#include <cstdio>
+#include <string>
+#include <thread>
+int main() {
+  std::string text(1000, 'x');
+  std::thread([&] { text += text; }).join();
+  std::printf("%d %d %d\n", rh_owns(malloc(1)), rh_owns(_aligned_malloc(1, 64)), rh_owns(text.data()));
+}
+"""
+
 # Not in it: what tests the rest, and what only a shared library of its own needs.
 LEFT_OUT = ("platform/fake/", "entry/linux/bad_alloc_shared.cpp", "entry/linux/dlmopen.cpp")
 
@@ -118,7 +131,7 @@ def test_a_library_with_it_exports_the_interface_alone(compiled, tmp_path):
 
 @pytest.mark.parametrize("words", [
     pytest.param(["g++", "-O0", "-DREHEAP_OVERRIDE"], id="gcc"),
-    pytest.param(["clang++-19", "-O1", "-DREHEAP_OVERRIDE", "-DREHEAP_HARDENED"], id="clang-hardened"),
+    pytest.param(["clang++-19", "-O0", "-DREHEAP_OVERRIDE", "-DREHEAP_HARDENED"], id="clang-hardened"),
 ])
 def test_it_serves_malloc(compiled, pair, tmp_path, words):
     served = compiled(*words, "-fno-builtin-malloc", "-fno-builtin-calloc", "-fno-builtin-realloc", "-fno-builtin-free")
@@ -143,14 +156,12 @@ def test_it_compiles(pair, words):
     succeeds(*words, *STRICT, "-fsyntax-only", pair / "reheap.cpp")
 
 
-@pytest.mark.parametrize("how", ["beside", "serves"])
-def test_it_serves_windows_programs(compiled, pair, tmp_path, how):
-    served = compiled(MINGW, "-O0", *(["-DREHEAP_OVERRIDE"] if how == "serves" else []))
-    program = tmp_path / "consumer.exe"
-    succeeds(MINGW.replace("g++", "gcc"), f"-I{pair.parent}", "-c", CONSUMER / "consumer.c", "-o", tmp_path / "c.o")
-    succeeds(MINGW, "-static", tmp_path / "c.o", served, "-lntdll", "-o", program)
-    needs("wine")
-    succeeds("wine", program, how, env=os.environ | {"WINEDEBUG": "-all"})
+def test_it_serves_windows_programs(compiled, pair, tmp_path):
+    served = compiled(MINGW, "-O0", "-DREHEAP_OVERRIDE")
+    (tmp_path / "program.cpp").write_text(WINDOWS_PROGRAM)
+    succeeds(MINGW, f"-I{pair.parent}", "-static", tmp_path / "program.cpp", served, "-lntdll",
+             "-o", tmp_path / "program.exe")
+    assert succeeds(ROOT / "tools" / "wine", tmp_path / "program.exe").split() == ["1", "1", "1"]
 
 
 @pytest.mark.parametrize("words, said", [
@@ -161,5 +172,5 @@ def test_it_serves_windows_programs(compiled, pair, tmp_path, how):
     (["-xc"], "compile it with a C++ compiler"),
 ])
 def test_what_is_missing_is_said(pair, words, said):
-    ran = run("g++", *words, "-fsyntax-only", "-fmax-errors=1", pair / "reheap.cpp")
-    assert ran.returncode != 0 and said in ran.stdout.splitlines()[0] + ran.stdout.splitlines()[1], ran.stdout
+    ran = run("g++", *words, "-E", "-Wfatal-errors", "-o", "/dev/null", pair / "reheap.cpp")
+    assert ran.returncode != 0 and said in ran.stdout, ran.stdout
