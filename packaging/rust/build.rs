@@ -21,7 +21,7 @@ fn main() {
         .file(source.join("reheap.cpp"))
         .define("REHEAP_BUILD", "\"crate\"")
         // What an unoptimised allocator costs says nothing about the program.
-        .opt_level(if env::var("OPT_LEVEL").as_deref() == Ok("s") { 1 } else { 2 })
+        .opt_level(2)
         .warnings(false);
     if env::var_os("CARGO_FEATURE_HARDENED").is_some() {
         build.define("REHEAP_HARDENED", None);
