@@ -1,6 +1,6 @@
 # Which files of src/ belong to which part of a library, for the system and processor that the usual variables of CMake
-# name. Sources are globbed: a file in the right folder is a file in the right library. Also read by tools/amalgamate.py,
-# by way of tools/amalgamate.cmake.
+# name. Sources are globbed: a file in the right folder is a file in the right library. Read by
+# tools/amalgamate.cmake too.
 #
 #   REHEAP_PORTABLE_SOURCES, REHEAP_PLATFORM_SOURCES   the core
 #   REHEAP_HARDENED_SOURCES                            with those, the hardened core

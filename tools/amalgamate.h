@@ -13,9 +13,9 @@
 //   REHEAP_HARDENED   the hardened build (docs/hardened.md)
 //   RH_DEBUG_CHECKS   internal checks
 //
-// The core alone is C++ without its library: with -fno-exceptions a program in C, or in any other language, needs no C++
-// library to link it. With REHEAP_OVERRIDE exceptions are needed, for operator new. Position-independent code, link-time
-// optimisation and -Os are as you like. Names are hidden, but for those of reheap.h and what REHEAP_OVERRIDE serves.
+// The core alone is C++ without its library: with -fno-exceptions a program in C, or in any other language, needs no
+// C++ library to link it. With REHEAP_OVERRIDE exceptions are needed, for operator new. Position-independent code and
+// -Os are as you like. Names are hidden, but for those of reheap.h and what REHEAP_OVERRIDE serves.
 
 #if !defined(__cplusplus)
 #error "reheap.cpp is C++: compile it with a C++ compiler"

@@ -34,7 +34,8 @@ fn main() {
 
 
 def run(*words, **more) -> subprocess.CompletedProcess:
-    return subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+    return subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          **more)
 
 
 def succeeds(*words, **more) -> str:
