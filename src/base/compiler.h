@@ -15,9 +15,6 @@
 #define RH_HIDDEN
 #endif
 
-// One load, and never an allocation on first touch, in a shared library too.
-#define RH_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) thread_local
-
 // Runs in every program, once, in a file whose other functions few programs call: src/entry/linux/layout.ld puts those
 // away from what all programs touch.
 #if defined(__ELF__)
@@ -32,3 +29,6 @@
 #else
 #define RH_RARE_ZEROS
 #endif
+
+// One load, and never an allocation on first touch, in a shared library too.
+#define RH_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) thread_local
