@@ -96,7 +96,11 @@ def on_page_markdown(markdown: str, page, **_) -> str:
 
 def on_page_content(html: str, config, **_) -> str:
     """Puts drawings into the page itself: a picture of its own would follow the system's colours, not the page's."""
-    return DRAWING.sub(lambda match: (pathlib.Path(config.docs_dir) / match[1]).read_text(encoding="utf-8"), html)
+    def drawing(match: re.Match) -> str:
+        text = (pathlib.Path(config.docs_dir) / match[1]).read_text(encoding="utf-8")
+        return f'<span class="scrolls">{text}</span>'
+
+    return DRAWING.sub(drawing, html)
 
 
 def _normal(place: str, target: str) -> str:
