@@ -113,6 +113,20 @@ def errors_of(folder: pathlib.Path, page: str, nav: list[str]) -> str:
     return made.stderr
 
 
+def figures(text: str) -> set[str]:
+    """Ratios with three places: what is measured again changes some of these, if anything."""
+    return set(re.findall(r"(?<![\d.])\d\.\d{3}(?![\d.])", text))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/compared.md"])
+def test_figures_are_those_that_were_measured(page):
+    """Whoever measures anew has to say it here too."""
+    shown = figures((ROOT / page).read_text())
+    measured = figures("".join((ROOT / "docs" / name).read_text() for name in ("performance.md", "hardened.md")))
+    assert shown
+    assert shown - measured == set()
+
+
 def headings(path: pathlib.Path) -> set[str]:
     """The anchors that a Markdown file has in the repository."""
     text = re.sub(r"(?ms)^(```|~~~).*?^\1", "", path.read_text(encoding="utf-8"))
