@@ -25,7 +25,7 @@ LANGUAGES = {".h": "c", ".c": "c", ".cpp": "cpp", ".py": "python", ".toml": "tom
 
 
 def on_config(config):
-    """Puts the pages that "FOLDER/*" stands for into the navigation."""
+    """Puts the pages that "FOLDER/*" or "*" stands for into the navigation."""
     named = set(_pages(config.nav))
     config.nav = [_expanded(entry, named, pathlib.Path(config.docs_dir)) for entry in config.nav]
     return config
@@ -46,7 +46,7 @@ def _expanded(entry, named: set[str], docs: pathlib.Path):
         return entry
     found = []
     for part in entry:
-        if isinstance(part, str) and part.endswith("/*"):
+        if isinstance(part, str) and part.endswith("*"):
             pages = sorted(page.relative_to(docs).as_posix() for page in docs.glob(part + ".md"))
             found += [page for page in pages if page not in named]
         else:
