@@ -21,6 +21,7 @@
 #include "redirect/crt/replaced.h"
 #include "redirect/heap/layer.h"
 #include "redirect/process/children.h"
+#include "redirect/process/kind.h"
 #include "redirect/process/termination.h"
 
 namespace rh::redirect {
@@ -46,6 +47,14 @@ void came(const Module& module) {
   Text line;
   describe(line, module.base);
   report(line);
+}
+
+// Cygwin's fork makes a new process and copies into it, at the same places, what it knows of. It does not know of our
+// memory, which may lie in one of those places there.
+bool is_beside_cygwin() {
+  for (const wchar_t* const* name = inject::kCygwinLibraries; *name != nullptr; ++name)
+    if (GetModuleHandleW(*name) != nullptr) return true;
+  return false;
 }
 
 void replace_heap() {
@@ -101,8 +110,12 @@ void attach(HMODULE self) {
   const bool launched = inject::receive(settings);
   start();
   copies::announce();
-  replace_heap();
-  replace_runtimes();
+  if (is_beside_cygwin()) {
+    say("everything is left to Cygwin, whose fork might find its places taken");
+  } else {
+    replace_heap();
+    replace_runtimes();
+  }
   describe::g_replaced = describe_replaced;
   if (launched) {
     if (const char* problem = inject::follow_children(self, settings)) say(problem);
