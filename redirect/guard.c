@@ -15,19 +15,18 @@ void (*const reheap_guard_check)(void) SLOT = check_nothing;
 void (*const reheap_guard_dispatch)(void) SLOT = dispatch_unchecked;
 
 // A load configuration (IMAGE_LOAD_CONFIG_DIRECTORY64), in assembly: its flags are a symbol's value.
-__asm__(
-    ".section .rdata, \"dr\"\n"
-    ".globl _load_config_used\n"
-    ".p2align 3\n"
-    "_load_config_used:\n"
-    "  .long end_of_load_config - _load_config_used\n"
-    "  .zero 0x70 - 4\n"
-    "  .quad reheap_guard_check, reheap_guard_dispatch\n"
-    "  .quad __guard_fids_table, __guard_fids_count\n"
-    "  .long __guard_flags\n"
-    "  .zero 12\n"
-    "  .quad __guard_iat_table, __guard_iat_count\n"
-    "  .quad __guard_longjmp_table, __guard_longjmp_count\n"
-    "  .zero 0x140 - 0xC0\n"
-    "end_of_load_config:\n"
-    ".text\n");
+__asm__(".section .rdata, \"dr\"\n"
+        ".globl _load_config_used\n"
+        ".p2align 3\n"
+        "_load_config_used:\n"
+        "  .long end_of_load_config - _load_config_used\n"
+        "  .zero 0x70 - 4\n"
+        "  .quad reheap_guard_check, reheap_guard_dispatch\n"
+        "  .quad __guard_fids_table, __guard_fids_count\n"
+        "  .long __guard_flags\n"
+        "  .zero 12\n"
+        "  .quad __guard_iat_table, __guard_iat_count\n"
+        "  .quad __guard_longjmp_table, __guard_longjmp_count\n"
+        "  .zero 0x140 - 0xC0\n"
+        "end_of_load_config:\n"
+        ".text\n");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What reheap.dll and reheap.exe say of themselves in their headers: test_images.py DLL EXE MODULE_DEFINITION [GUARDED]
 
-GUARDED is reheap-guarded.dll, where it is built."""
+GUARDED is reheap-guarded.dll, which another preset builds."""
 
 import pathlib
 import sys

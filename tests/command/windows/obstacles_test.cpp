@@ -73,6 +73,20 @@ TEST(Obstacles, LeavesAProcessAloneThatAdmitsNoLibrariesFromOtherMachines) {
 
 TEST(Obstacles, LeavesAProcessAloneThatForbidsNewCode) { expect_forbidden(L"code", "its policy forbids new code"); }
 
+#ifdef GUARDED_FROM_PROGRAMS
+TEST(Obstacles, LetsInTheLibraryMadeForSuchPolicies) {
+  const std::string path = GUARDED_FROM_PROGRAMS;
+  const std::wstring library = program(std::wstring(path.begin(), path.end()));
+  for (const wchar_t* policy : {L"guarded", L"stacks"}) {
+    const Obstacle obstacle(policy);
+    const Ended ended = start(launcher() + L" run --require --dll " + program(L"obstacles.dll") + L" -- " + launcher() +
+                              L" run --require --verbose --dll " + library + L" -- " + program(L"silent.exe"));
+    EXPECT_EQ(ended.code, 42u) << ended.errors;
+    EXPECT_NE(ended.errors.find("ntdll.dll at "), std::string::npos) << ended.errors;
+  }
+}
+#endif
+
 // The bits beside those, which every guarded program has.
 TEST(Obstacles, MindsNoPolicyThatKeepsNothingOut) {
   const Obstacle obstacle(L"lenient");
