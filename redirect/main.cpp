@@ -81,6 +81,8 @@ void watch_the_end() {
   report(line << "no statistics are written at TerminateProcess, which " << problem);
 }
 
+bool serves() { return heaps::is_replaced() || has_replaced(); }
+
 void tell(const Text& line) { report(line); }
 
 bool tell_all_left() {
@@ -117,6 +119,7 @@ void attach(HMODULE self) {
     replace_runtimes();
   }
   describe::g_replaced = describe_replaced;
+  describe::g_serves = serves;
   if (launched) {
     if (const char* problem = inject::follow_children(self, settings)) say(problem);
     tell_left(settings.when_left);
