@@ -98,8 +98,11 @@ bool is_cygwin_library(const char* name) {
 bool is_cygwin(const pe::Image& image) {
   bool found = false;
   each_import(image, [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
-    char name[32];
-    found = image.read_text(descriptor.Name, name, sizeof name) && is_cygwin_library(name);
+    // At once, which is quicker in another process, unless the image ends first.
+    char name[32] = {};
+    const bool read =
+        image.read(descriptor.Name, name, sizeof name - 1) || image.read_text(descriptor.Name, name, sizeof name);
+    found = read && is_cygwin_library(name);
     return !found;
   });
   return found;
