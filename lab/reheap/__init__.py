@@ -2,8 +2,8 @@
 
     LD_PRELOAD="$(python3 -c 'import reheap; print(reheap.library())')" ./program
 
-`python3 -m reheap` is the command. This package needs nothing but Python; `reheap_lab`, which compares allocators, needs
-what pip install 'reheap[lab]' brings.
+`python3 -m reheap` is the command. This package needs nothing but Python; `reheap_lab`, which compares allocators,
+needs what pip install 'reheap[lab]' brings.
 """
 
 import os
@@ -22,8 +22,8 @@ def folder() -> str:
 
 
 def library(hardened: bool = False) -> str:
-    """The absolute path of the library: what LD_PRELOAD takes, or ctypes.CDLL; on Windows the 64-bit DLL. With `hardened`
-    the build that looks for misuse of memory. FileNotFoundError where it is not installed."""
+    """The absolute path of the library: what LD_PRELOAD takes, or ctypes.CDLL; on Windows the 64-bit DLL. With
+    `hardened` the build that looks for misuse of memory. FileNotFoundError where it is not installed."""
     name = "reheap-hardened" if hardened else "reheap"
     path = os.path.join(folder(), *(("bin", name + ".dll") if _WINDOWS else ("lib", "lib{}.so".format(name))))
     if not os.path.isfile(path):

@@ -79,7 +79,7 @@ TARGETS = (
 )
 
 
-# ---- what goes into it ------------------------------------------------------------------------------------------------
+# ---- what goes into it ----------------------------------------------------------------------------------------------
 
 def found_parts(target: Target, builds: pathlib.Path) -> dict[str, pathlib.Path]:
     """Path in the wheel -> the file that goes there. Failure says what is not built."""
@@ -106,7 +106,8 @@ def stripped(path: pathlib.Path) -> bytes:
         copy = pathlib.Path(folder, path.name)
         for tool in STRIPS:
             try:
-                done = subprocess.run([tool, "-o", copy, path], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+                done = subprocess.run([tool, "-o", copy, path], stdin=subprocess.DEVNULL, capture_output=True,
+                                      text=True)
             except FileNotFoundError:
                 said.append(f"{tool} is not installed")
                 continue
@@ -116,7 +117,7 @@ def stripped(path: pathlib.Path) -> bytes:
     raise Failure(f"{path} could not be stripped: {'; '.join(said)}")
 
 
-# ---- what it is for ---------------------------------------------------------------------------------------------------
+# ---- what it is for -------------------------------------------------------------------------------------------------
 
 def platforms(target: Target, parts: dict[str, pathlib.Path]) -> list[str]:
     """The tags of the systems it works on, as its files tell."""
@@ -153,7 +154,7 @@ def needed(path: pathlib.Path) -> Needed:
         return Needed(architecture, libraries, max(glibc, key=Version, default="2.0"))
 
 
-# ---- the description --------------------------------------------------------------------------------------------------
+# ---- the description ------------------------------------------------------------------------------------------------
 
 def description() -> pyproject_metadata.StandardMetadata:
     table = tomllib.loads((LAB / "pyproject.toml").read_text())
@@ -176,7 +177,7 @@ def wheel_file(tags: list[str]) -> str:
     return "\n".join([*lines, *(f"Tag: {tag}" for tag in tags), ""])
 
 
-# ---- the archive ------------------------------------------------------------------------------------------------------
+# ---- the archive ----------------------------------------------------------------------------------------------------
 
 def build(target: Target, builds: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
     """The wheel of `target`, written into `out`."""
