@@ -11,7 +11,8 @@ class PassesOn(CommandTest):
     def test_the_words_reach_the_lab(self):
         lab = self.file("reheap-lab", '#!/bin/sh\nfor word; do echo "[$word]"; done\nexit 5\n')
         path = os.path.dirname(lab) + ":" + os.environ["PATH"]
-        for name in ("allocators", "calibrate", "compare", "gate", "profile", "record", "replay", "report", "suite", "trace"):
+        for name in ("allocators", "calibrate", "compare", "gate", "profile", "record", "replay", "report", "suite",
+                     "trace"):
             with self.subTest(command=name):
                 done = call(name, "--with", "a b", "--", "prog", "--help", env=environment(PATH=path))
                 self.assertEqual((done.returncode, done.stderr), (5, b""))
