@@ -29,6 +29,7 @@ def find_library(name: str) -> pathlib.Path | None:
 def _part(kind: str, name: str) -> pathlib.Path:
     path = folder() / kind / name
     if not path.is_file():
-        raise LabError(f"{path} is missing. Install it again (pip install --force-reinstall 'reheap[lab]'), or let "
-                       f"{VARIABLE} name a folder with {kind}/{name}, as a build leaves in build/release")
+        raise LabError(f"{path} is missing. For x86-64 with glibc, and Windows, it is installed by pip install "
+                       f"--force-reinstall 'reheap[lab]'; else let {VARIABLE} name a folder with {kind}/{name}, as a "
+                       "build leaves in build/release")
     return path

@@ -26,7 +26,7 @@ except ModuleNotFoundError as missing:
     sys.exit(f"build.py: {missing.name} is not installed: pip install -r packaging/wheel/requirements.txt")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LAB = ROOT / "lab"
+SOURCES = ROOT / "lab"
 PACKAGES = ("reheap", "reheap_lab")
 FIRST_DATE = "315532800"  # 1980, where zip files begin
 STRIPS = ("strip", "llvm-strip", "llvm-strip-19")  # the first that knows the file's format
@@ -40,42 +40,45 @@ class Failure(Exception):
 
 
 @dataclass(frozen=True)
-class Part:
-    """One file that a build leaves, and where it goes; `{}` in that is the wheel's .data folder."""
-    source: str
-    goes_to: str
-
-
-LINUX = (
-    Part("bin/reheap", "{}/scripts/reheap"),  # starts without Python, and finds the package (python_package.cpp)
-    *(Part(f"bin/{name}", f"reheap/bin/{name}") for name in ("reheap-runner", "reheap-trace", "reheap-replay")),
-    *(Part(f"lib/lib{name}.so", f"reheap/lib/lib{name}.so")
-      for name in ("reheap", "reheap-hardened", "reheap-record", "reheap-witness")),
-)
-# A DLL finds its like for the other architecture by these names (redirect/process/places.cpp).
-WINDOWS = tuple(Part(f"bin/{name}", f"reheap/bin/{name}") for name in (
-    "reheap.exe", "reheap.dll", "reheap-hardened.dll", "reheap-record.dll", "reheap-runner.exe", "reheap-trace.exe",
-    "reheap-replay.exe"))
-WINDOWS_32 = tuple(Part(f"bin/{name}", f"reheap/bin/{renamed}") for name, renamed in (
-    ("reheap.exe", "reheap32.exe"), ("reheap.dll", "reheap32.dll"), ("reheap-hardened.dll", "reheap32-hardened.dll")))
+class Group:
+    """Files that one build leaves: `files` maps each to its path in the wheel, where `{}` is the .data folder. Of the
+    builds named the first that has all of them counts. Where the group is optional, all may be missing."""
+    builds: tuple[str, ...]
+    files: dict[str, str]
+    optional: bool = False
 
 
 @dataclass(frozen=True)
 class Target:
-    """One wheel: what it takes of which builds. Of several folders of builds, the first that is there."""
+    """One wheel."""
     name: str
-    parts: tuple[tuple[tuple[str, ...], tuple[Part, ...]], ...]
+    groups: tuple[Group, ...]
 
     @property
     def windows(self) -> bool:
         return self.name.startswith("win")
 
 
+def into_package(folder: str, *names: str) -> dict[str, str]:
+    return {f"{folder}/{name}": f"reheap/{folder}/{name}" for name in names}
+
+
+COMMAND = {"bin/reheap": "{}/scripts/reheap"}  # starts without Python, and finds the package (python_package.cpp)
+LIBRARIES = into_package("lib", "libreheap.so", "libreheap-hardened.so")
+LAB = (into_package("bin", "reheap-runner", "reheap-trace", "reheap-replay") |
+       into_package("lib", "libreheap-record.so", "libreheap-witness.so"))
+WINDOWS = into_package("bin", "reheap.exe", "reheap.dll", "reheap-hardened.dll", "reheap-record.dll",
+                       "reheap-runner.exe", "reheap-trace.exe", "reheap-replay.exe")
+# A DLL finds its like for the other architecture by these names (redirect/process/places.cpp).
+WINDOWS_32 = {f"bin/{name}": f"reheap/bin/{name.replace('reheap', 'reheap32')}"
+              for name in ("reheap.exe", "reheap.dll", "reheap-hardened.dll")}
+
 TARGETS = (
-    Target("linux-x86_64", ((("linux-x86_64", "release"), LINUX),)),
-    Target("linux-musl", ((("linux-musl",), LINUX),)),
-    Target("linux-arm64", ((("linux-arm64",), LINUX),)),
-    Target("win_amd64", ((("windows-x86_64",), WINDOWS), (("windows-i686",), WINDOWS_32))),
+    Target("linux-x86_64", (Group(("linux-x86_64", "release"), COMMAND | LIBRARIES | LAB),)),
+    # The command is linked statically. The lab asks glibc for more than musl has.
+    Target("linux-musl", (Group(("linux-musl", "linux-x86_64"), COMMAND), Group(("linux-musl",), LIBRARIES))),
+    Target("linux-arm64", (Group(("linux-arm64",), COMMAND | LIBRARIES), Group(("linux-arm64",), LAB, optional=True))),
+    Target("win_amd64", (Group(("windows-x86_64",), WINDOWS), Group(("windows-i686",), WINDOWS_32))),
 )
 
 
@@ -84,20 +87,22 @@ TARGETS = (
 def found_parts(target: Target, builds: pathlib.Path) -> dict[str, pathlib.Path]:
     """Path in the wheel -> the file that goes there. Failure says what is not built."""
     found = {}
-    for folders, parts in target.parts:
-        folder = next((name for name in folders if (builds / name / parts[0].source).is_file()), folders[0])
-        for part in parts:
-            path = builds / folder / part.source
-            if not path.is_file():
-                raise Failure(f"{path} is not there: ./dev build {folder}")
-            found[part.goes_to] = path
+    for group in target.groups:
+        missing = {name: [path for path in group.files if not (builds / name / path).is_file()]
+                   for name in group.builds}
+        whole = next((name for name in group.builds if not missing[name]), None)
+        if whole:
+            found |= {goes_to: builds / whole / path for path, goes_to in group.files.items()}
+        elif not group.optional:
+            name = group.builds[0]
+            raise Failure(f"{builds / name / missing[name][0]} is not there: ./dev build {name}")
     return found
 
 
 def sources() -> dict[str, bytes]:
     """Path in the wheel -> content, of the packages in Python."""
-    files = (path for path in project.files() if path.parts[0] == LAB.name and path.parts[1] in PACKAGES)
-    return {str(path.relative_to(LAB.name)): (ROOT / path).read_bytes() for path in files}
+    files = (path for path in project.files() if path.parts[0] == SOURCES.name and path.parts[1] in PACKAGES)
+    return {str(path.relative_to(SOURCES.name)): (ROOT / path).read_bytes() for path in files}
 
 
 def stripped(path: pathlib.Path) -> bytes:
@@ -124,7 +129,9 @@ def platforms(target: Target, parts: dict[str, pathlib.Path]) -> list[str]:
     if target.windows:
         return ["win_amd64"]
     needs = [needed(path) for path in parts.values()]
-    architecture = {one.architecture for one in needs}.pop()
+    architecture, *others = sorted({one.architecture for one in needs})
+    if others:
+        raise Failure(f"its files are for {architecture} and for {', '.join(others)}: build one of them anew")
     if any("musl" in library or library == "libc.so" for one in needs for library in one.libraries):
         return [f"musllinux_1_2_{architecture}"]
     glibc = max((one.glibc for one in needs), key=Version)
@@ -157,8 +164,8 @@ def needed(path: pathlib.Path) -> Needed:
 # ---- the description ------------------------------------------------------------------------------------------------
 
 def description() -> pyproject_metadata.StandardMetadata:
-    table = tomllib.loads((LAB / "pyproject.toml").read_text())
-    said = pyproject_metadata.StandardMetadata.from_pyproject(table, project_dir=LAB)
+    table = tomllib.loads((SOURCES / "pyproject.toml").read_text())
+    said = pyproject_metadata.StandardMetadata.from_pyproject(table, project_dir=SOURCES)
     numbers = re.findall(r"#define RH_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)",
                          (ROOT / "include" / "reheap" / "reheap.h").read_text())
     if said.version != Version(".".join(numbers)):

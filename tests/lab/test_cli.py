@@ -123,7 +123,7 @@ def own_process(*words: str, **how) -> subprocess.CompletedProcess:
 
 def test_a_missing_part_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv(native.VARIABLE, str(tmp_path))
-    with pytest.raises(LabError, match="bin/reheap-runner is missing. Install it again"):
+    with pytest.raises(LabError, match="bin/reheap-runner is missing. For x86-64 with glibc.* pip install"):
         native.program("reheap-runner")
 
 
