@@ -1,6 +1,7 @@
 """Where the parts written in C++ lie: in the folder $REHEAP_LAB_NATIVE names, else in the package `reheap`."""
 
 import pathlib
+import re
 
 import reheap
 from reheap_lab import host
@@ -18,12 +19,20 @@ def program(name: str) -> pathlib.Path:
 
 
 def library(name: str) -> pathlib.Path:
-    return _part("lib", name)
+    """One to be preloaded, on Linux."""
+    return _preloadable(_part("lib", name))
 
 
 def find_library(name: str) -> pathlib.Path | None:
     path = folder() / "lib" / name
-    return path if path.is_file() else None
+    return _preloadable(path) if path.is_file() else None
+
+
+def _preloadable(path: pathlib.Path) -> pathlib.Path:
+    if re.search(r"[:\s]", str(path)):
+        raise LabError(f"the loader cannot preload a path with a colon or a blank ({path}). Let {VARIABLE} name a "
+                       f"link to {folder()} that has none")
+    return path
 
 
 def _part(kind: str, name: str) -> pathlib.Path:

@@ -127,6 +127,19 @@ def test_a_missing_part_is_named(tmp_path, monkeypatch):
         native.program("reheap-runner")
 
 
+def test_a_path_that_cannot_be_preloaded_is_named_with_the_way_around(tmp_path, monkeypatch):
+    place = tmp_path / "with blanks"
+    (place / "lib").mkdir(parents=True)
+    (place / "lib" / "libreheap.so").touch()
+    monkeypatch.setenv(native.VARIABLE, str(place))
+    for look in (native.library, native.find_library):
+        with pytest.raises(LabError, match=f"{native.VARIABLE} name a link to {place} that has none"):
+            look("libreheap.so")
+    (tmp_path / "link").symlink_to(place)
+    monkeypatch.setenv(native.VARIABLE, str(tmp_path / "link"))
+    assert native.library("libreheap.so") == tmp_path / "link" / "lib" / "libreheap.so"
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(capsys, shell):
     assert call("completion", shell) == 0
