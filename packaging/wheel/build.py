@@ -75,8 +75,8 @@ WINDOWS_32 = {f"bin/{name}": f"reheap/bin/{name.replace('reheap', 'reheap32')}"
 
 TARGETS = (
     Target("linux-x86_64", (Group(("linux-x86_64", "release"), COMMAND | LIBRARIES | LAB),)),
-    # The command is linked statically. The lab asks glibc for more than musl has.
-    Target("linux-musl", (Group(("linux-musl", "linux-x86_64"), COMMAND), Group(("linux-musl",), LIBRARIES))),
+    # The same: the command is linked statically, the libraries serve either C library. The lab is for glibc alone.
+    Target("linux-musl", (Group(("linux-x86_64",), COMMAND | LIBRARIES),)),
     Target("linux-arm64", (Group(("linux-arm64",), COMMAND | LIBRARIES), Group(("linux-arm64",), LAB, optional=True))),
     Target("win_amd64", (Group(("windows-x86_64",), WINDOWS), Group(("windows-i686",), WINDOWS_32))),
 )
@@ -132,7 +132,7 @@ def platforms(target: Target, parts: dict[str, pathlib.Path]) -> list[str]:
     architecture, *others = sorted({one.architecture for one in needs})
     if others:
         raise Failure(f"its files are for {architecture} and for {', '.join(others)}: build one of them anew")
-    if any("musl" in library or library == "libc.so" for one in needs for library in one.libraries):
+    if target.name == "linux-musl":
         return [f"musllinux_1_2_{architecture}"]
     glibc = max((one.glibc for one in needs), key=Version)
     # pip before 20.3 knows the older name alone.
@@ -143,7 +143,6 @@ def platforms(target: Target, parts: dict[str, pathlib.Path]) -> list[str]:
 @dataclass(frozen=True)
 class Needed:
     architecture: str
-    libraries: tuple[str, ...]
     glibc: str  # the oldest that has what it asks for
 
 
@@ -153,12 +152,10 @@ def needed(path: pathlib.Path) -> Needed:
         architecture = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}.get(elf["e_machine"])
         if architecture is None:
             raise Failure(f"{path} is for {elf['e_machine']}, for which there is no wheel")
-        dynamic = elf.get_section_by_name(".dynamic")
-        libraries = tuple(tag.needed for tag in dynamic.iter_tags("DT_NEEDED")) if dynamic else ()
         versions = [version.name for section in elf.iter_sections() if isinstance(section, GNUVerNeedSection)
                     for _, asked in section.iter_versions() for version in asked]
         glibc = [match[1] for match in (re.fullmatch(r"GLIBC_([\d.]+)", version) for version in versions) if match]
-        return Needed(architecture, libraries, max(glibc, key=Version, default="2.0"))
+        return Needed(architecture, max(glibc, key=Version, default="2.0"))
 
 
 # ---- the description ------------------------------------------------------------------------------------------------
