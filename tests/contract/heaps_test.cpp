@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <thread>
 #include <utility>
@@ -403,6 +404,99 @@ SCENARIO(bound_heaps_of_many_threads) {
 }
 
 TEST(BoundHeaps, OfManyThreads) { EXPECT_SCENARIO("bound_heaps_of_many_threads"); }
+
+// ---- what can be asked of one heap --------------------------------------------------------------
+
+TEST(Heaps, KnowTheirBlocks) {
+  int local = 0;
+  rh_heap* heap = RH(rh_heap_create)();
+  void* blocks[3] = {};
+  ASSERT_EQ(RH(rh_heap_alloc_batch)(heap, 5000, blocks, 3), 3u);
+  blocks[0] = RH(rh_aligned_realloc)(blocks[0], 4096, 100000);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(blocks[0]) % 4096, 0u);
+  for (void* block : blocks) EXPECT_EQ(RH(rh_heap_of)(static_cast<char*>(block) + 4999), heap);
+  void* others[4] = {&local, RH(rh_malloc)(5000), std::malloc(5000), nullptr};
+  for (void* other : others) EXPECT_EQ(RH(rh_heap_of)(other), nullptr);
+  std::free(others[2]);
+  void* freed[] = {others[1], blocks[1], nullptr, blocks[2]};
+  RH(rh_free_batch)(freed, 4);
+  EXPECT_GT(RH(rh_heap_trim)(heap), 0u);
+  EXPECT_EQ(RH(rh_heap_trim)(heap), 0u);
+  RH(rh_free_aligned_sized)(blocks[0], 4096, 100000);
+  RH(rh_heap_destroy)(heap);
+}
+
+TEST(Heaps, BlocksGrowWhereTheyLie) {
+  rh_heap* heap = RH(rh_heap_create)();
+  for (const std::size_t size : {100, 5000, 100000, 5000000}) {
+    void* block = RH(rh_heap_malloc)(heap, size);
+    fill(block, size, 1);
+    const std::size_t grown = RH(rh_expand)(block, size + size / 2);
+    EXPECT_TRUE(grown == 0 || grown >= size + size / 2);
+    if (grown != 0) std::memset(static_cast<char*>(block) + size, 1, grown - size);
+    EXPECT_TRUE(intact(block, size, 1));
+    RH(rh_free_sized)(block, grown != 0 ? size + size / 2 : size);
+  }
+  RH(rh_heap_destroy)(heap);
+}
+
+// The blocks that stay are visited once in each walk, in order, whatever the other threads do.
+struct Visited {
+  std::map<void*, int> stay;
+  void* last = nullptr;
+  std::size_t bytes = 0;
+};
+
+bool note_visit(void* block, std::size_t size, void* context) {
+  auto& visited = *static_cast<Visited*>(context);
+  NEED(block > visited.last);
+  visited.last = block;
+  visited.bytes += size;
+  if (const auto found = visited.stay.find(block); found != visited.stay.end()) ++found->second;
+  return true;
+}
+
+SCENARIO(heap_walked_by_some_and_used_by_others) {
+  rh_heap* heap = RH(rh_heap_create)();
+  Visited visited;
+  Random random(7);
+  for (int at = 0; at < 3000; ++at) visited.stay[RH(rh_heap_malloc)(heap, random.size(60 * KiB))] = 0;
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    threads.emplace_back([&, seed] {
+      Random own(seed);
+      void* kept[50] = {};
+      while (!done) {
+        void*& slot = kept[own.below(50)];
+        RH(rh_free)(slot);
+        slot = RH(rh_heap_malloc)(heap, own.size(60 * KiB));
+        if (own.one_in(200)) RH(rh_heap_trim)(heap);
+      }
+      RH(rh_free_batch)(kept, 50);
+    });
+  }
+  for (int walk = 1; walk <= 20; ++walk) {
+    visited.last = nullptr;
+    NEED(RH(rh_heap_walk)(heap, note_visit, &visited));
+    for (const auto& [block, count] : visited.stay) NEED(count == walk, "%p: %d", block, count);
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  RH(rh_heap_trim)(heap);
+  visited.last = nullptr;
+  visited.bytes = 0;
+  NEED(RH(rh_heap_walk)(heap, note_visit, &visited));
+  rh_heap_stats stats = {};
+  stats.struct_size = sizeof stats;
+  NEED(RH(rh_heap_stats_get)(heap, &stats));
+  NEED(stats.blocks == visited.stay.size(), "%zu", stats.blocks);
+  NEED(stats.in_use == visited.bytes, "%zu of %zu", visited.bytes, stats.in_use);
+  RH(rh_heap_destroy)(heap);
+  return 0;
+}
+
+TEST(Heaps, AreWalkedWhileOthersUseThem) { EXPECT_SCENARIO("heap_walked_by_some_and_used_by_others"); }
 
 // ---- what is held ------------------------------------------------------------------------------
 
