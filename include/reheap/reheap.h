@@ -27,8 +27,8 @@
 /* What compilers and analysers are told of functions that allocate: RH_FRESH of memory that nothing else points to
  * yet, RH_CHECKED of a result that must be looked at, RH_BYTES and RH_BYTES_OF_MANY of its length, RH_ALIGNED of its
  * alignment (by the number of a parameter), and RH_FREED_HERE that rh_free and its like end it. GCC warns of `free`
- * then, which is wrong beside libreheap-core: use rh_free. As compilers know the length asked for, _FORTIFY_SOURCE=3
- * takes writes beyond it for overflows, also where rh_usable_size would allow them: ask for rh_good_size instead. */
+ * then, which is wrong beside libreheap-core: use rh_free. Compilers know the length asked for: _FORTIFY_SOURCE=3 takes
+ * writes beyond it for overflows where it sees both, also those that rh_usable_size or rh_expand would allow. */
 #if defined(__GNUC__) || defined(__clang__)
 #define RH_FRESH __attribute__((malloc))
 #define RH_CHECKED __attribute__((warn_unused_result))

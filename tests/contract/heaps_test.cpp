@@ -450,6 +450,8 @@ TEST(Heaps, BlocksGrowWhereTheyLie) {
     EXPECT_TRUE(intact(block, size, 1));
     RH(rh_free_sized)(block, grown != 0 ? size + size / 2 : size);
   }
+  void* block = RH(rh_heap_malloc)(heap, 100);
+  EXPECT_GE(RH(rh_expand)(block, 101), 101u);
   RH(rh_heap_destroy)(heap);
 }
 
