@@ -7,8 +7,8 @@
 #define REHEAP_REHEAP_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
-#include <limits>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -66,7 +66,7 @@ inline void deallocate(void* block, std::size_t size, std::size_t alignment) noe
 
 template <typename T> T* allocate_many(rh_heap* heap, std::size_t count) {
   static_assert(sizeof(T) != 0, "T must be complete");
-  if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) fail_length();
+  if (count > SIZE_MAX / sizeof(T)) fail_length();
   return static_cast<T*>(allocate(heap, count * sizeof(T), alignof(T)));
 }
 
