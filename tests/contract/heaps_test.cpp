@@ -412,6 +412,22 @@ SCENARIO(bound_heaps_of_many_threads) {
 
 TEST(BoundHeaps, OfManyThreads) { EXPECT_SCENARIO("bound_heaps_of_many_threads"); }
 
+// Beside libreheap-core they are the system's.
+TEST(Api, BlocksOfMalloc) {
+  void* block = std::malloc(100);
+  fill(block, 100, 1);
+  EXPECT_GE(RH(rh_expand)(block, 100), 100u);
+  EXPECT_TRUE(intact(block, 100, 1));
+  block = RH(rh_aligned_realloc)(block, 4096, 5000);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 4096, 0u);
+  EXPECT_TRUE(RH(rh_owns)(block));
+  EXPECT_TRUE(intact(block, 100, 1));
+  RH(rh_free_aligned_sized)(block, 4096, 5000);
+  EXPECT_EQ(RH(rh_aligned_realloc)(std::malloc(100), 4096, 0), nullptr);
+  void* freed[] = {std::malloc(10), RH(rh_malloc)(10)};
+  RH(rh_free_batch)(freed, 2);
+}
+
 // ---- what can be asked of one heap --------------------------------------------------------------
 
 TEST(Heaps, KnowTheirBlocks) {
