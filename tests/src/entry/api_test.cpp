@@ -174,7 +174,7 @@ TEST(Api, SizedFreeOfAnotherSizeIsReportedWhereSizesAreKnown) {
   for (size_t size : {size_t{100}, size_t{100000}}) {
     void* block = rh_malloc(size);
     if (kHardened)
-      EXPECT_DEATH(rh_free_sized(block, size - 1), "was freed as one of [0-9]+ bytes");
+      EXPECT_DEATH(rh_free_sized(block, size - 1), "was freed as one of");
     else
       rh_free_sized(block, size - 1);
   }
