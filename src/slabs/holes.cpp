@@ -1,3 +1,5 @@
+#include <initializer_list>
+
 #include "slabs/slab.h"
 
 namespace rh::slab {
