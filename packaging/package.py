@@ -42,7 +42,7 @@ def make_wheel(options, work):
 
 MAKERS = {"deb": make_deb, "tar": make_tar, "zip": make_zip, "wheel": make_wheel}
 # Which of them are made when none is named: those for which everything is there.
-READY = {"zip": lambda options: (options.builds / "windows-x86_64").is_dir(),
+READY = {"zip": lambda options: (options.builds / "windows-x86_64/bin/reheap.exe").is_file(),
          "wheel": lambda _: (WHEEL / "build.py").is_file()}
 
 
