@@ -45,20 +45,22 @@ def windows(out: pathlib.Path, work: pathlib.Path, builds: pathlib.Path) -> path
     log = work / "log"
     main = built(builds / "windows-x86_64", *WINDOWS)
     run("cmake", "--install", main, "--prefix", stage, log=log)
-    for debug in sorted((main / "bin").glob("reheap*.debug")):
-        shutil.copy(debug, stage / "bin")
+    for name in (f"{file.name}.debug" for file in sorted((stage / "bin").iterdir())):
+        shutil.copy(main / "bin" / name, stage / "bin")
     for archive in sorted((stage / "lib").glob("*.a")):
         run("strip", "--strip-debug", "--enable-deterministic-archives", archive, log=log)
-    if (microsofts := builds / "windows-x86_64-msvc").is_dir():
+    if (microsofts := builds / "windows-x86_64-msvc").joinpath(MICROSOFTS[0]).is_file():
         run("cmake", "--install", built(microsofts, *MICROSOFTS), "--prefix", stage / "msvc", log=log)
         shutil.rmtree(stage / "msvc/share")
-    if (narrow := builds / "windows-i686").is_dir():
+        for archive in sorted((stage / "msvc/lib").glob("*.lib")):
+            run("llvm-objcopy-19", "--strip-debug", archive, log=log)
+    if (narrow := builds / "windows-i686").joinpath(WINDOWS_32[0]).is_file():
         run("cmake", "--install", built(narrow, *WINDOWS_32), "--prefix", work / "i686", log=log)
         for program in sorted((work / "i686/bin").iterdir()):  # of names of their own
             shutil.copy(program, stage / "bin")
         (stage / "debug/i686").mkdir(parents=True)
-        for debug in sorted((narrow / "bin").glob("reheap*.debug")):
-            shutil.copy(debug, stage / "debug/i686")
+        for name in WINDOWS_32:
+            shutil.copy(f"{narrow / name}.debug", stage / "debug/i686")
     add_notices(stage, components.windows())
     return pack_zip(stage, out / f"{stage.name}.zip")
 

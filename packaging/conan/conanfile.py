@@ -38,8 +38,8 @@ class Reheap(ConanFile):
         if self.settings.os not in ("Linux", "Windows"):
             raise ConanInvalidConfiguration(f"reheap has no part for {self.settings.os}: Linux and Windows alone")
         if self.settings.compiler == "msvc":
-            raise ConanInvalidConfiguration("reheap is compiled by GCC or Clang; what Microsoft's compiler links is made "
-                                            "by Clang (compiler=clang)")
+            raise ConanInvalidConfiguration("reheap is compiled by GCC or Clang; what Microsoft's compiler links is "
+                                            "made by Clang (compiler=clang)")
 
     def generate(self):
         toolchain = CMakeToolchain(self)

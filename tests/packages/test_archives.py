@@ -110,6 +110,7 @@ def test_the_list_of_what_is_in_it(made):
 def test_what_is_for_windows(made):
     with zipfile.ZipFile(next(made.glob("*-windows.zip"))) as archive:
         names = {name.split("/", 1)[1] for name in archive.namelist()}
+        assert [name for name in archive.namelist() if os.fsencode(ROOT) in archive.read(name)] == []
     assert names >= {"LICENSE", "bin/reheap.exe", "bin/reheap.dll", "bin/reheap.dll.debug", "bin/reheap-hardened.dll",
                      "lib/libreheap.a", "include/reheap/reheap.h", "share/doc/reheap/third-party/Zydis.txt"}
     if (BUILDS / "windows-x86_64-msvc").is_dir():

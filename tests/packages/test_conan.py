@@ -21,8 +21,8 @@ def conan(tmp_path_factory):
                    "TMPDIR": str(home)}
 
     def call(*words) -> subprocess.CompletedProcess:
-        return subprocess.run([sys.executable, "-c", "from conans.conan import run; run()", *map(str, words)], text=True,
-                              check=False, capture_output=True, env=environment, cwd=home)
+        command = [sys.executable, "-c", "from conans.conan import run; run()", *map(str, words)]
+        return subprocess.run(command, text=True, check=False, capture_output=True, env=environment, cwd=home)
 
     assert call("profile", "detect").returncode == 0
     return call

@@ -1,4 +1,4 @@
-"""Debian's packages: to its policy, and of use when installed into an empty root, each with what it depends on alone."""
+"""Debian's packages: to its policy, and of use in an empty root, each with what it depends on alone."""
 
 import json
 import os
