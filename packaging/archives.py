@@ -55,9 +55,7 @@ def windows(out: pathlib.Path, work: pathlib.Path, builds: pathlib.Path) -> path
         for archive in sorted((stage / "msvc/lib").glob("*.lib")):
             run("llvm-objcopy-19", "--strip-debug", archive, log=log)
     if (narrow := builds / "windows-i686").joinpath(WINDOWS_32[0]).is_file():
-        run("cmake", "--install", built(narrow, *WINDOWS_32), "--prefix", work / "i686", log=log)
-        for program in sorted((work / "i686/bin").iterdir()):  # of names of their own
-            shutil.copy(program, stage / "bin")
+        run("cmake", "--install", built(narrow, *WINDOWS_32), "--component", "programs", "--prefix", stage, log=log)
         (stage / "debug/i686").mkdir(parents=True)
         for name in WINDOWS_32:
             shutil.copy(f"{narrow / name}.debug", stage / "debug/i686")

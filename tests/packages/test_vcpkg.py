@@ -9,13 +9,15 @@ PORT = ROOT / "packaging/vcpkg"
 
 
 def test_its_version_is_the_headers():
-    numbers = re.findall(r"#define RH_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", (ROOT / "include/reheap/reheap.h").read_text())
+    header = (ROOT / "include/reheap/reheap.h").read_text()
+    numbers = re.findall(r"#define RH_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header)
     assert json.loads((PORT / "vcpkg.json").read_text())["version"] == ".".join(numbers)
 
 
 def test_the_options_it_sets_are_there():
     options = re.findall(r"-D(REHEAP_\w+)=", (PORT / "portfile.cmake").read_text())
-    assert options and [name for name in options if f"option({name} " not in (ROOT / "CMakeLists.txt").read_text()] == []
+    project = (ROOT / "CMakeLists.txt").read_text()
+    assert options and [name for name in options if f"option({name} " not in project] == []
 
 
 def test_the_targets_it_names_are_there():
