@@ -11,12 +11,18 @@ import time
 import zipfile
 
 import components
-from release import ROOT, built, empty, epoch, run, version
+from release import ROOT, built, empty, epoch, output, run, version
 
 LINUX = ("lib/libreheap.so", "lib/libreheap-hardened.so", "bin/reheap")
 WINDOWS = ("bin/reheap.dll", "bin/reheap-hardened.dll", "bin/reheap.exe", "lib/libreheap.a", "lib/libreheap-hardened.a")
 WINDOWS_32 = ("bin/reheap.dll", "bin/reheap-hardened.dll", "bin/reheap.exe")
 MICROSOFTS = ("lib/reheap.lib", "lib/reheap-core.lib", "lib/reheap-hardened.lib")
+
+
+def linux_build(builds: pathlib.Path) -> pathlib.Path:
+    """The one for all Linux of this machine's processor, if it is there; else the one for systems like this one."""
+    for_all = builds / f"linux-{platform.machine()}"
+    return for_all if all((for_all / product).is_file() for product in LINUX) else builds / "release"
 
 
 def linux(out: pathlib.Path, work: pathlib.Path, build: pathlib.Path) -> pathlib.Path:
@@ -29,13 +35,13 @@ def linux(out: pathlib.Path, work: pathlib.Path, build: pathlib.Path) -> pathlib
             continue
         if file.suffix == ".a":
             run("strip", "--strip-debug", "--enable-deterministic-archives", file, log=log)
-        elif file.read_bytes()[:4] == b"\x7fELF":
+        elif file.read_bytes()[:4] == b"\x7fELF" and ".debug_info" in output("readelf", "-SW", file):
             split_debug_information(file, log)
     pages = pathlib.Path(__file__).parent / "man/pages.sh"
     if shutil.which("help2man"):
         run(pages, stage / "bin/reheap", stage / "share/man/man1", log=log,
             env=os.environ | {"SOURCE_DATE_EPOCH": str(epoch())})
-    add_notices(stage, components.linux())
+    add_notices(stage, components.linux(build / "bin/reheap"))
     return tar(stage, out / f"{stage.name}.tar.gz")
 
 

@@ -1,9 +1,11 @@
 """What is linked into reheap's command besides reheap's own code. The libraries hold nothing else."""
 
 import dataclasses
+import functools
 import pathlib
 import re
 import subprocess
+import sys
 
 from release import ROOT, PackagingError, output
 
@@ -31,6 +33,21 @@ class Component:
         return notice.resolve()
 
 
+class OfZig(Component):
+    """From Zig's own folder: `package` is where its licence lies there."""
+
+    def version(self) -> str:
+        return "from Zig " + output(zig() / "zig", "version").strip()
+
+    def notice(self) -> pathlib.Path:
+        return zig() / self.package
+
+
+@functools.cache
+def zig() -> pathlib.Path:
+    return pathlib.Path(output(sys.executable, "-B", ROOT / "tools/fetch_windows.py", "zig").strip())
+
+
 class Zydis(Component):
     """From a registry, in the version that the build fetches."""
 
@@ -48,7 +65,11 @@ HEADERS = (Component("CLI11", "BSD-3-Clause", "libcli11-dev"),
            Component("nlohmann-json", "MIT", "nlohmann-json3-dev"))
 
 
-def linux() -> tuple[Component, ...]:
+def linux(command: pathlib.Path) -> tuple[Component, ...]:
+    """Of a command, by what it says of itself: Zig links another C library than GCC."""
+    if b"ld-musl-" in command.read_bytes():
+        return (*HEADERS, OfZig("musl", "MIT", "lib/libc/musl/COPYRIGHT"),
+                OfZig("libc++", "Apache-2.0 WITH LLVM-exception", "lib/libcxx/LICENSE.TXT"))
     gcc = output("gcc", "-dumpversion").split(".")[0].strip()
     return (*HEADERS, Component("glibc", "LGPL-2.1-or-later", "libc6-dev"),
             Component("gcc-runtime", GCC_RUNTIME, f"gcc-{gcc}-base"))

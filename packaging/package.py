@@ -3,6 +3,7 @@
 
 import argparse
 import hashlib
+import os
 import pathlib
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from release import ROOT, PackagingError, empty, run, version
 
 WHEEL = ROOT / "packaging/wheel"
 RUST = ROOT / "packaging/rust"
+AMALGAMATE = ROOT / "tools/amalgamate.py"
 
 
 def make_deb(options, work):
@@ -23,7 +25,7 @@ def make_deb(options, work):
 
 
 def make_tar(options, work):
-    return [archives.linux(options.out, work, options.builds / "release")]
+    return [archives.linux(options.out, work, archives.linux_build(options.builds))]
 
 
 def make_zip(options, work):
@@ -40,10 +42,21 @@ def make_wheel(options, work):
     return [pathlib.Path(shutil.copy(wheel, options.out)) for wheel in sorted(made.glob("*.whl"))]
 
 
-MAKERS = {"deb": make_deb, "tar": make_tar, "zip": make_zip, "wheel": make_wheel}
+def make_crate(options, work):
+    """The crate with the allocator's source in it, as one file."""
+    crate = empty(work) / "rust"
+    shutil.copytree(RUST, crate, ignore=shutil.ignore_patterns("native", "target"))
+    run(sys.executable, AMALGAMATE, crate / "native", log=work / "log")
+    run("cargo", "package", "--allow-dirty", "--no-verify", log=work / "log", cwd=crate,
+        env=os.environ | {"CARGO_TARGET_DIR": str(work / "target")})
+    return [pathlib.Path(shutil.copy(made, options.out)) for made in (work / "target/package").glob("*.crate")]
+
+
+MAKERS = {"deb": make_deb, "tar": make_tar, "zip": make_zip, "wheel": make_wheel, "crate": make_crate}
 # Which of them are made when none is named: those for which everything is there.
 READY = {"zip": lambda options: (options.builds / "windows-x86_64/bin/reheap.exe").is_file(),
-         "wheel": lambda _: (WHEEL / "build.py").is_file()}
+         "wheel": lambda _: (WHEEL / "build.py").is_file(),
+         "crate": lambda _: AMALGAMATE.is_file() and RUST.is_dir() and shutil.which("cargo")}
 
 
 def parse(words: list[str]) -> argparse.Namespace:
@@ -74,7 +87,7 @@ def main() -> int:
         forget_packages(options.out)
         for kind in kinds:
             made += MAKERS[kind](options, options.out / "work" / kind)
-        made.append(sbom.make(made, options.out / f"reheap-{version()}.spdx.json"))
+        made.append(sbom.make(made, options.builds, options.out / f"reheap-{version()}.spdx.json"))
         write_sums(options.out, made)
     except (PackagingError, OSError, subprocess.CalledProcessError) as error:
         print(f"package: {error}", file=sys.stderr)

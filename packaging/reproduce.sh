@@ -12,7 +12,8 @@ for folder in one "a second one"; do
   git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents --no-dereference -t "$work/$folder"
   cd "$work/$folder"
   cmake --preset release -DREHEAP_TESTS=OFF >cmake.log
-  cmake --build build/release --target products --parallel "${REHEAP_JOBS:-$(nproc)}" >build.log
+  cmake --build build/release --parallel "${REHEAP_JOBS:-$(nproc)}" \
+    --target reheap reheap_hardened reheap_static reheap_static_hardened reheap_core reheap_command >build.log
   cd "$root"
 done
 

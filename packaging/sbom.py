@@ -5,15 +5,16 @@ import hashlib
 import json
 import pathlib
 
+import archives
 import components
 from release import epoch, version
 
 
-def make(packages: list[pathlib.Path], to: pathlib.Path) -> pathlib.Path:
-    """Of files that are there. The same files, at the same time, give the same text."""
+def make(packages: list[pathlib.Path], builds: pathlib.Path, to: pathlib.Path) -> pathlib.Path:
+    """Of files that are there, made of these builds. The same files, at the same time, give the same text."""
     sums = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in packages}
     described = [described_file(name, digest) for name, digest in sorted(sums.items())]
-    linked = {name: components_of(name) for name in sorted(sums)}
+    linked = {name: components_of(name, builds) for name in sorted(sums)}
     parts = {part.name: part for found in linked.values() for part in found}
     document = {
         "spdxVersion": "SPDX-2.3",
@@ -34,13 +35,15 @@ def make(packages: list[pathlib.Path], to: pathlib.Path) -> pathlib.Path:
     return to
 
 
-def components_of(name: str) -> tuple[components.Component, ...]:
+def components_of(name: str, builds: pathlib.Path) -> tuple[components.Component, ...]:
     """By the name of the file: what has no command in it holds reheap alone."""
     if name.startswith("libreheap") or "dbgsym" in name or name.endswith(".crate"):
         return ()
     if "win" in name:
         return components.windows()
-    return components.linux()
+    if name.endswith(".deb"):
+        return components.linux(builds / "release/bin/reheap")
+    return components.linux(archives.linux_build(builds) / "bin/reheap")
 
 
 def described_file(name: str, digest: str) -> dict:
