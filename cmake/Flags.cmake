@@ -1,6 +1,11 @@
 # How this project's own code is compiled. Dependencies get none of it.
 
 set(REHEAP_WARNINGS -Wall -Wextra -Wundef -Wshadow)
+set(REHEAP_STRICT_WARNINGS -Wconversion -Wsign-conversion -Wold-style-cast -Wcast-qual -Wmissing-declarations)
+if(NOT PROJECT_IS_TOP_LEVEL)
+  set(REHEAP_WARNINGS -w) # the parent may warn of more, and hold every warning for an error
+  set(REHEAP_STRICT_WARNINGS "")
+endif()
 
 if(NOT REHEAP_SANITIZE STREQUAL "")
   if(NOT REHEAP_SANITIZE MATCHES "^(thread|undefined)$")
@@ -13,7 +18,7 @@ if(NOT REHEAP_SANITIZE STREQUAL "")
 endif()
 
 # GCC's Debug is -O0, where an allocator's tests take minutes; -Og keeps what a debugger needs.
-if(NOT MSVC)
+if(NOT MSVC AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_CXX_FLAGS_DEBUG "-Og -g")
   set(CMAKE_C_FLAGS_DEBUG "-Og -g")
 endif()
@@ -27,6 +32,25 @@ else()
   add_compile_definitions($<$<CONFIG:Debug>:RH_EXACT_SIZES>)
 endif()
 
+# What a whole project is compiled with but malloc cannot be: instrumented code allocates and calls what is not there
+# yet, checks of the C++ library want that library, and link-time optimisation takes a program's malloc for the one it
+# knows. And what is made does not tell the folder it was made in. (Zig instruments by flags of its own.)
+set(REHEAP_APART "-ffile-prefix-map=${PROJECT_BINARY_DIR}=build" "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
+if(NOT REHEAP_ZIG AND NOT REHEAP_SANITIZE)
+  list(APPEND REHEAP_APART -fno-lto -fno-sanitize=all -fno-profile-arcs -fno-test-coverage
+    -U_GLIBCXX_ASSERTIONS -U_GLIBCXX_DEBUG -fexceptions)
+endif()
+
+# This word alone cannot be taken back by another.
+foreach(language C CXX)
+  string(REGEX REPLACE "(^| )--coverage( |$)" " " CMAKE_${language}_FLAGS "${CMAKE_${language}_FLAGS}")
+endforeach()
+foreach(property COMPILE_OPTIONS LINK_OPTIONS)
+  get_directory_property(options ${property})
+  list(REMOVE_ITEM options --coverage)
+  set_directory_properties(PROPERTIES ${property} "${options}")
+endforeach()
+
 # The freestanding dialect of src/ (docs/ARCHITECTURE.md).
 add_library(reheap_dialect INTERFACE)
 target_compile_features(reheap_dialect INTERFACE cxx_std_20)
@@ -34,8 +58,9 @@ target_include_directories(reheap_dialect INTERFACE ${PROJECT_SOURCE_DIR}/src ${
 target_compile_definitions(reheap_dialect INTERFACE
   REHEAP_BUILD="$<IF:$<CONFIG:Debug>,debug,release>")
 target_compile_options(reheap_dialect INTERFACE
-  ${REHEAP_WARNINGS}
-  -Wconversion -Wsign-conversion -Wold-style-cast -Wcast-qual -Wmissing-declarations
+  ${REHEAP_WARNINGS} ${REHEAP_STRICT_WARNINGS}
+  ${REHEAP_APART}
+  $<$<CONFIG:>:-O2> $<$<CONFIG:Debug>:-Og> # never -O0: what a build leaves out is left out by the optimiser
   -fno-rtti
   -fno-threadsafe-statics # a guard would be a libstdc++ call, and a lock
   -fvisibility=hidden

@@ -19,6 +19,9 @@ foreach(library reheap_hardened reheap_static_hardened)
     list(APPEND libraries ${library})
   endif()
 endforeach()
+if(TARGET products)
+  add_dependencies(products ${libraries})
+endif()
 install(TARGETS ${libraries} EXPORT reheapTargets
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -110,9 +110,10 @@ if(NOT WIN32)
       ${ARGN} ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/dlmopen.cpp)
     reheap_public(${target} ${output})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:reheap_dialect> ${REHEAP_SYSTEM_LIBRARIES})
-    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+    set_target_properties(${target} PROPERTIES
+      LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${REHEAP_SOVERSION})
     target_link_options(${target} PRIVATE
-      -Wl,-z,defs -Wl,-z,now -Wl,-z,relro
+      ${REHEAP_APART} -Wl,-z,defs -Wl,-z,now -Wl,-z,relro
       -Wl,-z,nodelete # blocks outlive a dlclose
       ${bound} -Wl,--as-needed)
     if(REHEAP_LINKER_TAKES_LAYOUT)
@@ -120,9 +121,9 @@ if(NOT WIN32)
       set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${REHEAP_SRC}/entry/linux/layout.ld)
     endif()
     # A program that leaves malloc to its libraries names no symbol of ours: link us all the same. In one word, which
-    # CMake leaves whole and at its place: the parent's other libraries are linked as the parent says.
+    # CMake leaves whole and at its place, unquoted: the parent's other libraries are linked as the parent says.
     target_link_libraries(${target} INTERFACE
-      "-Wl,--push-state,--no-as-needed,$<TARGET_FILE:$<TARGET_NAME:${target}>>,--pop-state")
+      "-Wl,--push-state,--no-as-needed,\"$<TARGET_FILE:$<TARGET_NAME:${target}>>\",--pop-state")
   endfunction()
 
   reheap_shared(reheap reheap $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects>)

@@ -2,6 +2,8 @@
 # find_package(reheap) from an installed tree, in C and C++, against each of the libraries.
 source "$(dirname "$0")/../install.sh"
 
+mv "$prefix" "$work/with a space"
+prefix="$work/with a space"
 cmake=${CMAKE:-cmake}
 for language in C CXX; do
   build=$work/build-$language
@@ -11,5 +13,17 @@ for language in C CXX; do
   "$(dirname "$cmake")/ctest" --test-dir "$build" --output-on-failure --no-tests=error
 done
 
-# As a folder of another project's.
-"$cmake" -S "$sources/cmake/parent" -B "$work/parent" -G Ninja -DREHEAP="$sources/.." >"$work/parent.log"
+# As a folder of another project's, with a space on the way there and in what is made.
+ln -s "$sources/.." "$work/its sources"
+parent="$work/a parent"
+"$cmake" -S "$work/its sources/integrations/cmake/parent" -B "$parent" -G Ninja \
+  -DREHEAP="$work/its sources" >"$work/parent.log"
+"$cmake" --build "$parent" >>"$work/parent.log" || { tail -40 "$work/parent.log" >&2; exit 1; }
+"$parent/with_reheap" serves
+"$parent/with_static" serves
+"$parent/with_core" beside
+# Its programs are tested and installed as it says; reheap's part in that is nothing.
+"$cmake" --install "$parent" --prefix "$work/of parent" >>"$work/parent.log"
+[[ ! -e "$work/of parent" ]] || { echo "installed with its parent:" >&2; find "$work/of parent" >&2; exit 1; }
+[[ $("$(dirname "$cmake")/ctest" --test-dir "$parent" --show-only 2>&1) == *"Total Tests: 0"* ]] ||
+  { echo "tested with its parent" >&2; exit 1; }

@@ -6,8 +6,14 @@
 namespace rh::command {
 namespace {
 
-constexpr const char* plain_name = "libreheap.so";
-constexpr const char* hardened_name = "libreheap-hardened.so";
+// The file itself, as programs that link it find it, and the name it is linked by. Without the headers a distribution
+// installs the first alone, a Python wheel the second.
+struct Names {
+  const char* soname;
+  const char* plain;
+};
+constexpr Names plain_names = {"libreheap.so." REHEAP_SOVERSION, "libreheap.so"};
+constexpr Names hardened_names = {"libreheap-hardened.so." REHEAP_SOVERSION, "libreheap-hardened.so"};
 
 // Beside the folder the command lies in. The first that fits a program's architecture is taken.
 constexpr const char* places[] = {
@@ -47,6 +53,11 @@ Refusal add_if_there(Str path, Libraries& libraries) {
   return check_spelling(path);
 }
 
+Refusal add_either_if_there(Str folder, const Names& names, Libraries& libraries) {
+  if (const Refusal refusal = add_if_there(join({folder, names.soname}), libraries)) return refusal;
+  return add_if_there(join({folder, names.plain}), libraries);
+}
+
 Refusal none_found(Str prefix, Str file_name) {
   return {exit_failed, join({"cannot find ", file_name, " (looked for ", prefix, places[0], file_name,
                              " and its like); build it with ./dev build, or name it with --library PATH or "
@@ -71,18 +82,18 @@ Refusal find_libraries(const Settings& settings, const char* variable, const Arc
   if (has_option) return add_named(option, "--library", libraries);
   if (variable && *variable && !settings.hardened) return add_named(variable, "REHEAP_LIBRARY", libraries);
   libraries.named = false;
-  const char* file_name = settings.hardened ? hardened_name : plain_name;
+  const Names& names = settings.hardened ? hardened_names : plain_names;
   const Str prefix = command_path().directory().directory();
   for (const char* place : places) {
-    if (const Refusal refusal = add_if_there(join({prefix, place, file_name}), libraries)) return refusal;
+    if (const Refusal refusal = add_either_if_there(join({prefix, place}), names, libraries)) return refusal;
     if (wanted && libraries.for_architecture(*wanted)) return {};
   }
-  const Str beside = join({prefix.directory(), neighbour, file_name});
-  if (const Refusal refusal = add_if_there(beside, libraries)) return refusal;
+  const Str beside = join({prefix.directory(), neighbour});
+  if (const Refusal refusal = add_either_if_there(beside, names, libraries)) return refusal;
   if (libraries.count > 0) return {};
   if (const Str package = python_package(prefix); !package.empty())
-    if (const Refusal refusal = add_if_there(join({package, "/lib/", file_name}), libraries)) return refusal;
-  return libraries.count > 0 ? Refusal() : none_found(prefix, file_name);
+    if (const Refusal refusal = add_either_if_there(join({package, "/lib/"}), names, libraries)) return refusal;
+  return libraries.count > 0 ? Refusal() : none_found(prefix, names.plain);
 }
 
 Str command_path() { return kernel::read_link("/proc/self/exe"); }

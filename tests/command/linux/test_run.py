@@ -9,6 +9,8 @@ import unittest
 
 from support import *
 
+SOVERSION = os.path.basename(LIBRARY).split(".")[2]
+
 
 class PassesThrough(CommandTest):
     def test_every_exit_status(self):
@@ -149,6 +151,21 @@ class TheLibrary(CommandTest):
                     done = subprocess.run([path, "run", "--", SHOW], capture_output=True, env=environment())
                     self.assertEqual(shown(done.stdout).variables[b"LD_PRELOAD"], os.fsencode(library), done.stderr)
 
+    def test_it_is_found_where_programs_find_it_too(self):
+        # without the name that it is linked by; with both, that one may be of another version
+        (self.folder / "lib").mkdir()
+        (self.folder / "bin").mkdir()
+        command = shutil.copy(COMMAND, self.folder / "bin/reheap")
+        for name, hardened in (("libreheap", []), ("libreheap-hardened", ["--hardened"])):
+            library = self.folder / f"lib/{name}.so.{SOVERSION}"
+            shutil.copy(FAKE_LIBRARY, library)
+            for _ in range(2):
+                with self.subTest(library=library.name):
+                    done = subprocess.run([command, "run", *hardened, "--", SHOW], capture_output=True,
+                                          env=environment())
+                    self.assertEqual(shown(done.stdout).variables[b"LD_PRELOAD"], os.fsencode(library), done.stderr)
+                shutil.copy(FAKE_LIBRARY, library.with_suffix(""))
+
     def test_the_environment_can_name_it(self):
         done = call("run", "--", SHOW, env=environment(REHEAP_LIBRARY=FAKE_LIBRARY))
         self.assertEqual(shown(done.stdout).variables[b"LD_PRELOAD"], FAKE_LIBRARY.encode())
@@ -161,7 +178,7 @@ class TheLibrary(CommandTest):
         for ways in WAYS.values():
             done = call("run", "--hardened", *ways, "--", SHOW, env=environment(REHEAP_LIBRARY=FAKE_LIBRARY))
             library = os.fsdecode(shown(done.stdout).variables[b"LD_PRELOAD"])
-            self.assertEqual(os.path.basename(library), "libreheap-hardened.so")
+            self.assertEqual(os.path.basename(library), f"libreheap-hardened.so.{SOVERSION}")
             self.assertTrue(os.path.isfile(library))
 
     def test_the_hardened_one_and_another_are_an_error(self):
