@@ -146,6 +146,7 @@ set_target_properties(reheap_override_objects PROPERTIES UNITY_BUILD OFF)  # as 
 if(NOT WIN32)
   # Beside a file that is built with exceptions.
   set_source_files_properties(${REHEAP_SRC}/entry/linux/dlmopen.cpp PROPERTIES COMPILE_OPTIONS "-O2;-fno-exceptions")
+  set_source_files_properties(${REHEAP_SRC}/entry/linux/atfork_shared.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
   set_source_files_properties(${REHEAP_SRC}/entry/linux/dlopen.cpp PROPERTIES COMPILE_OPTIONS -O2)
   # Where the linker can: what few programs run lies apart, and what all of them touch in one piece. Calls of the
   # library's own functions do not leave it, and it exports nothing that it takes from an archive. Zig's linker binds
@@ -165,7 +166,8 @@ if(NOT WIN32)
   # reheap_shared(TARGET OUTPUT OBJECTS…): a library to preload or to link.
   function(reheap_shared target output)
     add_library(${target} SHARED
-      ${ARGN} ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/dlmopen.cpp)
+      ${ARGN} ${REHEAP_SRC}/entry/linux/atfork_shared.cpp ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp
+      ${REHEAP_SRC}/entry/linux/dlmopen.cpp)
     reheap_public(${target} ${output})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:reheap_dialect> ${REHEAP_SYSTEM_LIBRARIES})
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
