@@ -152,11 +152,13 @@ if(NOT WIN32)
   # library's own functions do not leave it, and it exports nothing that it takes from an archive. Zig's linker binds
   # variables too, of which none are exported, and what Zig links is hidden.
   set(bound -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL)
+  set(layout -Wl,-T,${REHEAP_SRC}/entry/linux/layout.ld)
   if(REHEAP_ZIG)
     set(bound -Wl,-Bsymbolic)
+    set(REHEAP_LINKER_TAKES_LAYOUT ON)
   else()
     include(CheckLinkerFlag)
-    set(layout -Wl,-z,noseparate-code -Wl,-T,${REHEAP_SRC}/entry/linux/layout.ld)
+    list(PREPEND layout -Wl,-z,noseparate-code) # which Zig's does not know
     list(JOIN layout " " joined)
     check_linker_flag(C "${joined}" REHEAP_LINKER_TAKES_LAYOUT)
   endif()
