@@ -152,7 +152,14 @@ if(NOT WIN32)
   # library's own functions do not leave it, and it exports nothing that it takes from an archive. Zig's linker binds
   # variables too, of which none are exported, and what Zig links is hidden.
   set(bound -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL)
-  set(layout -Wl,-T,${REHEAP_SRC}/entry/linux/layout.ld)
+  set(REHEAP_LAYOUT ${PROJECT_BINARY_DIR}/layout.ld)
+  set(layout -Wl,-T,${REHEAP_LAYOUT})
+  set(REHEAP_LAYOUT_PLACE .rodata)
+  if(REHEAP_ZIG)
+    # Its table for unwinding is searched as if all code came behind it.
+    set(REHEAP_LAYOUT_PLACE .eh_frame)
+  endif()
+  configure_file(${REHEAP_SRC}/entry/linux/layout.ld.in ${REHEAP_LAYOUT} @ONLY)
   if(REHEAP_ZIG)
     set(bound -Wl,-Bsymbolic)
     set(REHEAP_LINKER_TAKES_LAYOUT ON)
@@ -179,7 +186,7 @@ if(NOT WIN32)
       ${bound} -Wl,--as-needed)
     if(REHEAP_LINKER_TAKES_LAYOUT)
       target_link_options(${target} PRIVATE ${layout})
-      set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${REHEAP_SRC}/entry/linux/layout.ld)
+      set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${REHEAP_LAYOUT})
     endif()
     # A program that leaves malloc to its libraries names no symbol of ours: link us all the same. In one word, which
     # CMake leaves whole and at its place: the parent's other libraries are linked as the parent says.

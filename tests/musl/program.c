@@ -57,8 +57,7 @@ static void fork_once(void) {
   pid_t child = fork();
   CHECK(child >= 0);
   if (child == 0) {
-    free(block);
-    CHECK(pthread_mutex_unlock(&g_again) == 0);
+    free(block); /* the lock stays held: to musl it is the parent's */
     come_and_go();
     pid_t grandchild = fork();
     if (grandchild == 0) {
@@ -78,7 +77,7 @@ static void fork_once(void) {
 static void die_with_lock(void) {
   pthread_t thread;
   void* block;
-  CHECK(pthread_create(&thread, NULL, allocate, &thread) == 0 && pthread_join(thread, &block) == 0);
+  CHECK(pthread_create(&thread, NULL, allocate, &block) == 0 && pthread_join(thread, &block) == 0);
   free(block);
   CHECK(pthread_mutex_lock(&g_robust) == EOWNERDEAD);
   CHECK(pthread_mutex_consistent(&g_robust) == 0 && pthread_mutex_unlock(&g_robust) == 0);
