@@ -7,10 +7,10 @@ command's own cost included. Many short runs, interleaved; differences are taken
 from dataclasses import dataclass
 from pathlib import Path
 
+import reheap
 from common import question, tables
 from common.programs import build_program
 from common.subjects import REHEAP
-from reheap_lab import native
 from reheap_lab.allocators import Allocator
 from reheap_lab.evidence import Proof
 from reheap_lab.launch import Launch
@@ -43,7 +43,7 @@ class Starter(Allocator):
 def starters(allocators: list[Allocator]) -> list[Starter]:
     starts = [Starter(one.name, one.libraries, one.version) for one in allocators]
     if any(one.name == REHEAP for one in allocators):
-        starts.insert(2, Starter("reheap run --", prefix=(native.reheap_command(), "run", "--")))
+        starts.insert(2, Starter("reheap run --", prefix=(reheap.command(), "run", "--")))
     return starts
 
 

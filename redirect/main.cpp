@@ -21,6 +21,7 @@
 #include "redirect/crt/replaced.h"
 #include "redirect/heap/layer.h"
 #include "redirect/process/children.h"
+#include "redirect/process/kind.h"
 #include "redirect/process/termination.h"
 
 namespace rh::redirect {
@@ -48,6 +49,14 @@ void came(const Module& module) {
   report(line);
 }
 
+// Cygwin's fork makes a new process and copies into it, at the same places, what it knows of. It does not know of our
+// memory, which may lie in one of those places there.
+bool is_beside_cygwin() {
+  for (const wchar_t* const* name = inject::kCygwinLibraries; *name != nullptr; ++name)
+    if (GetModuleHandleW(*name) != nullptr) return true;
+  return false;
+}
+
 void replace_heap() {
   if (!options::layer_heap()) return;
   if (heaps::replace()) stay();
@@ -71,6 +80,8 @@ void watch_the_end() {
   Text line;
   report(line << "no statistics are written at TerminateProcess, which " << problem);
 }
+
+bool serves() { return heaps::is_replaced() || has_replaced(); }
 
 void tell(const Text& line) { report(line); }
 
@@ -101,9 +112,14 @@ void attach(HMODULE self) {
   const bool launched = inject::receive(settings);
   start();
   copies::announce();
-  replace_heap();
-  replace_runtimes();
+  if (is_beside_cygwin()) {
+    say("everything is left to Cygwin, whose fork might find its places taken");
+  } else {
+    replace_heap();
+    replace_runtimes();
+  }
   describe::g_replaced = describe_replaced;
+  describe::g_serves = serves;
   if (launched) {
     if (const char* problem = inject::follow_children(self, settings)) say(problem);
     tell_left(settings.when_left);

@@ -201,6 +201,10 @@ ITEMS = {
     "ffmpeg": Item("ffmpeg.exe (mingw-w64, UCRT)", wheel("imageio-ffmpeg==0.8.1"),
                    "imageio_ffmpeg/binaries/", ("*.exe",),
                    "f27ca4cb85e2d4946deedbce1a81245dfd942a2bcf94b53676fb3956aa95bf1b"),
+    "cygwin": Item("rsync.exe and Cygwin's DLLs (their malloc lies in cygwin1.dll)",
+                   maven("com.github.fracpete:rsync4j-windows64:3.3.0-1:jar"),
+                   "com/github/fracpete/rsync4j/windows64/", ("rsync.exe", "cyg*.dll"),
+                   "0d3de9c5c4dc420544254a2f15d24e7552126750b01327893b7ff5ac14926758"),
     # these by npm, which no package list of ours brings: Debian's comes with hundreds of packages
     "biome": Item("biome.exe (Rust)", npm("@biomejs/cli-win32-x64@2.5.15"), "package/",
                   sha256="91fe1e1e7a104c7758581bf6786154e9aaf84e3ec85da1878e2fc7a2c270443c"),

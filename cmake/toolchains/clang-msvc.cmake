@@ -32,7 +32,13 @@ if(REHEAP_PROCESSOR STREQUAL "arm64ec")
   set(disguise "-U__x86_64__ -U__x86_64 -U__amd64__ -U__amd64 -U_M_AMD64 -U_M_X64 -D__aarch64__=1 -D_M_ARM64=1")
 endif()
 set(headers "-nostdinc -isystem ${resources}/include -isystem /usr/share/mingw-w64/include")
-set(CMAKE_C_FLAGS_INIT "-ffreestanding -fgnuc-version=4.2.1 -D_UCRT ${disguise} ${headers}")
+# Notes for linkers which functions may be called by pointer, for programs with control-flow guard. Calls are not
+# checked: that takes what the C runtime brings.
+set(guard "")
+if(REHEAP_PROCESSOR STREQUAL "x86_64")
+  set(guard "-Xclang -cfguard-no-checks")
+endif()
+set(CMAKE_C_FLAGS_INIT "-ffreestanding -fgnuc-version=4.2.1 -D_UCRT ${guard} ${disguise} ${headers}")
 set(CMAKE_CXX_FLAGS_INIT
   "-D__STRICT_ANSI__ -isystem ${mingw}/c++ -isystem ${mingw}/c++/x86_64-w64-mingw32 ${CMAKE_C_FLAGS_INIT}")
 

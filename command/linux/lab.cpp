@@ -2,6 +2,7 @@
 
 #include "common/message.h"
 #include "common/settings.h"
+#include "early/library.h"
 
 #include <algorithm>
 #include <array>
@@ -14,8 +15,8 @@
 namespace rh::command {
 namespace {
 
-constexpr std::array<std::string_view, 9> lab_commands = {"compare", "suite", "report",  "gate",     "record",
-                                                          "replay",  "trace", "profile", "calibrate"};
+constexpr std::array<std::string_view, 10> lab_commands = {"allocators", "calibrate", "compare", "gate",  "profile",
+                                                           "record",     "replay",    "report",  "suite", "trace"};
 
 }  // namespace
 
@@ -24,10 +25,14 @@ bool is_lab_command(const char* word) {
 }
 
 void become_lab(char** words) {
-  execvp("reheap-lab", words);
+  // What was installed with this command goes before what else there may be.
+  const std::string beside = to_string(command_path().directory()) + "/reheap-lab";
+  execv(beside.c_str(), words);
+  if (errno == ENOENT) execvp("reheap-lab", words);
   const int error = errno;
   if (error == ENOENT)
-    throw Failure(exit_not_found, std::string(words[1]) + " is the lab's, which is not installed: pip install ./lab");
+    throw Failure(exit_not_found,
+                  std::string(words[1]) + " is the lab's, which is not installed: pip install 'reheap[lab]'");
   throw Failure(exit_not_executable, std::string("reheap-lab: ") + std::strerror(error));
 }
 

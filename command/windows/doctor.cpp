@@ -48,6 +48,7 @@ Json to_json(const CommandLine& line, const ProgramDescription& program) {
   json["runtime"] = program.runtime;
   json["allocation"] = Json::object();
   for (const Imports& imports : program.allocation) json["allocation"][imports.library] = imports.functions;
+  json["heap_type"] = program.heap_type;
   json["control_flow_guard"] = program.control_flow_guard;
   json["aslr"] = program.movable;
   json["patched"] = program.patched;

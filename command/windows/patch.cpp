@@ -112,6 +112,7 @@ std::string unfit(const ProgramFile& file, const PatchRequest& request) {
   if (!is_for_people(file)) return "it is a driver, or of the system's own: such load no reheap.dll";
   if (inject::is_managed(file.image())) return text_of(inject::Obstacle::managed);
   if (inject::is_go(file.image()) && !inject::imports_allocation(file.image())) return text_of(inject::Obstacle::go);
+  if (inject::is_cygwin(file.image())) return text_of(inject::Obstacle::cygwin);
   if (file.section(".reheap") != nullptr) return "it has reheap in it already";
   if (const std::string packer = packer_of(file.image()); !packer.empty())
     return "it is packed by " + packer + ": unpack it first, or use reheap run";

@@ -1,6 +1,7 @@
 #include "program_description.h"
 
 #include "common/joined.h"
+#include "manifest.h"
 #include "redirect/crt/runtimes.h"
 #include "redirect/process/kind.h"
 #include "text.h"
@@ -23,6 +24,7 @@ std::string lower(std::string text) {
 std::string runtime_of(const std::string& library) {
   const std::string name = lower(library).substr(0, library.find_last_of('.'));
   if (name.starts_with("api-ms-win-crt-")) return "ucrtbase";
+  if (inject::is_cygwin_library(library.c_str())) return name;
   const std::wstring file = wide(name + ".dll");
   if (!redirect::is_runtime(file.data(), file.size())) return {};
   if (name == "ucrtbased" || name == "msvcrtd") return name + " (debug)";
@@ -129,6 +131,7 @@ std::string runtime_text(const std::vector<std::string>& runtimes, const Program
 std::string kind_of(const pe::Image& image) {
   if (inject::is_managed(image)) return ".NET";
   if (inject::is_go(image)) return "Go";
+  if (inject::is_cygwin(image)) return "Cygwin";
   const std::string packer = packer_of(image);
   return packer.empty() ? "native" : "native, packed by " + packer + ": what it imports shows when it runs";
 }
@@ -183,6 +186,7 @@ ProgramDescription describe(const pe::Image& image, const std::wstring& program)
   ProgramDescription described;
   described.architecture = architecture_name(image.machine);
   described.kind = kind_of(image);
+  described.heap_type = heap_type_in(manifest_of(image));
   described.control_flow_guard = (image.characteristics & IMAGE_DLLCHARACTERISTICS_GUARD_CF) != 0;
   described.movable = (image.characteristics & IMAGE_DLLCHARACTERISTICS_DYNAMIC_BASE) != 0;
   described.patched = has_section(image, kPatchSection);

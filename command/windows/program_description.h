@@ -21,9 +21,10 @@ struct ProgramDescription {
   std::string architecture;
   std::string runtime;  // the C runtime, with its version
   std::vector<Imports> allocation;
+  std::string heap_type;  // of Windows' heaps, as its manifest asks for; "": as Windows chooses
   bool control_flow_guard = false;
   bool movable = false;  // by ASLR
-  std::string kind;      // "native", "Go", ".NET", with "packed by UPX"
+  std::string kind;      // "native", "Go", ".NET", "Cygwin", with "packed by UPX"
   bool patched = false;  // imports reheap.dll for good
 };
 

@@ -29,6 +29,8 @@ std::string program_text(const Json& program) {
   text += report_line("C runtime", plain(program["runtime"]));
   for (const auto& [library, functions] : program["allocation"].items())
     text += report_line("imports", library + ": " + plain(functions));
+  if (const std::string heap = plain(program["heap_type"]); !heap.empty())
+    text += report_line("heap type", heap + ", as its manifest asks");
   text += report_line("flow guard", plain(program["control_flow_guard"]));
   if (program["patched"].get<bool>()) text += report_line("patched", "yes: reheap unpatch takes it back");
   return text + report_line("ASLR", plain(program["aslr"]));

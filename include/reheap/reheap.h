@@ -24,6 +24,41 @@
 #define RH_API
 #endif
 
+/* What compilers and analysers are told of functions that allocate: RH_FRESH of memory that nothing else points to
+ * yet, RH_CHECKED of a result that must be looked at, RH_BYTES and RH_BYTES_OF_MANY of its length, RH_ALIGNED of its
+ * alignment (by the number of a parameter), and RH_FREED_HERE that rh_free and its like end it. GCC warns of `free`
+ * then, which is wrong beside libreheap-core: use rh_free. Compilers know the length asked for: _FORTIFY_SOURCE=3 takes
+ * writes beyond it for overflows where it sees both, also those that rh_usable_size or rh_expand would allow. */
+#if defined(__GNUC__) || defined(__clang__)
+#define RH_FRESH __attribute__((malloc))
+#define RH_CHECKED __attribute__((warn_unused_result))
+#define RH_BYTES(number) __attribute__((alloc_size(number)))
+#define RH_BYTES_OF_MANY(count, size) __attribute__((alloc_size(count, size)))
+#define RH_ALIGNED __attribute__((assume_aligned(16)))
+#define RH_ALIGNED_BY(number) __attribute__((alloc_align(number)))
+#else
+#if defined(_MSC_VER)
+#define RH_FRESH __declspec(allocator) __declspec(restrict)
+#else
+#define RH_FRESH
+#endif
+#if defined(_MSVC_LANG) && _MSVC_LANG >= 201703L
+#define RH_CHECKED [[nodiscard]]
+#else
+#define RH_CHECKED
+#endif
+#define RH_BYTES(number)
+#define RH_BYTES_OF_MANY(count, size)
+#define RH_ALIGNED
+#define RH_ALIGNED_BY(number)
+#endif
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#define RH_FREED_BY(function) __attribute__((malloc(function, 1)))
+#else
+#define RH_FREED_BY(function)
+#endif
+#define RH_FREED_HERE RH_FREED_BY(rh_free) RH_FREED_BY(rh_free_sized) RH_FREED_BY(rh_free_aligned_sized)
+
 #ifdef __cplusplus
 #define RH_NOTHROW noexcept
 extern "C" {
@@ -33,24 +68,49 @@ extern "C" {
 
 /* ---- blocks -------------------------------------------------------------------------------- */
 
-/* A block of at least `size` bytes, aligned to 16. A size of 0 gives a unique block. Returns NULL
- * and sets errno to ENOMEM on failure; the heap stays consistent. */
-RH_API void* rh_malloc(size_t size) RH_NOTHROW;
-
-/* Like rh_malloc for `count * size` bytes, all zero. An overflowing product fails with ENOMEM.
- * Memory fresh from the OS is known to be zero and is not touched. */
-RH_API void* rh_calloc(size_t count, size_t size) RH_NOTHROW;
-
-/* Resizes the block, in place where possible. A NULL `block` allocates; size 0 frees the block and
- * returns NULL. On failure returns NULL and sets ENOMEM; the old block remains valid. */
-RH_API void* rh_realloc(void* block, size_t size) RH_NOTHROW;
-
-/* A block at a multiple of `alignment`, a power of two up to 1 GiB (else NULL and EINVAL). */
-RH_API void* rh_aligned_alloc(size_t alignment, size_t size) RH_NOTHROW;
-
 /* Frees a block made by any function of this library; NULL does nothing. A pointer this library did
  * not make goes to the next allocator in line, or is reported and ends the process. */
 RH_API void rh_free(void* block) RH_NOTHROW;
+
+/* The same of a block whose size, and alignment, the caller knows: those that it was last asked for with, by the
+ * function that made or resized it. The hardened build ends the process with a message for a size that is not that
+ * one; otherwise neither is looked at. */
+RH_API void rh_free_sized(void* block, size_t size) RH_NOTHROW;
+RH_API void rh_free_aligned_sized(void* block, size_t alignment, size_t size) RH_NOTHROW;
+
+/* A block of at least `size` bytes, aligned to 16. A size of 0 gives a unique block. Returns NULL
+ * and sets errno to ENOMEM on failure; the heap stays consistent. */
+RH_API RH_CHECKED RH_FRESH RH_FREED_HERE RH_BYTES(1) RH_ALIGNED void* rh_malloc(size_t size) RH_NOTHROW;
+
+/* Like rh_malloc for `count * size` bytes, all zero. An overflowing product fails with ENOMEM.
+ * Memory fresh from the OS is known to be zero and is not touched. */
+RH_API RH_CHECKED RH_FRESH RH_FREED_HERE RH_BYTES_OF_MANY(1, 2) RH_ALIGNED
+    void* rh_calloc(size_t count, size_t size) RH_NOTHROW;
+
+/* Resizes the block, in place where possible. A NULL `block` allocates; size 0 frees the block and
+ * returns NULL. On failure returns NULL and sets ENOMEM; the old block remains valid. */
+RH_API RH_CHECKED RH_FREED_HERE RH_BYTES(2) RH_ALIGNED void* rh_realloc(void* block, size_t size) RH_NOTHROW;
+
+/* A block at a multiple of `alignment`, a power of two up to 1 GiB (else NULL and EINVAL). */
+RH_API RH_CHECKED RH_FRESH RH_FREED_HERE RH_BYTES(2)
+    RH_ALIGNED_BY(1) void* rh_aligned_alloc(size_t alignment, size_t size) RH_NOTHROW;
+
+/* Like rh_realloc, and the block lies at a multiple of `alignment` then, wherever it lay before: it moves if it has to.
+ * For an alignment that rh_aligned_alloc does not take: NULL and EINVAL, and the old block remains valid. */
+RH_API RH_CHECKED RH_FREED_HERE RH_BYTES(3)
+    RH_ALIGNED_BY(2) void* rh_aligned_realloc(void* block, size_t alignment, size_t size) RH_NOTHROW;
+
+/* Makes the block at least `size` bytes long where it lies. Returns its usable size then; 0, and nothing changed,
+ * when it cannot, and for NULL. It never moves and never shortens, and leaves errno alone. Blocks of up to 32 KiB
+ * grow within their size class, longer ones into free memory behind them. */
+RH_API size_t rh_expand(void* block, size_t size) RH_NOTHROW;
+
+/* Makes up to `count` blocks of `size` bytes, as rh_malloc does, and writes them to `blocks[0]`, `blocks[1]`, ...
+ * Returns how many: fewer, and ENOMEM, when memory is short. Those made are the caller's. */
+RH_API RH_CHECKED size_t rh_alloc_batch(size_t size, void** blocks, size_t count) RH_NOTHROW;
+
+/* Frees `count` blocks, made by any functions, as rh_free does. The array stays as it is. */
+RH_API void rh_free_batch(void* const* blocks, size_t count) RH_NOTHROW;
 
 /* Usable bytes in the block: at least the requested size. 0 for NULL. */
 RH_API size_t rh_usable_size(const void* block) RH_NOTHROW;
@@ -87,12 +147,37 @@ RH_API void rh_heap_reset(rh_heap* heap) RH_NOTHROW;
  * in rh_heap_destroy, which does nothing. */
 RH_API void rh_heap_destroy(rh_heap* heap) RH_NOTHROW;
 
-RH_API void* rh_heap_malloc(rh_heap* heap, size_t size) RH_NOTHROW;
-RH_API void* rh_heap_calloc(rh_heap* heap, size_t count, size_t size) RH_NOTHROW;
-RH_API void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size) RH_NOTHROW;
+RH_API RH_CHECKED RH_FRESH RH_BYTES(2) RH_ALIGNED void* rh_heap_malloc(rh_heap* heap, size_t size) RH_NOTHROW;
+RH_API RH_CHECKED RH_FRESH RH_BYTES_OF_MANY(2, 3) RH_ALIGNED
+    void* rh_heap_calloc(rh_heap* heap, size_t count, size_t size) RH_NOTHROW;
+RH_API RH_CHECKED RH_FRESH RH_BYTES(3)
+    RH_ALIGNED_BY(2) void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size) RH_NOTHROW;
 
 /* Resizes a block of this heap within this heap. A block of another heap ends the process. */
-RH_API void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) RH_NOTHROW;
+RH_API RH_CHECKED RH_BYTES(3) RH_ALIGNED void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) RH_NOTHROW;
+
+/* Like rh_alloc_batch, from this heap, whose lock is taken once for many blocks. */
+RH_API RH_CHECKED size_t rh_heap_alloc_batch(rh_heap* heap, size_t size, void** blocks, size_t count) RH_NOTHROW;
+
+/* The heap that the block is of which `pointer` lies in, anywhere; NULL for memory of no such heap. A block that was
+ * freed and not reused may still count. Never faults, unless the heap is being destroyed meanwhile. */
+RH_API rh_heap* rh_heap_of(const void* pointer) RH_NOTHROW;
+
+/* Has the heap give up what of it is free: others may use it then, and it goes back to the OS in its time, or by
+ * rh_trim at once. Of a heap bound to another living thread what that one keeps at hand stays. Returns how many bytes
+ * less the heap holds. */
+RH_API size_t rh_heap_trim(rh_heap* heap) RH_NOTHROW;
+
+/* Calls `visit` for each block in use, with its usable size, in the order of their addresses, until it returns false.
+ * Returns true when none are left. False, and errno EPERM, for a heap that is bound to another living thread: nobody
+ * else can tell which of its blocks are in use.
+ *
+ * No lock is held while `visit` runs: it may use this library, and free the block it is given; but nobody may destroy
+ * the heap before the walk ends. Other threads may allocate and free meanwhile. Each block that is in use from before
+ * the walk until after it is visited, once; one that is made or freed meanwhile may be or not, so that where others
+ * free, a block may be gone when `visit` looks at it. */
+typedef bool (*rh_visit_fn)(void* block, size_t usable_size, void* context);
+RH_API bool rh_heap_walk(rh_heap* heap, rh_visit_fn visit, void* context) RH_NOTHROW;
 
 /* Limits what the heap holds, in bytes: its slabs (64 KiB and more each) and its large blocks. What would
  * lead beyond `hard` is refused: NULL and ENOMEM. 0, as at first, is no limit. What is held already may be

@@ -1,3 +1,5 @@
 """The lab: measures what each allocator does for a program, and says how sure that is."""
 
-__version__ = "0.1.0"
+from reheap import __version__
+
+__all__ = ["__version__"]

@@ -1,4 +1,4 @@
-"""The command line: reads words, calls the parts, says what went wrong. `reheap` and `reheap-lab` are the same."""
+"""`reheap-lab`, and what of `reheap` is the lab's: reads words, calls the parts, says what went wrong."""
 
 import errno
 import importlib
@@ -10,8 +10,7 @@ import click
 from rich.console import Console
 
 import reheap_lab
-from reheap_lab import host, native
-from reheap_lab.errors import LabError, UsageError
+from reheap_lab.errors import LabError
 
 # Those of our own, whose modules load only when they are asked for; each calls its command `command`.
 PARTS = {
@@ -27,59 +26,22 @@ PARTS = {
     "calibrate": ("reheap_lab.calibrate", "Test the lab itself on this machine"),
 }
 
-# The native command does these; it knows its own options.
-HANDED_ON = {
-    "run": "Run a program on reheap",
-    "doctor": "Prove which library serves malloc",
-    "patch": "Make a program start on reheap for good",
-    "unpatch": "Take that back",
-    "completion": "Print a completion script for a shell",
-}
-
 
 class Lab(click.Group):
-    """Loads a part when it is called, and hands on what the native command does."""
+    """Loads a part when it is called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return [*PARTS, *HANDED_ON]
+        return [*PARTS, *super().list_commands(context)]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name in HANDED_ON:
-            return _handed_on(name)
         if name not in PARTS:
-            return None
+            return super().get_command(context, name)
         return importlib.import_module(PARTS[name][0]).command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, rows in (("Commands", {name: text for name, (_, text) in PARTS.items()}),
-                            ("Handed to the native command", HANDED_ON)):
-            with formatter.section(title):
-                formatter.write_dl(list(rows.items()))
-
-
-def _handed_on(name: str) -> click.Command:
-    @click.command(name, help=HANDED_ON[name], add_help_option=False,
-                   context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
-    @click.pass_context
-    def hand_on(context: click.Context, words: tuple[str, ...]) -> None:
-        # click drops a leading "--", which means something to the native command.
-        line = sys.argv[1:] if sys.argv[1:2] == [name] else [name, *words]
-        if name == "completion":
-            context.exit(_completion(line[1:]))
-        host.become([native.reheap_command(), *line])
-    return hand_on
-
-
-def _completion(words: list[str]) -> int:
-    """click's own script: it completes the lab's commands and, by their names, those handed on."""
-    from click.shell_completion import get_completion_class
-    shell = get_completion_class(words[0]) if len(words) == 1 else None
-    if shell is None:
-        raise UsageError("say for which shell: reheap completion bash, zsh or fish")
-    variable = f"_{_name().replace('-', '_').upper()}_COMPLETE"  # what click looks for
-    click.echo(shell(main_group, {}, _name(), variable).source())
-    return 0
+        own = {name: command.get_short_help_str() for name, command in self.commands.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl(list(({name: text for name, (_, text) in PARTS.items()} | own).items()))
 
 
 @click.group(cls=Lab, context_settings={"help_option_names": ["-h", "--help"]})
@@ -87,8 +49,17 @@ def _completion(words: list[str]) -> int:
 def main_group() -> None:
     """Which allocator, for my program, how much, how sure.
 
-    Begin with: reheap compare -- CMD ARGS...
+    Begin with: reheap compare -- CMD ARGS... What runs programs on reheap is the command `reheap` itself.
     """
+
+
+@main_group.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a completion script for a shell."""
+    from click.shell_completion import get_completion_class
+    variable = f"_{_name().replace('-', '_').upper()}_COMPLETE"  # what click looks for
+    click.echo(get_completion_class(shell)(main_group, {}, _name(), variable).source())
 
 
 def main(words: list[str] | None = None) -> None:

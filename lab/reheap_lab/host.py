@@ -5,9 +5,7 @@ Linux has (witness, ptrace, preloading, /proc) is asked for nowhere there.
 """
 
 import os
-import signal
 import subprocess
-import typing
 
 WINDOWS = os.name == "nt"
 
@@ -34,24 +32,3 @@ def end(process: subprocess.Popen) -> None:
     else:
         process.terminate()
     process.wait()
-
-
-def run_to_its_end(line: list[str], environment: dict[str, str]) -> int:
-    """On Windows. The console sends its signals to the command too, which decides what they do."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        return as_exit_status(subprocess.call(line, env=environment))
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def as_exit_status(code: int) -> int:
-    """Windows' are 32 bits without a sign, and Python exits with a C int."""
-    return (code + 2**31) % 2**32 - 2**31
-
-
-def become(line: list[str]) -> typing.NoReturn:
-    """Ends as the command does."""
-    if WINDOWS:
-        raise SystemExit(run_to_its_end(line, dict(os.environ)))
-    os.execv(line[0], line)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import click
 
+from reheap import process
 from reheap_lab import allocators, host, native, windows
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.figures import plural
@@ -163,7 +164,7 @@ def run(cmd: list[str], settings: dict[str, str], say=say) -> tuple[int, float]:
     """Its exit status, or minus the signal that ended it; and its CPU time, with that of those it waited for."""
     try:
         if host.WINDOWS:
-            return host.run_to_its_end(cmd, settings), 0
+            return process.run_to_its_end(cmd, settings), 0
         ignored = [getattr(signal, name) for name in IGNORED_BY_PYTHON]
         child = os.posix_spawnp(cmd[0], cmd, settings, setsigdef=ignored)
     except FileNotFoundError:

@@ -100,7 +100,7 @@ def wine_command() -> list[str]:
 def parts() -> pathlib.Path:
     """The folder with reheap.exe, reheap.dll and reheap-runner.exe."""
     given = os.environ.get("REHEAP_LAB_WINDOWS")
-    own = native.folder() if host.WINDOWS else pathlib.Path(__file__).parent / "native" / "windows"
+    own = native.folder() if host.WINDOWS else native.folder() / "windows"
     folder = pathlib.Path(given) if given else own
     for place in (folder / "bin", folder):
         if all((place / part).is_file() for part in PARTS):

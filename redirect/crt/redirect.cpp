@@ -287,6 +287,8 @@ void forget(const void* base) {
   choose_main_host();
 }
 
+bool has_replaced() { return g_main_host.load(std::memory_order_acquire) != &g_no_host; }
+
 const crt::Host& main_host() { return *g_main_host.load(std::memory_order_acquire); }
 
 void describe(Text& text) {

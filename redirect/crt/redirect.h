@@ -31,6 +31,9 @@ void forget(const void* base);
 // that has no functions. May be called at any time.
 const crt::Host& main_host();
 
+// Whether there is such a runtime. May be called at any time.
+bool has_replaced();
+
 // One line for each C runtime: what was replaced, what was left and why.
 void describe(Text& text);
 // The line of one.

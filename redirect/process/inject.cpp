@@ -2,6 +2,7 @@
 
 #include "kind.h"
 #include "library.h"
+#include "policies.h"
 
 // Of ntdll.
 extern "C" __declspec(dllimport) LONG NTAPI NtSetInformationProcess(HANDLE process, ULONG what, void* from,
@@ -29,17 +30,10 @@ bool import_name(const wchar_t* path, char* text, size_t room) {
   return length != 0 && length < kLongestPath && ascii_path(shorter.text, text, room);
 }
 
-// A process that admits only Microsoft's or the store's libraries would end at once with ours among its imports.
-bool admits_only_signed(HANDLE process) {
-  constexpr DWORD microsoft_or_store_only = 3;
-  DWORD policy = 0;
-  return policy_of(process, kSignaturePolicy, policy) && (policy & microsoft_or_store_only) != 0;
-}
-
 Obstacle judge(HANDLE process, const pe::Image& image) {
   if (is_managed(image)) return Obstacle::managed;
   if (is_go(image) && !imports_allocation(image)) return Obstacle::go;
-  return admits_only_signed(process) ? Obstacle::signed_only : Obstacle::none;
+  return is_cygwin(image) ? Obstacle::cygwin : forbids_any(process);
 }
 
 // A loader that fails would ask the user to confirm it, in a window, and whoever waits would wait for that. Wine sets
@@ -139,14 +133,6 @@ Outcome enter_by_helper(const PROCESS_INFORMATION& suspended, const Means& means
 
 }  // namespace
 
-bool policy_of(HANDLE process, int number, DWORD& policy) {
-  using GetPolicy = BOOL(WINAPI*)(HANDLE, int, void*, SIZE_T);
-  const auto get = reinterpret_cast<GetPolicy>(
-      reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "GetProcessMitigationPolicy")));
-  policy = 0;
-  return get == nullptr || get(process, number, &policy, sizeof policy);
-}
-
 // From a 32-bit process a 64-bit one cannot be written to: the 64-bit launcher does it.
 bool out_of_reach(HANDLE process) { return sizeof(void*) == 4 && is_wow64(GetCurrentProcess()) && !is_wow64(process); }
 
@@ -164,9 +150,14 @@ Outcome enter(const PROCESS_INFORMATION& suspended, const Means& means, const Se
   if (const Obstacle found = judge(suspended.hProcess, image); found != Obstacle::none) return {Entry::none, found, 0};
   Path library;
   if (!library_for(image.machine, means.library, library)) return {Entry::none, Obstacle::no_library, 0};
-  const LibraryFile file = means.shown ? LibraryFile{true, true} : look_at_library(library.text);
-  // One that does not know of rehearsals would run the program.
-  if (!file.whole || (settings.rehearses != 0 && !file.answers)) return {Entry::none, Obstacle::damaged, 0};
+  LibraryFile file = {.whole = true, .answers = true, .guarded = false, .for_shadow_stacks = false};
+  if (!means.shown) {
+    file = look_at_library(library.text);
+    // One that does not know of rehearsals would run the program.
+    if (!file.whole || (settings.rehearses != 0 && !file.answers)) return {Entry::none, Obstacle::damaged, 0};
+    if (const Obstacle found = forbids(suspended.hProcess, file, library.text); found != Obstacle::none)
+      return {Entry::none, found, 0};
+  }
   Settings passed = settings;
   passed.awaited = means.section != nullptr && file.answers ? 1 : 0;
   return enter_image(suspended, image, library.text, passed, means.section);

@@ -23,10 +23,6 @@ struct Means {
 // library comes late, the first thread suspends itself once more when the library should be there.
 Outcome enter(const PROCESS_INFORMATION& suspended, const Means& means, const Settings& settings);
 
-// Sets `policy` to one of a process's mitigation policies, 0 where Windows (7) has none. False when it is not told.
-bool policy_of(HANDLE process, int number, DWORD& policy);
-constexpr int kSignaturePolicy = 8, kImageLoadPolicy = 10;
-
 // Whether this process cannot write to that one, and a helper of the other architecture has to.
 bool out_of_reach(HANDLE process);
 

@@ -17,6 +17,13 @@ bool begins(const char* text, const char* start) {
   return true;
 }
 
+char lower(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
+
+bool equal_names(const char* one, const wchar_t* other) {
+  for (; *other != 0 && lower(*one) == static_cast<char>(*other); ++one) ++other;
+  return lower(*one) == static_cast<char>(*other);
+}
+
 // What is imported beside the functions that are replaced: the OS's heap as kernel32 names it, and what calls malloc.
 constexpr const char* kCallers[] = {"HeapAlloc",  "HeapReAlloc", "HeapFree", "HeapSize",
                                     "HeapCreate", "_strdup",     "_wcsdup"};
@@ -78,6 +85,27 @@ bool is_managed(const pe::Image& image) {
 bool is_go(const pe::Image& image) {
   // The cheap question first: no other linker is known to name a section so.
   return any_section(image, is_go_symbols) && any_section(image, names_go_allocator);
+}
+
+const wchar_t* const kCygwinLibraries[] = {L"cygwin1.dll", L"msys-2.0.dll", nullptr};
+
+bool is_cygwin_library(const char* name) {
+  for (const wchar_t* const* known = kCygwinLibraries; *known != nullptr; ++known)
+    if (equal_names(name, *known)) return true;
+  return false;
+}
+
+bool is_cygwin(const pe::Image& image) {
+  bool found = false;
+  each_import(image, [&](const IMAGE_IMPORT_DESCRIPTOR& descriptor) {
+    // At once, which is quicker in another process, unless the image ends first.
+    char name[32] = {};
+    const bool read =
+        image.read(descriptor.Name, name, sizeof name - 1) || image.read_text(descriptor.Name, name, sizeof name);
+    found = read && is_cygwin_library(name);
+    return !found;
+  });
+  return found;
 }
 
 bool is_allocation(const char* name) {

@@ -66,10 +66,36 @@ bool has_all_sections(const pe::Image& file, DWORD size) {
   return read && whole;
 }
 
-bool is_whole(const Bytes& bytes) {
-  pe::Image file;
+// Where in the file that lies which is loaded at an offset of the image; 0 when nothing does.
+DWORD place_of(const pe::Image& file, DWORD offset) {
+  DWORD place = 0;
+  each_section(file, [&](const IMAGE_SECTION_HEADER& section) {
+    const DWORD within = offset - section.VirtualAddress;
+    if (offset >= section.VirtualAddress && within < section.SizeOfRawData) place = section.PointerToRawData + within;
+    return place == 0;
+  });
+  return place;
+}
+
+// Linkers say it in an entry among those for debuggers.
+bool is_for_shadow_stacks(const pe::Image& file) {
+  constexpr DWORD extended_characteristics = 20, compatible = 1;
+  const IMAGE_DATA_DIRECTORY entries = file.directory(IMAGE_DIRECTORY_ENTRY_DEBUG);
+  const DWORD begin = place_of(file, entries.VirtualAddress);
+  if (begin == 0) return false;
+  IMAGE_DEBUG_DIRECTORY entry;
+  for (DWORD at = 0; at + sizeof entry <= entries.Size && file.read(begin + at, &entry, sizeof entry);
+       at += sizeof entry) {
+    DWORD bits = 0;
+    if (entry.Type == extended_characteristics && file.read(entry.PointerToRawData, &bits, sizeof bits))
+      return (bits & compatible) != 0;
+  }
+  return false;
+}
+
+bool is_whole(const Bytes& bytes, const pe::Image& file) {
   const auto base = reinterpret_cast<uintptr_t>(bytes.begin());
-  if (!image_within(base, base + bytes.size(), file) || !has_all_sections(file, bytes.size())) return false;
+  if (!has_all_sections(file, bytes.size())) return false;
   static_assert(offsetof(IMAGE_OPTIONAL_HEADER64, CheckSum) == offsetof(IMAGE_OPTIONAL_HEADER32, CheckSum));
   const uintptr_t at = file.optional_header + offsetof(IMAGE_OPTIONAL_HEADER64, CheckSum);
   DWORD expected = 0;
@@ -81,7 +107,13 @@ bool is_whole(const Bytes& bytes) {
 
 LibraryFile look_at_library(const wchar_t* path) {
   const Bytes bytes(path);
-  return {is_whole(bytes), holds_mark(bytes)};
+  pe::Image file;
+  const auto base = reinterpret_cast<uintptr_t>(bytes.begin());
+  if (!image_within(base, base + bytes.size(), file)) return {};
+  return {.whole = is_whole(bytes, file),
+          .answers = holds_mark(bytes),
+          .guarded = (file.characteristics & IMAGE_DLLCHARACTERISTICS_GUARD_CF) != 0,
+          .for_shadow_stacks = is_for_shadow_stacks(file)};
 }
 
 DWORD checksum(const void* file, size_t size, size_t checksum_at) {

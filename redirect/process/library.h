@@ -10,6 +10,9 @@ namespace rh::inject {
 struct LibraryFile {
   bool whole = false;    // it can be read, and has the checksum that its linker gave it, if any
   bool answers = false;  // it says when it is in (arrive(), in imports.h)
+  // What it says of itself, which some processes ask for.
+  bool guarded = false;            // it has a table for control-flow guard
+  bool for_shadow_stacks = false;  // it may run where returns are checked
 };
 
 LibraryFile look_at_library(const wchar_t* path);

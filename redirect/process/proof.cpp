@@ -1,6 +1,7 @@
 #include "proof.h"
 
 #include "inject.h"
+#include "policies.h"
 
 // Of ntdll.
 extern "C" {
@@ -51,18 +52,10 @@ bool rights_of(HANDLE process, Rights& rights) {
   return told;
 }
 
-// From where libraries are taken, and whose.
-bool policies_of(HANDLE process, DWORD (&policies)[2]) {
-  return policy_of(process, kSignaturePolicy, policies[0]) && policy_of(process, kImageLoadPolicy, policies[1]);
-}
-
 bool has_own_rights(HANDLE process) {
   Rights own, its;
-  if (!rights_of(GetCurrentProcess(), own) || !rights_of(process, its) || !(own == its)) return false;
-  DWORD own_policies[2] = {}, its_policies[2] = {};
-  const bool own_told = policies_of(GetCurrentProcess(), own_policies);
-  const bool its_told = policies_of(process, its_policies);
-  return own_told == its_told && own_policies[0] == its_policies[0] && own_policies[1] == its_policies[1];
+  return rights_of(GetCurrentProcess(), own) && rights_of(process, its) && own == its &&
+         restricted_alike(GetCurrentProcess(), process);
 }
 
 // The library that a process would get, and its machine; 0 when there is none.

@@ -90,7 +90,25 @@ void* rh_aligned_alloc(size_t alignment, size_t size) noexcept {
   return valid_alignment(alignment) ? rules::allocate_aligned(alignment, size) : nullptr;
 }
 
+void* rh_aligned_realloc(void* block, size_t alignment, size_t size) noexcept {
+  return valid_alignment(alignment) ? rules::reallocate_aligned(block, alignment, size) : nullptr;
+}
+
+size_t rh_expand(void* block, size_t size) noexcept { return rules::expand(block, size); }
+
+size_t rh_alloc_batch(size_t size, void** blocks, size_t count) noexcept {
+  return rules::allocate_many(size, blocks, count);
+}
+
 void rh_free(void* block) noexcept { rules::free(block); }
+
+void rh_free_sized(void* block, size_t size) noexcept { rules::free_sized(block, size); }
+
+void rh_free_aligned_sized(void* block, size_t, size_t size) noexcept { rules::free_sized(block, size); }
+
+void rh_free_batch(void* const* blocks, size_t count) noexcept {
+  for (size_t at = 0; at < count; ++at) rules::free(blocks[at]);
+}
 
 size_t rh_usable_size(const void* block) noexcept { return rules::usable_size(block); }
 
@@ -141,6 +159,31 @@ void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size) noexce
 
 void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) noexcept {
   return rules::heap_reallocate(inside(heap, "rh_heap_realloc"), block, size);
+}
+
+size_t rh_heap_alloc_batch(rh_heap* heap, size_t size, void** blocks, size_t count) noexcept {
+  return rules::heap_allocate_many(inside(heap, "rh_heap_alloc_batch"), size, blocks, count);
+}
+
+rh_heap* rh_heap_of(const void* pointer) noexcept {
+  Heap* heap = rules::heap_of(pointer);
+  return heap != nullptr ? reinterpret_cast<rh_heap*>(shared::handle_of(heap)) : nullptr;
+}
+
+size_t rh_heap_trim(rh_heap* heap) noexcept { return idle::trim_heap(inside(heap, "rh_heap_trim")); }
+
+bool rh_heap_walk(rh_heap* heap, rh_visit_fn visit, void* context) noexcept {
+  shared::Walk walk;
+  do {
+    // Each time anew: `visit` may have destroyed the heap, against the rules.
+    if (!shared::walk_on(inside(heap, "rh_heap_walk"), &walk)) {
+      g_foreign.set_errno(EPERM);
+      return false;
+    }
+    for (size_t at = 0; at < walk.count; ++at)
+      if (!visit(walk.found[at].block, walk.found[at].size, context)) return false;
+  } while (walk.count == shared::Walk::kAtOnce);
+  return true;
 }
 
 void rh_heap_limit(rh_heap* heap, size_t hard) noexcept { inside(heap, "rh_heap_limit")->account.set_limit(hard); }

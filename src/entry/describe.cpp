@@ -151,6 +151,7 @@ void paths(Json& json, const stats::Figures& figures) {
 }  // namespace
 
 constinit Describe g_replaced = nullptr;
+constinit Serves g_serves = nullptr;
 
 const char* version() {
   return RH_TEXT_OF(RH_VERSION_MAJOR) "." RH_TEXT_OF(RH_VERSION_MINOR) "." RH_TEXT_OF(RH_VERSION_PATCH);
@@ -163,7 +164,8 @@ void process(Text& text) {
   json.open(nullptr, '{');
   json.string("library", library.text);
   json.string("malloc_served_by", served_by.text);
-  json.boolean("overridden", same_text(library.text, served_by.text));
+  const bool serves = g_serves == nullptr || g_serves();
+  json.boolean("overridden", serves && same_text(library.text, served_by.text));
   json.string("version", version());
   json.string("build", kBuild);
   json.boolean("hardened", kHardened);

@@ -12,6 +12,10 @@ void process(Text& text);
 using Describe = void (*)(Json& json);
 extern constinit Describe g_replaced;
 
+// Whether it did so anywhere; null where the library has malloc by its name. Set together with that.
+using Serves = bool (*)();
+extern constinit Serves g_serves;
+
 void statistics(Text& text);
 
 const char* version();

@@ -49,9 +49,9 @@ size_t usable_size(const void* block) {
 }
 
 // A block of a first-class heap stays in it.
-static void* allocate_beside(const BlockAt& at, size_t size) {
-  Heap* heap = shared::heap_beside(at.span);
-  return heap == nullptr ? allocate(size) : heap_allocate(heap, kBlockAlign, size, false);
+static void* allocate_beside(const BlockAt& at, size_t alignment, size_t size) {
+  if (Heap* heap = shared::heap_beside(at.span)) return heap_allocate(heap, alignment, size, false);
+  return alignment <= kBlockAlign ? allocate(size) : allocate_aligned(alignment, size);
 }
 
 void* reallocate(void* block, size_t size) {
@@ -64,7 +64,41 @@ void* reallocate(void* block, size_t size) {
     void* resized = resize_in_place(at, size);
     return resized != nullptr ? resized : resize_by_moving(at, size);
   };
-  return reallocate_by(block, at.usable_size(), size, resize, [=] { return allocate_beside(at, size); });
+  return reallocate_by(block, at.usable_size(), size, resize, [=] { return allocate_beside(at, kBlockAlign, size); });
+}
+
+// Another allocator's block comes over to us.
+static void* take_over_aligned(void* block, size_t alignment, size_t size) {
+  const size_t present = g_foreign.usable_size(block);
+  return reallocate_by(block, present, size, [] { return nullptr; }, [=] { return allocate_aligned(alignment, size); });
+}
+
+void* reallocate_aligned(void* block, size_t alignment, size_t size) {
+  if (block == nullptr) return allocate_aligned(alignment, size);
+  if (alignment <= kBlockAlign) return reallocate(block, size);
+  if constexpr (kHardened)
+    if (hardened::holds(block)) return reallocate_aligned_hardened(block, alignment, size);
+  if (!in_realm(block)) return take_over_aligned(block, alignment, size);
+  BlockAt at = known_block(block, "rh_aligned_realloc");
+  auto resize = [=]() -> void* {
+    if (address_of(block) % alignment != 0) return nullptr;
+    if (void* resized = resize_in_place(at, size)) return resized;
+    return alignment <= kUnitSize ? resize_by_moving(at, size) : nullptr;
+  };
+  return reallocate_by(block, at.usable_size(), size, resize, [=] { return allocate_beside(at, alignment, size); });
+}
+
+size_t expand(void* block, size_t size) {
+  if (block == nullptr || size > kMaxRequest) return 0;
+  if constexpr (kHardened)
+    if (hardened::holds(block)) return expand_hardened(block, size);
+  if (!in_realm(block)) {
+    const size_t usable = g_foreign.usable_size(block);
+    return size <= usable ? usable : 0;
+  }
+  BlockAt at = known_block(block, "rh_expand");
+  const bool fits = size <= at.requested_size() || resize_in_place(at, size, Fit::loose) != nullptr;
+  return fits ? at.usable_size() : 0;
 }
 
 size_t trim() {
@@ -87,6 +121,32 @@ void* heap_reallocate(Heap* heap, void* block, size_t size) {
     fatal(message.hex(address_of(block)));
   }
   return reallocate(block, size);
+}
+
+// What follows is made one by one, and so are those where there is more to it.
+template <typename Allocate> static size_t allocate_each(void** blocks, size_t made, size_t count, Allocate allocate) {
+  for (; made < count; ++made) {
+    blocks[made] = allocate();
+    if (blocks[made] == nullptr) break;
+  }
+  return made;
+}
+
+size_t allocate_many(size_t size, void** blocks, size_t count) {
+  return allocate_each(blocks, 0, count, [=] { return allocate(size); });
+}
+
+size_t heap_allocate_many(Heap* heap, size_t size, void** blocks, size_t count) {
+  size_t made = 0;
+  if constexpr (!kHardened) made = allocate_many_in(heap, size, blocks, count);
+  return allocate_each(blocks, made, count, [=] { return heap_allocate(heap, kBlockAlign, size, false); });
+}
+
+Heap* heap_of(const void* pointer) {
+  if constexpr (kHardened) return hardened::heap_of(pointer);
+  BlockAt at = find_block(pointer);
+  if (at.span == nullptr || (at.is_guarded() && !at.is_live())) return nullptr;
+  return shared::heap_of(at.span);
 }
 
 }  // namespace rh::rules

@@ -27,6 +27,8 @@ void* allocate_hardened(size_t size, Maker maker, bool zeroed = false);
 void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap = nullptr, bool zeroed = false);
 void free_hardened(void* block, Maker maker, size_t size = hardened::kUnknown);
 void* reallocate_hardened(void* block, size_t size);
+void* reallocate_aligned_hardened(void* block, size_t alignment, size_t size);
+size_t expand_hardened(void* block, size_t size);
 
 // The same of what is to lie in a partition's memory, which may be kUntyped. A block of another is moved there, but for
 // one of a first-class heap.
@@ -34,7 +36,7 @@ void* allocate_typed(Partition partition, size_t alignment, size_t size, Maker m
 void* reallocate_typed(Partition partition, void* block, size_t size);
 
 // Where a copy of a live block of ours may be made: in memory of the same partition. Null when there is no memory.
-void* allocate_beside(const void* block, size_t size);
+void* allocate_beside(const void* block, size_t alignment, size_t size);
 
 RH_NOINLINE void* allocate_cold(size_t size);
 
@@ -50,7 +52,11 @@ inline bool product(size_t count, size_t size, size_t* bytes) { return !__builti
 void* allocate_zeroed(size_t count, size_t size);
 void* allocate_aligned(size_t alignment, size_t size);
 void* reallocate(void* block, size_t size);
+void* reallocate_aligned(void* block, size_t alignment, size_t size);
 size_t usable_size(const void* block);
+
+// Lengthens a block where it lies. Gives its usable size then; 0 when it cannot. Errno stays as it is.
+size_t expand(void* block, size_t size);
 
 RH_NOINLINE void free_cold(void* block);
 
@@ -88,5 +94,12 @@ size_t trim();
 // First-class heaps.
 void* heap_allocate(Heap* heap, size_t alignment, size_t size, bool zeroed);
 void* heap_reallocate(Heap* heap, void* block, size_t size);
+
+// Up to `count` blocks, as malloc makes them or from a first-class heap. Gives how many.
+size_t allocate_many(size_t size, void** blocks, size_t count);
+size_t heap_allocate_many(Heap* heap, size_t size, void** blocks, size_t count);
+
+// That which the block is of that `pointer` lies in, anywhere; null for any other.
+Heap* heap_of(const void* pointer);
 
 }  // namespace rh::rules

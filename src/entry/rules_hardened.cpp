@@ -32,7 +32,22 @@ void* reallocate_hardened(void* block, size_t size) {
   size_t present = hardened::size_of(block, "realloc");
   // One without bytes cannot grow.
   auto resize = [=] { return present != 0 ? hardened::resize(block, size) : nullptr; };
-  return reallocate_by(block, present, size, resize, [=] { return checked(allocate_beside(block, size)); });
+  return reallocate_by(block, present, size, resize,
+                       [=] { return checked(allocate_beside(block, kBlockAlign, size)); });
+}
+
+void* reallocate_aligned_hardened(void* block, size_t alignment, size_t size) {
+  size_t present = hardened::size_of(block, "rh_aligned_realloc");
+  const bool fits = present != 0 && address_of(hardened::memory_tags::plain(block)) % alignment == 0;
+  auto resize = [=] { return fits ? hardened::resize(block, size, hardened::Resize::stays) : nullptr; };
+  return reallocate_by(block, present, size, resize, [=] { return checked(allocate_beside(block, alignment, size)); });
+}
+
+size_t expand_hardened(void* block, size_t size) {
+  const size_t present = hardened::size_of(block, "rh_expand");
+  if (size <= present) return present;
+  const bool grows = present != 0 && hardened::resize(block, size, hardened::Resize::stays_loose) != nullptr;
+  return grows ? size : 0;
 }
 
 // ---- partitions ---------------------------------------------------------------------------------
@@ -54,9 +69,9 @@ void* allocate_typed(Partition partition, size_t alignment, size_t size, Maker m
   return RH_LIKELY(block != nullptr) ? block : allocate_hardened(alignment, size, maker, heap, zeroed);
 }
 
-void* allocate_beside(const void* block, size_t size) {
-  if (Heap* heap = hardened::heap_beside(block)) return allocate_hardened(kBlockAlign, size, Maker::c, heap);
-  return allocate_typed(hardened::partition_of(block), kBlockAlign, size, Maker::c);
+void* allocate_beside(const void* block, size_t alignment, size_t size) {
+  if (Heap* heap = hardened::heap_beside(block)) return allocate_hardened(alignment, size, Maker::c, heap);
+  return allocate_typed(hardened::partition_of(block), alignment, size, Maker::c);
 }
 
 void* reallocate_typed(Partition partition, void* block, size_t size) {

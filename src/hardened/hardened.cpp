@@ -343,6 +343,12 @@ void* resize(void* block, size_t size, Resize how) {
   return at.is_large() ? resize_large(at, size, how) : resize_small(at, size, how);
 }
 
+Heap* heap_of(const void* pointer) {
+  if (empty::holds(pointer)) return nullptr;
+  BlockAt at = find_block(memory_tags::plain(pointer));
+  return at.span != nullptr ? shared::heap_of(at.span) : nullptr;
+}
+
 Heap* heap_beside(const void* block) {
   return empty::holds(block) ? nullptr : shared::heap_beside(find_block(memory_tags::plain(block)).span);
 }

@@ -46,6 +46,9 @@ size_t size_of(const void* block, const char* function);
 enum class Resize : uint8_t { moves, stays, stays_loose };
 void* resize(void* block, size_t size, Resize how = Resize::moves);
 
+// The first-class heap whose block `pointer` lies in, anywhere; null for any other pointer.
+Heap* heap_of(const void* pointer);
+
 // The first-class heap that a copy of a live block is to be in, or null.
 Heap* heap_beside(const void* block);
 

@@ -260,6 +260,15 @@ void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   return allocate_any(heap != nullptr ? heap : tagged_heap(), alignment, size, zeroed);
 }
 
+size_t allocate_many_in(Heap* heap, size_t size, void** blocks, size_t count) {
+  if (size > kMaxSmall || watch::is_on()) return 0;
+  const SizeClass size_class = size_class::of(size);
+  const size_t taken = shared::take_many(heap, size_class, blocks, count);
+  for (size_t at = 0; at < taken; ++at) noted(static_cast<Block*>(blocks[at]), size_class, size);
+  if (relief::is_called()) relief::answer();
+  return taken;
+}
+
 // ---- freeing ------------------------------------------------------------------------------------
 //
 // Each function that frees says whether memory may have become free that is to be returned: idle hears of it when no

@@ -91,6 +91,10 @@ RH_INLINE void* allocate_in_fast(Heap* heap, size_t size) {
 // still lives, ends the process.
 void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed);
 
+// Many blocks from a first-class heap that the calling thread may allocate from, by the shortest way. Gives how many:
+// fewer, or none, where there is more to it; then allocate_in is to be asked for the next. Not in hardened builds.
+size_t allocate_many_in(Heap* heap, size_t size, void** blocks, size_t count);
+
 // Gives back all that a first-class heap has, and the heap.
 void destroy_heap(Heap* heap);
 

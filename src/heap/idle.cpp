@@ -77,8 +77,8 @@ void collect_store(Heap* heap, ThreadToken token) {
 // Whether what only its owner touches may be touched here, under the lock: of a heap bound to another thread not.
 bool is_open(const Heap* heap) { return heap->shared && (!is_bound(heap) || is_mine(heap)); }
 
-bool collect(Heap* heap, ThreadToken token, Due due) {
-  if (!heap->lock.try_acquire(token)) return false;
+// The caller holds heap.lock, by `token`.
+void collect_locked(Heap* heap, ThreadToken token, Due due) {
   bool open = is_open(heap) || (due.left_at_hand && shared::disown_if_left(heap));
   drain(heap, {token, open});
   if (open) {
@@ -88,6 +88,11 @@ bool collect(Heap* heap, ThreadToken token, Due due) {
     for (Span* slab : heap->current)
       if (slab != nullptr) slab::clear_uncarved(slab);
   }
+}
+
+bool collect(Heap* heap, ThreadToken token, Due due) {
+  if (!heap->lock.try_acquire(token)) return false;
+  collect_locked(heap, token, due);
   heap->lock.release();
   return true;
 }
@@ -339,6 +344,21 @@ size_t trim() {
   size_t returned = g_arena.purge(0);
   g_arena.return_address_space();
   return returned + sparse::returned() - before;
+}
+
+size_t trim_heap(Heap* heap) {
+  ThreadToken token = platform::thread_token();
+  size_t before = 0, after = 0;
+  {
+    LockGuard guard(heap->lock, token);
+    if (inconsistent()) return 0;
+    before = heap->account.held();
+    collect_locked(heap, token, kLeftAtHandToo);
+    after = heap->account.held();
+  }
+  sparse::look(heap, true, ~0u, token);
+  note_free();
+  return before > after ? before - after : 0;
 }
 
 // In handlers too. One may have interrupted the start of a helper: it is made, or not, and then ended. One that has

@@ -35,6 +35,10 @@ void collect_beside(Heap* heap);
 // Returns at once what can be returned. Gives the bytes.
 size_t trim();
 
+// Has a first-class heap give up what of it is free: to the arena, but for free pages of slabs in use, which go back to
+// the OS. Gives how much less it holds.
+size_t trim_heap(Heap* heap);
+
 // While one lives no helper thread is there, and what is due is returned by those who free.
 class WithoutHelper {
  public:

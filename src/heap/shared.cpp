@@ -2,6 +2,7 @@
 
 #include "heap/abandoned.h"
 #include "heap/accounts.h"
+#include "heap/block.h"
 #include "heap/guards.h"
 #include "heap/large.h"
 #include "heap/refill.h"
@@ -196,6 +197,52 @@ void* next_block(Heap* heap, const void* block) {
   return nullptr;
 }
 
+// Whether the caller, who holds heap.lock, may follow what only the owner does without it.
+static bool is_followed_here(Heap* heap) {
+  return !inconsistent() && (!is_bound(heap) || is_mine(heap) || disown_if_left(heap));
+}
+
+// The blocks in use of one slab, large block or guarded place, from `walk->from` on.
+static void find_in(const Heap* heap, Span* span, Walk* walk) {
+  auto add = [walk](void* block, Span* of, BlockKind kind) {
+    const BlockAt at{block, of, kind};
+    walk->found[walk->count++] = {block, kHardened ? at.requested_size() : at.usable_size()};
+    walk->from = address_of(block) + 1;
+  };
+  const uintptr_t start = g_realm.address(span);
+  if (span->kind.load() != SpanKind::slab) {
+    const bool guarded = span->kind.load() == SpanKind::guarded;
+    void* block = guarded ? guards::start_of(span) : reinterpret_cast<void*>(start);
+    if (walk->from <= address_of(block)) add(block, span, guarded ? BlockKind::guarded : BlockKind::large);
+    return;
+  }
+  const SizeClass size_class = span->size_class.load();
+  const size_t size = slab::properties(span).size;
+  const bool current = heap->current[size_class] == span;
+  const slab::BlockSet free = slab::free_blocks_of(span, current ? heap->bins[size_class] : nullptr,
+                                                   current ? heap->bins[passed_bin(size_class)] : nullptr);
+  size_t index = walk->from > start ? (walk->from - start + size - 1) / size : 0;
+  for (const size_t end = span->carved.load(); index < end && walk->count != Walk::kAtOnce; ++index)
+    if (!free.has(static_cast<unsigned>(index)))
+      add(reinterpret_cast<void*>(start + index * size), span, BlockKind::small);
+}
+
+bool walk_on(Heap* heap, Walk* walk) {
+  const ThreadToken token = platform::thread_token();
+  LockGuard guard(heap->lock, token);
+  if (!is_followed_here(heap)) return false;
+  drain(heap, {token, true});
+  walk->count = 0;
+  if (walk->span == nullptr) walk->span = g_realm.first();
+  for (Realm::Run run = g_realm.run_from(walk->span); !run.empty(); run = g_realm.run_from(run.end)) {
+    for (walk->span = run.first; walk->span < run.end; ++walk->span) {
+      if (is_of(heap, walk->span)) find_in(heap, walk->span, walk);
+      if (walk->count == Walk::kAtOnce) return true;
+    }
+  }
+  return true;
+}
+
 // The caller holds the lock, by `token`.
 static slab::Taken take_locked(Heap* heap, SizeClass size_class, ThreadToken token) {
   if (inconsistent()) return {};
@@ -211,6 +258,23 @@ slab::Taken take(Heap* heap, SizeClass size_class) {
   ThreadToken token = platform::thread_token();
   LockGuard guard(heap->lock, token);
   return take_locked(heap, size_class, token);
+}
+
+size_t take_many(Heap* heap, SizeClass size_class, void** blocks, size_t count) {
+  constexpr size_t kAtOnce = 256;  // others wait for the lock meanwhile
+  ThreadToken token = platform::thread_token();
+  size_t taken = 0;
+  while (taken < count) {
+    LockGuard guard(heap->lock, token);
+    if (inconsistent() || (is_bound(heap) && !is_mine(heap))) return taken;
+    const size_t end = count - taken < kAtOnce ? count : taken + kAtOnce;
+    for (; taken < end; ++taken) {
+      Block* block = take_locked(heap, size_class, token).blocks;
+      if (block == nullptr) return taken;
+      blocks[taken] = block;
+    }
+  }
+  return taken;
 }
 
 bool list_large(Heap* heap, Span* span) {

@@ -49,6 +49,25 @@ void give_back_empty(Heap* heap, ThreadToken token);
 // of all when that is null; null when there are no more. With kExactSizes only.
 void* next_block(Heap* heap, const void* block);
 
+// The blocks in use, in the order of their addresses, a few at a time: all that are from before the first step until
+// after the last. False, and nothing done, when the heap is bound to another thread, which lives.
+struct InUse {
+  void* block;
+  size_t size;  // usable
+};
+struct Walk {
+  static constexpr size_t kAtOnce = 64;
+  Span* span = nullptr;  // where to go on
+  uintptr_t from = 0;
+  InUse found[kAtOnce] = {};
+  size_t count = 0;  // none: there are no more
+};
+bool walk_on(Heap* heap, Walk* walk);
+
+// Many small blocks with few holds of the lock. Gives how many: fewer where memory or a limit is in the way, none of a
+// heap that is bound to another thread, living or not.
+size_t take_many(Heap* heap, SizeClass size_class, void** blocks, size_t count);
+
 // A block; none when there is no memory.
 slab::Taken take(Heap* heap, SizeClass size_class);
 

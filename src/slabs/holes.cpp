@@ -76,7 +76,7 @@ class Layout {
 };
 
 // Which blocks are free.
-class FreeBlocks {
+class FreeBlocks : public BlockSet {
  public:
   FreeBlocks(const Layout& layout, Pages holes) : layout_(layout), holes_(holes) {
     for (unsigned index = 0; holes != 0 && index < layout.carved(); ++index)
@@ -100,20 +100,11 @@ class FreeBlocks {
   }
 
  private:
-  static constexpr size_t kMost = kUnitSize / kBlockAlign;
   static_assert([] {
     for (size_t index = 0; index < size_class::kCount; ++index)
       if (size_class::kProperties[index].capacity > kMost) return false;
     return true;
   }());
-
-  bool has(unsigned index) const { return words_[index / 64] >> (index % 64) & 1; }
-
-  bool add(unsigned index) {
-    if (has(index)) return false;
-    words_[index / 64] |= uint64_t{1} << (index % 64);
-    return true;
-  }
 
   bool all_free(unsigned page) const {
     unsigned first = layout_.first_on(page), end = layout_.end_on(page);
@@ -124,7 +115,6 @@ class FreeBlocks {
 
   const Layout& layout_;
   Pages holes_;
-  uint64_t words_[kMost / 64] = {};
 };
 
 // The block the owner freed last: it may be about to link the next to it, so what follows can be taken out of the list
@@ -241,6 +231,16 @@ Taken fill_hole(Span* slab) {
   links.last->next = nullptr;
   add(slab->outstanding, links.count);
   return {links.first, false};
+}
+
+// A list that somebody has broken ends where it no longer is one: whoever takes it will say so.
+BlockSet free_blocks_of(const Span* slab, const Block* bin, const Block* other_bin) {
+  Layout layout(slab);
+  FreeBlocks free(layout, holes_of(slab));
+  for (const Block* list :
+       {static_cast<const Block*>(slab->free), static_cast<const Block*>(returned(slab)), bin, other_bin})
+    free.add_list(list);
+  return free;
 }
 
 unsigned hollow_blocks(const Span* slab) {

@@ -216,6 +216,29 @@ Taken fill_hole(Span* slab);
 
 unsigned hollow_blocks(const Span* slab);
 
+// Some of a slab's carved blocks, by their number.
+class BlockSet {
+ public:
+  static constexpr size_t kMost = kUnitSize / kBlockAlign;
+
+  bool has(unsigned index) const { return words_[index / 64] >> (index % 64) & 1; }
+
+  // False when it is in already.
+  bool add(unsigned index) {
+    if (has(index)) return false;
+    words_[index / 64] |= uint64_t{1} << (index % 64);
+    return true;
+  }
+
+ private:
+  uint64_t words_[kMost / 64] = {};
+};
+
+// Those that nobody holds: hollow, or in a list of the slab's, or in one of two bins, which may be null or another
+// slab's. For who may follow all of these: the owner or, of a heap that no thread owns, who holds its lock; and nothing
+// may wait in its inbox.
+BlockSet free_blocks_of(const Span* slab, const Block* bin, const Block* other_bin);
+
 inline bool has_holes(const Span* slab) {
   for (uint32_t unit = 0; unit < slab->units; ++unit)
     if (slab[unit].holes != 0) return true;

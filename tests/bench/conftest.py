@@ -9,4 +9,4 @@ from reheap_lab import native
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 os.environ.pop("LD_PRELOAD", None)
-assert native.folder().is_dir(), "these need the native parts: install the lab, or set REHEAP_LAB_NATIVE"
+assert (native.folder() / "lib").is_dir(), "these need the native parts: install the lab, or set REHEAP_LAB_NATIVE"

@@ -45,6 +45,30 @@ static int consume_heap(void) {
   return sound;
 }
 
+static bool count_block(void* block, size_t usable_size, void* context) {
+  (void)usable_size;
+  *(size_t*)context += 1;
+  return block != NULL;
+}
+
+static int consume_more_of_heaps(void) {
+  rh_heap* heap = rh_heap_create();
+  void* blocks[10];
+  size_t visited = 0;
+  int sound = rh_heap_alloc_batch(heap, 100, blocks, 10) == 10 && rh_heap_of(blocks[9]) == heap;
+  sound = sound && rh_heap_walk(heap, count_block, &visited) && visited == 10;
+  rh_free_batch(blocks, 10);
+  rh_heap_trim(heap);
+  sound = sound && rh_heap_trim(heap) == 0;
+  rh_heap_destroy(heap);
+  sound = rh_alloc_batch(1000, blocks, 2) == 2 && sound && rh_expand(blocks[0], 1000) >= 1000;
+  blocks[1] = rh_aligned_realloc(blocks[1], 256, 2000);
+  sound = sound && blocks[1] && (size_t)blocks[1] % 256 == 0;
+  rh_free_sized(blocks[0], 1000);
+  rh_free_aligned_sized(blocks[1], 256, 2000);
+  return sound;
+}
+
 static int consume_tags(void) {
   rh_heap* heap = rh_heap_create();
   rh_heap_stats of_heap;
@@ -92,7 +116,7 @@ static int consume_reports(void) {
 int main(void) {
   void* plain = malloc(100);
   const int blocks = consume_blocks();
-  const int heap = consume_heap();
+  const int heap = consume_heap() && consume_more_of_heaps();
   const int tags = consume_tags();
   const int reports = consume_reports();
   /* Beside libreheap-core malloc stays the system's. */

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <thread>
 #include <utility>
@@ -33,6 +34,12 @@ namespace {
   return function;
 }
 
+// What compilers warn of that see it: sizes that no block can have, and pointers to what is gone.
+template <typename T> T unseen(T value) {
+  T volatile hidden = value;
+  return hidden;
+}
+
 // Far from its ends, where scanning everything in between would take the test's time many times over.
 SCENARIO(api_owns_within_huge) {
   constexpr std::size_t kHuge = sizeof(void*) == 8 ? std::size_t{200} << 30 : std::size_t{200} << 20;
@@ -40,8 +47,9 @@ SCENARIO(api_owns_within_huge) {
   if (block == nullptr) return 0;  // the system does not grant that much
   for (int round = 0; round < 20000; ++round)
     NEED(RH(rh_owns)(block + kHuge / 20000 * static_cast<std::size_t>(round)));
+  const void* gone = unseen(block + kHuge / 2);
   RH(rh_free)(block);
-  NEED(!RH(rh_owns)(block + kHuge / 2));
+  NEED(!RH(rh_owns)(gone));
   return 0;
 }
 
@@ -91,18 +99,18 @@ TEST(Api, GoodSizeIsTheUsableSize) {
 
 TEST(Api, Failures) {
   errno = 0;
-  EXPECT_EQ(RH(rh_malloc)(SIZE_MAX), nullptr);
+  EXPECT_EQ(RH(rh_malloc)(unseen(SIZE_MAX)), nullptr);
   EXPECT_EQ(errno, ENOMEM);
   errno = 0;
-  EXPECT_EQ(RH(rh_malloc)(SIZE_MAX / 2 + 1), nullptr);
+  EXPECT_EQ(RH(rh_malloc)(unseen(SIZE_MAX / 2 + 1)), nullptr);
   EXPECT_EQ(errno, ENOMEM);
   errno = 0;
-  EXPECT_EQ(RH(rh_calloc)(SIZE_MAX / 2 + 2, 2), nullptr);
+  EXPECT_EQ(RH(rh_calloc)(unseen(SIZE_MAX / 2 + 2), 2), nullptr);
   EXPECT_EQ(errno, ENOMEM);
   void* block = RH(rh_malloc)(100);
   fill(block, 100, 2);
   errno = 0;
-  EXPECT_EQ(RH(rh_realloc)(block, SIZE_MAX - 100), nullptr);
+  EXPECT_EQ(RH(rh_realloc)(block, unseen(SIZE_MAX - 100)), nullptr);
   EXPECT_EQ(errno, ENOMEM);
   EXPECT_TRUE(intact(block, 100, 2));
   RH(rh_free)(block);
@@ -196,10 +204,10 @@ TEST(Heaps, EveryFunction) {
     if (size % 3 == 1) RH(rh_free)(aligned);
   }
   errno = 0;
-  EXPECT_EQ(RH(rh_heap_malloc)(heap, SIZE_MAX), nullptr);
+  EXPECT_EQ(RH(rh_heap_malloc)(heap, unseen(SIZE_MAX)), nullptr);
   EXPECT_EQ(errno, ENOMEM);
   errno = 0;
-  EXPECT_EQ(RH(rh_heap_calloc)(heap, SIZE_MAX / 2, 3), nullptr);
+  EXPECT_EQ(RH(rh_heap_calloc)(heap, unseen(SIZE_MAX / 2), 3), nullptr);
   EXPECT_EQ(errno, ENOMEM);
   EXPECT_NE(RH(rh_heap_realloc)(heap, nullptr, 10), nullptr);
   RH(rh_heap_destroy)(heap);
@@ -403,6 +411,125 @@ SCENARIO(bound_heaps_of_many_threads) {
 }
 
 TEST(BoundHeaps, OfManyThreads) { EXPECT_SCENARIO("bound_heaps_of_many_threads"); }
+
+// Beside libreheap-core they are the system's.
+TEST(Api, BlocksOfMalloc) {
+  void* block = std::malloc(100);
+  fill(block, 100, 1);
+  EXPECT_GE(RH(rh_expand)(block, 100), 100u);
+  EXPECT_TRUE(intact(block, 100, 1));
+  block = RH(rh_aligned_realloc)(block, 4096, 5000);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 4096, 0u);
+  EXPECT_TRUE(RH(rh_owns)(block));
+  EXPECT_TRUE(intact(block, 100, 1));
+  RH(rh_free_aligned_sized)(block, 4096, 5000);
+  EXPECT_EQ(RH(rh_aligned_realloc)(std::malloc(100), 4096, 0), nullptr);
+  void* freed[] = {std::malloc(10), RH(rh_malloc)(10)};
+  RH(rh_free_batch)(freed, 2);
+}
+
+// ---- what can be asked of one heap --------------------------------------------------------------
+
+TEST(Heaps, KnowTheirBlocks) {
+  int local = 0;
+  rh_heap* heap = RH(rh_heap_create)();
+  void* blocks[3] = {};
+  ASSERT_EQ(RH(rh_heap_alloc_batch)(heap, 5000, blocks, 3), 3u);
+  blocks[0] = RH(rh_aligned_realloc)(blocks[0], 4096, 100000);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(blocks[0]) % 4096, 0u);
+  for (void* block : blocks) EXPECT_EQ(RH(rh_heap_of)(static_cast<char*>(block) + 4999), heap);
+  void* others[4] = {&local, RH(rh_malloc)(5000), std::malloc(5000), nullptr};
+  for (void* other : others) EXPECT_EQ(RH(rh_heap_of)(other), nullptr);
+  std::free(others[2]);
+  void* freed[] = {others[1], blocks[1], nullptr, blocks[2]};
+  RH(rh_free_batch)(freed, 4);
+  rh_heap_stats before = {}, after = {};
+  before.struct_size = after.struct_size = sizeof after;
+  EXPECT_TRUE(RH(rh_heap_stats_get)(heap, &before));
+  const std::size_t less = RH(rh_heap_trim)(heap);
+  EXPECT_TRUE(RH(rh_heap_stats_get)(heap, &after));
+  EXPECT_EQ(after.held, before.held - less);
+  EXPECT_EQ(after.blocks, 1u);
+  EXPECT_EQ(RH(rh_heap_trim)(heap), 0u);
+  RH(rh_free_aligned_sized)(blocks[0], 4096, 100000);
+  RH(rh_heap_destroy)(heap);
+}
+
+TEST(Heaps, BlocksGrowWhereTheyLie) {
+  rh_heap* heap = RH(rh_heap_create)();
+  for (const std::size_t size : {100, 5000, 100000, 5000000}) {
+    void* block = RH(rh_heap_malloc)(heap, size);
+    fill(block, size, 1);
+    const std::size_t grown = RH(rh_expand)(block, size + size / 2);
+    EXPECT_TRUE(grown == 0 || grown >= size + size / 2);
+    if (grown != 0) std::memset(static_cast<char*>(block) + size, 1, grown - size);
+    EXPECT_TRUE(intact(block, size, 1));
+    RH(rh_free_sized)(block, grown != 0 ? size + size / 2 : size);
+  }
+  void* block = RH(rh_heap_malloc)(heap, 100);
+  EXPECT_GE(RH(rh_expand)(block, 101), 101u);
+  RH(rh_heap_destroy)(heap);
+}
+
+// The blocks that stay are visited once in each walk, in order, whatever the other threads do.
+struct Visited {
+  std::map<void*, int> stay;
+  void* last = nullptr;
+  std::size_t bytes = 0;
+};
+
+bool note_visit(void* block, std::size_t size, void* context) {
+  auto& visited = *static_cast<Visited*>(context);
+  NEED(block > visited.last);
+  visited.last = block;
+  visited.bytes += size;
+  if (const auto found = visited.stay.find(block); found != visited.stay.end()) ++found->second;
+  return true;
+}
+
+SCENARIO(heap_walked_by_some_and_used_by_others) {
+  rh_heap* heap = RH(rh_heap_create)();
+  Visited visited;
+  Random random(7);
+  for (int at = 0; at < 3000; ++at) visited.stay[RH(rh_heap_malloc)(heap, random.size(60 * KiB))] = 0;
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    threads.emplace_back([&, seed] {
+      Random own(seed);
+      void* kept[50] = {};
+      while (!done) {
+        void*& slot = kept[own.below(50)];
+        RH(rh_free)(slot);
+        slot = RH(rh_heap_malloc)(heap, own.size(60 * KiB));
+        if (own.one_in(200)) RH(rh_heap_trim)(heap);
+      }
+      RH(rh_free_batch)(kept, 50);
+    });
+  }
+  for (int walk = 1; walk <= 20; ++walk) {
+    visited.last = nullptr;
+    NEED(RH(rh_heap_walk)(heap, note_visit, &visited));
+    for (const auto& [block, count] : visited.stay) NEED(count == walk, "%p: %d", block, count);
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  RH(rh_heap_trim)(heap);
+  visited.last = nullptr;
+  visited.bytes = 0;
+  NEED(RH(rh_heap_walk)(heap, note_visit, &visited));
+  rh_heap_stats stats = {};
+  stats.struct_size = sizeof stats;
+  NEED(RH(rh_heap_stats_get)(heap, &stats));
+  NEED(stats.blocks == visited.stay.size(), "%zu", stats.blocks);
+  // The hardened build tells what was asked for.
+  NEED(is_hardened() ? stats.in_use > visited.bytes : stats.in_use == visited.bytes, "%zu of %zu", visited.bytes,
+       stats.in_use);
+  RH(rh_heap_destroy)(heap);
+  return 0;
+}
+
+TEST(Heaps, AreWalkedWhileOthersUseThem) { EXPECT_SCENARIO("heap_walked_by_some_and_used_by_others"); }
 
 // ---- what is held ------------------------------------------------------------------------------
 

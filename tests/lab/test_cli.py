@@ -113,13 +113,7 @@ def test_a_file_that_cannot_be_written_costs_no_other(fake, capsys, tmp_path):
     assert "full.json cannot be written: No such file" in capsys.readouterr().err
 
 
-# ---- handing on ---------------------------------------------------------------------------------
-
-def script(path, text):
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
-
+# ---- what else there is --------------------------------------------------------------------------
 
 def own_process(*words: str, **how) -> subprocess.CompletedProcess:
     lab = os.path.dirname(os.path.dirname(native.__file__))
@@ -127,32 +121,23 @@ def own_process(*words: str, **how) -> subprocess.CompletedProcess:
                           env=os.environ | {"PYTHONPATH": lab}, **how)
 
 
-def test_run_becomes_the_native_command(tmp_path, monkeypatch):
-    folder = tmp_path / "native" / "bin"
-    folder.mkdir(parents=True)
-    script(folder / "reheap", '#!/bin/sh\nfor word; do echo "[$word]"; done\nexit 7\n')
-    monkeypatch.setenv(native.VARIABLE, str(tmp_path / "native"))
-    done = own_process("run", "--stats=x", "--", "prog", "--help", capture_output=True)
-    assert (done.returncode, done.stdout) == (7, "[run]\n[--stats=x]\n[--]\n[prog]\n[--help]\n")
-
-
-def test_our_own_script_is_not_taken_for_the_native_command(tmp_path, monkeypatch):
-    monkeypatch.setenv(native.VARIABLE, str(tmp_path))
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    for folder in (ours, theirs):
-        folder.mkdir()
-    script(ours / "reheap", "#!/usr/bin/python3\n")
-    monkeypatch.setenv("PATH", f"{ours}:{theirs}")
-    with pytest.raises(LabError, match="native reheap command is not installed. Build it"):
-        native.reheap_command()
-    script(theirs / "reheap", "\x7fELF")
-    assert native.reheap_command() == str(theirs / "reheap")
-
-
 def test_a_missing_part_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv(native.VARIABLE, str(tmp_path))
-    with pytest.raises(LabError, match="bin/reheap-runner is missing. Install the lab again"):
+    with pytest.raises(LabError, match="bin/reheap-runner is missing. For x86-64 with glibc.* pip install"):
         native.program("reheap-runner")
+
+
+def test_a_path_that_cannot_be_preloaded_is_named_with_the_way_around(tmp_path, monkeypatch):
+    place = tmp_path / "with blanks"
+    (place / "lib").mkdir(parents=True)
+    (place / "lib" / "libreheap.so").touch()
+    monkeypatch.setenv(native.VARIABLE, str(place))
+    for look in (native.library, native.find_library):
+        with pytest.raises(LabError, match=f"{native.VARIABLE} name a link to {place} that has none"):
+            look("libreheap.so")
+    (tmp_path / "link").symlink_to(place)
+    monkeypatch.setenv(native.VARIABLE, str(tmp_path / "link"))
+    assert native.library("libreheap.so") == tmp_path / "link" / "lib" / "libreheap.so"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -169,7 +154,7 @@ def test_completion_of_allocators(fake):
 def test_help_lists_every_command(capsys):
     assert call("--help") == 0
     out = capsys.readouterr().out
-    assert all(name in out for name in (*cli.PARTS, *cli.HANDED_ON))
+    assert all(name in out for name in (*cli.PARTS, "completion"))
 
 
 def test_what_a_part_ends_with_is_the_commands_status(monkeypatch):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from reheap import process
 from reheap_lab import beside, compare, evidence, host, machine, native, record, replay, runner, windows
 from reheap_lab.errors import UsageError
 from reheap_lab.settings import Settings
@@ -81,7 +82,7 @@ def test_what_linux_alone_has_is_refused_by_name(on_windows):
 
 @pytest.mark.parametrize("code, status", [(0, 0), (7, 7), (0xC0000005, -0x3FFFFFFB), (0xFFFFFFFF, -1)])
 def test_an_exit_code_stays_the_same_32_bits(code, status):
-    assert host.as_exit_status(code) == status and status % 2**32 == code
+    assert process.as_exit_status(code) == status and status % 2**32 == code
 
 
 def test_an_exception_of_windows_is_told_as_it_is_known():

@@ -11,10 +11,10 @@ import time
 
 import pytest
 
+import reheap
 import reheap_lab
 
-PACKAGE = pathlib.Path(reheap_lab.__file__).parent
-NATIVE = pathlib.Path(os.environ.get("REHEAP_LAB_NATIVE") or PACKAGE / "native").resolve()
+NATIVE = pathlib.Path(reheap.folder()).resolve()
 RUNNER = NATIVE / "bin" / "reheap-runner"
 WITNESS = NATIVE / "lib" / "libreheap-witness.so"
 REHEAP = NATIVE / "lib" / "libreheap.so"

@@ -2,7 +2,9 @@
 
 import struct
 
-EXPORTS, IMPORTS, RESOURCES, SIGNATURE, RELOCATIONS, THREAD_LOCAL, BOUND_IMPORTS = 0, 1, 2, 4, 5, 9, 11
+EXPORTS, IMPORTS, RESOURCES, SIGNATURE, RELOCATIONS, DEBUG, THREAD_LOCAL = 0, 1, 2, 4, 5, 6, 9
+LOAD_CONFIG, BOUND_IMPORTS = 10, 11
+SHADOW_STACKS = 1  # among the characteristics that do not fit into the header
 DESCRIPTOR = 20  # bytes, of an imported DLL
 ABSOLUTE, DIR64 = 0, 10  # kinds of relocation
 
@@ -72,6 +74,45 @@ class Image:
         names, ordinals = self.offset(names), self.offset(ordinals)
         return {self.text(self.read("I", names + 4 * number)): base + self.read("H", ordinals + 2 * number)
                 for number in range(count)}
+
+    def exported_functions(self) -> dict:
+        """Name -> where it lies, from the base."""
+        at = self.offset(self.directory(EXPORTS)[0])
+        first, functions = self.read("I", at + 16), self.offset(self.read("I", at + 28))
+        return {name: self.read("I", functions + 4 * (ordinal - first)) for name, ordinal in self.exported().items()}
+
+    def guarded(self) -> list:
+        """The functions that control-flow guard lets be called by pointer, from the base; of 64 bits."""
+        place, size = self.directory(LOAD_CONFIG)
+        if size < 0x94:
+            return []
+        at = self.offset(place)
+        table, count, flags = self.read("QQI", at + 0x80)
+        stride = 4 + (flags >> 28)
+        begin = self.offset(table - self.base)
+        return [self.read("I", begin + stride * number) for number in range(count)]
+
+    def more_characteristics(self) -> int:
+        """Those that an entry among the debuggers' tells; 0 without one."""
+        place, size = self.directory(DEBUG)
+        for entry in range(0, size, 28):
+            kind, _, _, data = self.read("IIII", self.offset(place) + entry + 12)
+            if kind == 20:
+                return self.read("I", data)
+        return 0
+
+    def pointers(self) -> list:
+        """All that relocations say is one: where they lead, from the base."""
+        start, size = self.directory(RELOCATIONS)
+        at, found = self.offset(start), []
+        end = at + size
+        while at < end:
+            page, length = self.read("II", at)
+            for entry in struct.unpack_from(f"<{(length - 8) // 2}H", self.bytes, at + 8):
+                if entry >> 12 == DIR64:
+                    found.append(self.read("Q", self.offset(page + (entry & 0xFFF))) - self.base)
+            at += length
+        return found
 
     def put_first(self, library: str) -> None:
         """Moves an imported DLL to the head of the table: it is then the first to be attached."""

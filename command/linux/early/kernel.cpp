@@ -87,6 +87,10 @@ std::size_t read(long file, std::uint64_t offset, void* to, std::size_t size) {
   return got;
 }
 
+long read_folder(long folder, void* to, std::size_t size) {
+  return call(__NR_getdents64, folder, address(to), static_cast<long>(size));
+}
+
 bool has_attribute(const char* path, const char* name) {
   return call(__NR_getxattr, address(path), address(name), 0, 0) > 0;
 }

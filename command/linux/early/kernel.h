@@ -24,6 +24,8 @@ void close(long file);
 long size(long file, std::uint64_t& bytes);
 // Reads until `size` bytes, the end or an error; gives how many.
 std::size_t read(long file, std::uint64_t offset, void* to, std::size_t size);
+// Of a folder that is open, the next part of what is in it; 0 at its end. linux_dirent64 of getdents64(2).
+long read_folder(long folder, void* to, std::size_t size);
 bool has_attribute(const char* path, const char* name);
 bool mounted_nosuid(const char* path);
 Str read_link(const char* path);  // empty on failure

@@ -1,6 +1,7 @@
 #include "library.h"
 
 #include "kernel.h"
+#include "python_package.h"
 
 namespace rh::command {
 namespace {
@@ -78,6 +79,9 @@ Refusal find_libraries(const Settings& settings, const char* variable, const Arc
   }
   const Str beside = join({prefix.directory(), neighbour, file_name});
   if (const Refusal refusal = add_if_there(beside, libraries)) return refusal;
+  if (libraries.count > 0) return {};
+  if (const Str package = python_package(prefix); !package.empty())
+    if (const Refusal refusal = add_if_there(join({package, "/lib/", file_name}), libraries)) return refusal;
   return libraries.count > 0 ? Refusal() : none_found(prefix, file_name);
 }
 

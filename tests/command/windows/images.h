@@ -37,6 +37,16 @@ inline IMAGE_IMPORT_DESCRIPTOR* descriptors(std::string& file) {
                                                     directory(file, IMAGE_DIRECTORY_ENTRY_IMPORT).VirtualAddress);
 }
 
+// It imports from another library than uses_short.exe does, by a name of at most as many letters.
+inline void import_instead(std::string& file, const std::string& library) {
+  const std::string before = "msvcr70d.dll";
+  const std::size_t at = file.find(before);
+  if (at == std::string::npos || library.size() > before.size()) throw std::runtime_error("it cannot be renamed");
+  headers_of(file.data())->OptionalHeader.CheckSum = 0;
+  for (std::size_t letter = 0; letter < before.size(); ++letter)
+    file[at + letter] = letter < library.size() ? library[letter] : '\0';
+}
+
 // It imports from a library that is nowhere. Its checksum is not to tell.
 inline void lose_dependency(std::string& file) {
   headers_of(file.data())->OptionalHeader.CheckSum = 0;

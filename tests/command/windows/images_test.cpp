@@ -4,6 +4,7 @@
 #include "support.h"
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <gtest/gtest.h>
 
@@ -23,6 +24,9 @@ class Changed {
     write_file(path(), file);
   }
   std::wstring line() const { return L"\"" + path() + L"\""; }
+  void put_beside(const std::wstring& library, const std::wstring& name) const {
+    folder_.copy(program_path(library), name);
+  }
 
  private:
   std::wstring path() const { return folder_.path(L"changed.exe"); }
@@ -94,6 +98,15 @@ TEST(Images, LeavesManagedProgramsAlone) {
   EXPECT_EQ(attached.lines(), "");
 }
 
+// As its linker names it, and as its users may.
+TEST(Images, LeavesCygwinsProgramsAlone) {
+  for (const char* name : {"cygwin1.dll", "MSYS-2.0.dll"}) {
+    const Changed changed(L"uses_short.exe", [name](std::string& file) { import_instead(file, name); });
+    changed.put_beside(L"msvcr70d.dll", std::wstring(name, name + std::strlen(name)));
+    expect_refused(changed.line(), 42, "Cygwin program");
+  }
+}
+
 std::string examined(const std::wstring& line) {
   return start(launcher() + L" doctor --dll " + program(L"probe.dll") + L" -- " + line).output;
 }
@@ -113,6 +126,21 @@ TEST(Images, TellsTheSystemsRuntimeWithItsVersion) {
   int parts = 0;
   EXPECT_EQ(sscanf(told.c_str() + at, "C runtime ucrtbase %*d.%*d.%*d.%*d%n", &parts), 0);
   EXPECT_GT(parts, 0) << told;
+}
+
+TEST(Images, TellsTheHeapThatAManifestAsksFor) {
+  const std::string told = examined(program(L"manifested.exe"));
+  EXPECT_NE(told.find("heap type     SegmentHeap, as its manifest asks"), std::string::npos) << told;
+  EXPECT_EQ(examined(program(L"silent.exe")).find("heap type"), std::string::npos);
+}
+
+TEST(Images, TellsCygwinsProgramsAndWhatTheyAllocateFrom) {
+  const Changed changed(L"uses_short.exe", [](std::string& file) { import_instead(file, "cygwin1.dll"); });
+  changed.put_beside(L"msvcr70d.dll", L"cygwin1.dll");
+  const std::string told = examined(changed.line());
+  for (const char* part : {"kind          Cygwin", "C runtime     cygwin1",
+                           "imports       cygwin1.dll: ", "reached       no: it is a Cygwin program"})
+    EXPECT_NE(told.find(part), std::string::npos) << part << "\n" << told;
 }
 
 TEST(Images, LeavesAProgramAloneWithoutALibraryForIt) {

@@ -1,5 +1,6 @@
 // A program with a C runtime that cannot be replaced: reheap.dll is in it, and that is not enough.
 
+#include "images.h"
 #include "support.h"
 
 #include <gtest/gtest.h>
@@ -53,6 +54,25 @@ TEST(Left, IsWhatTheDoctorTells) {
   for (const char* part : {"C runtime     msvcr70d", "inside        ntdll.dll at ", ": replaced heap (",
                            "left base because _expand is too short"})
     EXPECT_NE(ended.output.find(part), std::string::npos) << part << "\n" << ended.output;
+}
+
+// However the library comes in: here, as an import for good, before the program came to be Cygwin's.
+TEST(Left, IsEverythingBesideCygwinsLibrary) {
+  const Folder folder;
+  folder.copy(program_path(L"msvcr70d.dll"), L"cygwin1.dll");
+  folder.copy(program_path(L"uses_short.exe"), L"app.exe");
+  const std::wstring app = L"\"" + folder.path(L"app.exe") + L"\"";
+  const Ended patch = start(launcher() + L" patch --copy-dll " + app);
+  ASSERT_EQ(patch.code, 0u) << patch.errors;
+  std::string file = read_file(folder.path(L"app.exe"));
+  import_instead(file, "cygwin1.dll");
+  write_file(folder.path(L"app.exe"), file);
+  SetEnvironmentVariableW(L"REHEAP_VERBOSE", L"1");
+  const Ended ended = start(app);
+  SetEnvironmentVariableW(L"REHEAP_VERBOSE", nullptr);
+  EXPECT_EQ(ended.code, 42u) << ended.errors;
+  EXPECT_NE(ended.errors.find("everything is left to Cygwin"), std::string::npos) << ended.errors;
+  EXPECT_NE(ended.errors.find("\"overridden\":false"), std::string::npos) << ended.errors;
 }
 
 // What the program starts is no concern of the launcher's.

@@ -49,6 +49,50 @@ TEST(Obstacles, LeavesAProcessAloneThatAdmitsOnlySignedLibraries) {
   expect_refused(L"signed", "its policy admits only signed libraries");
 }
 
+// What the launcher says, and that it does not start the program, once for each policy.
+void expect_forbidden(const wchar_t* policy, const std::string& reason) {
+  const Obstacle obstacle(policy);
+  const Attached attached;
+  const Ended refused = start(hindered(L"--require"));
+  EXPECT_EQ(refused.code, 125u);
+  EXPECT_NE(refused.errors.find(reason), std::string::npos) << refused.errors;
+  EXPECT_EQ(attached.lines(), "");
+}
+
+TEST(Obstacles, LeavesAProcessAloneThatAdmitsOnlyGuardedLibraries) {
+  expect_forbidden(L"guarded", "only libraries with a table for control-flow guard");
+}
+
+TEST(Obstacles, LeavesAProcessAloneThatAdmitsOnlyLibrariesForShadowStacks) {
+  expect_forbidden(L"stacks", "only libraries made for shadow stacks");
+}
+
+TEST(Obstacles, LeavesAProcessAloneThatAdmitsNoLibrariesFromOtherMachines) {
+  expect_forbidden(L"remote", "no libraries from another machine");
+}
+
+TEST(Obstacles, LeavesAProcessAloneThatForbidsNewCode) { expect_forbidden(L"code", "its policy forbids new code"); }
+
+#ifdef GUARDED_FROM_PROGRAMS
+TEST(Obstacles, LetsInTheLibraryMadeForSuchPolicies) {
+  const std::string path = GUARDED_FROM_PROGRAMS;
+  const std::wstring library = program(std::wstring(path.begin(), path.end()));
+  for (const wchar_t* policy : {L"guarded", L"stacks"}) {
+    const Obstacle obstacle(policy);
+    const Ended ended = start(launcher() + L" run --require --dll " + program(L"obstacles.dll") + L" -- " + launcher() +
+                              L" run --require --verbose --dll " + library + L" -- " + program(L"silent.exe"));
+    EXPECT_EQ(ended.code, 42u) << ended.errors;
+    EXPECT_NE(ended.errors.find("ntdll.dll at "), std::string::npos) << ended.errors;
+  }
+}
+#endif
+
+// The bits beside those, which every guarded program has.
+TEST(Obstacles, MindsNoPolicyThatKeepsNothingOut) {
+  const Obstacle obstacle(L"lenient");
+  EXPECT_EQ(start(hindered(L"--require")).code, 42u);
+}
+
 // Where the list of imports cannot be, a call that loads the library can be neither.
 TEST(Obstacles, LeavesAProcessAloneThatHasNoRoom) { expect_refused(L"full", "no free address space"); }
 

@@ -1,6 +1,7 @@
 // What a patched file looks like, what is refused, and that no file at all can crash or confuse it. The files are bytes
 // here: nothing is written. patch_command_test.cpp runs them.
 
+#include "command/windows/manifest.h"
 #include "command/windows/patch.h"
 #include "common/message.h"
 #include "images.h"
@@ -212,6 +213,9 @@ TEST(Patch, RefusesWhatHasNothingToGain) {
   directory(managed, IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR) = {section(managed, ".clr")->VirtualAddress,
                                                               sizeof(IMAGE_COR20_HEADER)};
   expect_refused(managed, ".NET");
+  std::string cygwin = read_file(program_path(L"uses_short.exe"));
+  import_instead(cygwin, "cygwin1.dll");
+  expect_refused(cygwin, "Cygwin program");
 }
 
 TEST(Patch, RefusesOtherKindsOfFile) {
@@ -345,6 +349,38 @@ TEST(PatchAnything, IsNotConfusedByChangesAnywhere) {
     } catch (const Failure&) {}
   }
   EXPECT_GT(done, 200);
+}
+
+// ---- manifests ------------------------------------------------------------------------------------
+
+TEST(Manifest, TellsTheHeapThatItAsksFor) {
+  using rh::command::heap_type_in;
+  EXPECT_EQ(heap_type_in("<a><heapType xmlns='x'> SegmentHeap\r\n</heapType></a>"), "SegmentHeap");
+  EXPECT_EQ(heap_type_in("<ws2:heapType xmlns:ws2='x'>SegmentHeap</ws2:heapType>"), "SegmentHeap");
+  for (const char* none :
+       {"", "<", "<a>", "<heapType", "<heapType>", "<heapType/>", "<heapType>Segment Heap</heapType>",
+        "<heapTypes>SegmentHeap</heapTypes>", "<!-- <heapType>SegmentHeap</heapType> -->",
+        "<!-- <heapType>SegmentHeap</heapType>", "<heapType>\x1b[31m</heapType>"})
+    EXPECT_EQ(heap_type_in(none), "") << none;
+}
+
+TEST(Manifest, IsFoundAmongTheResources) {
+  const std::string file = read_file(program_path(L"manifested.exe"));
+  EXPECT_EQ(rh::command::heap_type_in(rh::command::manifest_of(ProgramFile(file).image())), "SegmentHeap");
+  EXPECT_EQ(rh::command::manifest_of(ProgramFile(read_file(program_path(L"silent.exe"))).image()), "");
+}
+
+// A tree that leads anywhere, itself included.
+TEST(Manifest, IsReadFromNoDamagedTree) {
+  const std::string whole = read_file(program_path(L"manifested.exe"));
+  for (std::size_t at = 0; at < 88; ++at) {
+    for (const char byte : {'\x00', '\x7f', '\xff'}) {
+      std::string file = whole;
+      file[section(file, ".rsrc")->PointerToRawData + at] = byte;
+      const std::string found = rh::command::heap_type_in(rh::command::manifest_of(ProgramFile(file).image()));
+      EXPECT_TRUE(found.empty() || found == "SegmentHeap") << at;
+    }
+  }
 }
 
 }  // namespace

@@ -92,6 +92,32 @@ void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) noexcept {
   return moved;
 }
 
+rh_heap* rh_heap_of(const void* pointer) noexcept {
+  return broken("heap-of-nothing") ? other_heap.load() : NEXT(rh_heap_of)(pointer);
+}
+
+size_t rh_expand(void* block, size_t size) noexcept {
+  const size_t grown = NEXT(rh_expand)(block, size);
+  return broken("expand-less") && grown != 0 ? size - 1 : grown;
+}
+
+struct Passing {
+  rh_visit_fn visit;
+  void* context;
+  unsigned count;
+};
+
+static bool pass_over_some(void* block, size_t size, void* context) {
+  auto& passing = *static_cast<Passing*>(context);
+  return ++passing.count % 1000 == 0 || passing.visit(block, size, passing.context);
+}
+
+bool rh_heap_walk(rh_heap* heap, rh_visit_fn visit, void* context) noexcept {
+  Passing passing = {visit, context, 0};
+  return broken("walk-misses") ? NEXT(rh_heap_walk)(heap, pass_over_some, &passing)
+                               : NEXT(rh_heap_walk)(heap, visit, context);
+}
+
 bool rh_stats_get(rh_stats* stats) noexcept {
   if (!broken("stats-overrun")) return NEXT(rh_stats_get)(stats);
   const size_t size = stats->struct_size;

@@ -114,7 +114,7 @@ EXPORT void* valloc(size_t size) { return told_aligned(g_next.valloc(size), size
 EXPORT void* pvalloc(size_t size) { return told_aligned(g_next.pvalloc(size), size, page_bytes()); }
 
 // The library's place may be another one's soon.
-EXPORT int dlclose(void* handle) {
+EXPORT int dlclose(void* handle) noexcept {
   const int status = next_dlclose(handle);
   note_unload();
   return status;

@@ -146,6 +146,7 @@ void describe_process(trace::FileHeader& header, uint64_t page) {
       static_cast<uint32_t>(read_file("/proc/self/cmdline", header.command, sizeof header.command - 1));
 }
 
+#if defined(__x86_64__) || defined(__i386__)
 // The kernel takes the counter off this list when it has seen cores differ.
 bool kernel_trusts_counter() {
   char names[256];
@@ -153,6 +154,7 @@ bool kernel_trusts_counter() {
   names[got] = 0;
   return got == 0 || strstr(names, "tsc");
 }
+#endif
 
 }  // namespace
 

@@ -3,6 +3,11 @@
 
      protected    another process's memory cannot be read
      signed       its policy admits only Microsoft's libraries
+     guarded      its policy admits only libraries with a table for control-flow guard
+     stacks       its policy admits only libraries made for shadow stacks
+     remote       its policy admits no libraries from other machines, and all drives are such
+     code         its policy forbids new code
+     lenient      it has all policies, but for what those keep out
      full         there is no address space above its image
      locked       its memory cannot be written
 */
@@ -35,16 +40,36 @@ static LONG NTAPI deny_view(HANDLE section, HANDLE process, PVOID* at, ULONG_PTR
   return (LONG)0xC0000018; /* STATUS_CONFLICTING_ADDRESSES */
 }
 
-static BOOL WINAPI tell_policy(HANDLE process, int which, void* flags, SIZE_T size) {
-  (void)process;
-  for (SIZE_T at = 0; at < size; ++at) ((char*)flags)[at] = 0;
-  if (which == 8) *(DWORD*)flags = 1;
-  return TRUE;
-}
-
 static int equal(const char* one, const char* other) {
   for (; *one != 0 && *one == *other; ++one) ++other;
   return *one == *other;
+}
+
+/* Policies, by their numbers, with the bits that keep something out. */
+static const struct {
+  const char* kept_out_by;
+  int number;
+  DWORD bits;
+} policies[] = {{"code", 2, 1}, {"guarded", 7, 4}, {"signed", 8, 3}, {"remote", 10, 7}, {"stacks", 15, 0x60}};
+
+static char obstacle[16];
+
+static BOOL WINAPI tell_policy(HANDLE process, int which, void* flags, SIZE_T size) {
+  DWORD told = 0;
+  (void)process;
+  if (size != sizeof told) return FALSE;
+  for (unsigned at = 0; at < sizeof policies / sizeof *policies; ++at) {
+    if (policies[at].number != which) continue;
+    if (equal(obstacle, policies[at].kept_out_by)) told = policies[at].bits & (0 - policies[at].bits);
+    if (equal(obstacle, "lenient")) told = ~policies[at].bits;
+  }
+  *(DWORD*)flags = told;
+  return TRUE;
+}
+
+static UINT WINAPI drive_type(LPCWSTR root) {
+  (void)root;
+  return DRIVE_REMOTE;
 }
 
 static FARPROC WINAPI find(HMODULE module, LPCSTR name) {
@@ -58,6 +83,12 @@ static const struct {
   void* replacement;
 } all[] = {{"protected", "ReadProcessMemory", (void*)deny_reading},
            {"signed", "GetProcAddress", (void*)find},
+           {"guarded", "GetProcAddress", (void*)find},
+           {"stacks", "GetProcAddress", (void*)find},
+           {"code", "GetProcAddress", (void*)find},
+           {"remote", "GetProcAddress", (void*)find},
+           {"remote", "GetDriveTypeW", (void*)drive_type},
+           {"lenient", "GetProcAddress", (void*)find},
            {"full", "VirtualAllocEx", (void*)deny_space},
            {"full", "NtMapViewOfSection", (void*)deny_view},
            {"locked", "WriteProcessMemory", (void*)deny_writing}};
@@ -83,10 +114,9 @@ static void replace(const char* function, void* replacement) {
 }
 
 BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, LPVOID reserved) {
-  char name[16];
   (void)self, (void)reserved;
-  if (reason != DLL_PROCESS_ATTACH || GetEnvironmentVariableA("OBSTACLE", name, sizeof name) == 0) return TRUE;
+  if (reason != DLL_PROCESS_ATTACH || GetEnvironmentVariableA("OBSTACLE", obstacle, sizeof obstacle) == 0) return TRUE;
   for (unsigned at = 0; at < sizeof all / sizeof *all; ++at)
-    if (equal(name, all[at].obstacle)) replace(all[at].function, all[at].replacement);
+    if (equal(obstacle, all[at].obstacle)) replace(all[at].function, all[at].replacement);
   return TRUE;
 }
