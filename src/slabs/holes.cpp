@@ -237,9 +237,8 @@ Taken fill_hole(Span* slab) {
 BlockSet free_blocks_of(const Span* slab, const Block* bin, const Block* other_bin) {
   Layout layout(slab);
   FreeBlocks free(layout, holes_of(slab));
-  for (const Block* list :
-       {static_cast<const Block*>(slab->free), static_cast<const Block*>(returned(slab)), bin, other_bin})
-    free.add_list(list);
+  const Block* lists[] = {slab->free, returned(slab), bin, other_bin};
+  for (const Block* list : lists) free.add_list(list);
   return free;
 }
 
