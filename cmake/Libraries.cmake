@@ -89,15 +89,25 @@ set_target_properties(reheap_override_objects PROPERTIES UNITY_BUILD OFF)  # as 
 if(NOT WIN32)
   # Beside a file that is built with exceptions.
   set_source_files_properties(${REHEAP_SRC}/entry/linux/dlmopen.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
+  set_source_files_properties(${REHEAP_SRC}/entry/linux/atfork_shared.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
   # Where the linker can: what few programs run lies apart, and what all of them touch in one piece. Calls of the
   # library's own functions do not leave it, and it exports nothing that it takes from an archive. Zig's linker binds
   # variables too, of which none are exported, and what Zig links is hidden.
   set(bound -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL)
+  set(REHEAP_LAYOUT ${PROJECT_BINARY_DIR}/layout.ld)
+  set(layout -Wl,-T,${REHEAP_LAYOUT})
+  set(REHEAP_LAYOUT_PLACE .rodata)
+  if(REHEAP_ZIG)
+    # Its table for unwinding is searched as if all code came behind it.
+    set(REHEAP_LAYOUT_PLACE .eh_frame)
+  endif()
+  configure_file(${REHEAP_SRC}/entry/linux/layout.ld.in ${REHEAP_LAYOUT} @ONLY)
   if(REHEAP_ZIG)
     set(bound -Wl,-Bsymbolic)
+    set(REHEAP_LINKER_TAKES_LAYOUT ON)
   else()
     include(CheckLinkerFlag)
-    set(layout -Wl,-z,noseparate-code -Wl,-T,${REHEAP_SRC}/entry/linux/layout.ld)
+    list(PREPEND layout -Wl,-z,noseparate-code) # which Zig's does not know
     list(JOIN layout " " joined)
     check_linker_flag(C "${joined}" REHEAP_LINKER_TAKES_LAYOUT)
   endif()
@@ -107,7 +117,8 @@ if(NOT WIN32)
   # reheap_shared(TARGET OUTPUT OBJECTS…): a library to preload or to link.
   function(reheap_shared target output)
     add_library(${target} SHARED
-      ${ARGN} ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp ${REHEAP_SRC}/entry/linux/dlmopen.cpp)
+      ${ARGN} ${REHEAP_SRC}/entry/linux/atfork_shared.cpp ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp
+      ${REHEAP_SRC}/entry/linux/dlmopen.cpp)
     reheap_public(${target} ${output})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:reheap_dialect> ${REHEAP_SYSTEM_LIBRARIES})
     set_target_properties(${target} PROPERTIES
@@ -118,7 +129,7 @@ if(NOT WIN32)
       ${bound} -Wl,--as-needed)
     if(REHEAP_LINKER_TAKES_LAYOUT)
       target_link_options(${target} PRIVATE ${layout})
-      set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${REHEAP_SRC}/entry/linux/layout.ld)
+      set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${REHEAP_LAYOUT})
     endif()
     # A program that leaves malloc to its libraries names no symbol of ours: link us all the same. In one word, which
     # CMake leaves whole and at its place, unquoted: the parent's other libraries are linked as the parent says.

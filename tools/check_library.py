@@ -9,18 +9,20 @@ import sys
 import elf
 
 
-def expected_names(path: str, wide: bool) -> set[str]:
-    """The list's names; in it {size} stands for the mangled size_t, {64} before a name says: not on 32-bit, and {token}
-    stands for nothing and for each token that is part of a name."""
+def expected_names(path: str, wide: bool, musl: bool) -> set[str]:
+    """The list's names; in it {size} stands for the mangled size_t, {64} before a name says: not on 32-bit, {glibc}:
+    not on musl, and {token} stands for nothing and for each token that is part of a name."""
     lines = (line.split("#")[0].strip() for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines())
     tokens = ["", *(f"{token}_" for token in range(8))]
     names = [line.replace("{size}", "m" if wide else "j").replace("{token}", token) for line in lines if line
              for token in (tokens if "{token}" in line else [""])]
-    return {name.removeprefix("{64}") for name in names if wide or not name.startswith("{64}")}
+    for mark, fits in {"{64}": wide, "{glibc}": not musl}.items():
+        names = [name.removeprefix(mark) for name in names if fits or not name.startswith(mark)]
+    return set(names)
 
 
 def problems(library: str, expected: str) -> list[str]:
-    wanted = expected_names(expected, elf.is_64_bit(library))
+    wanted = expected_names(expected, elf.is_64_bit(library), ("NEEDED", "libc.so") in elf.dynamic(library))
     present = set(elf.exported(library))
     found = [f"exports {name}, which {expected} does not list" for name in sorted(present - wanted)]
     found += [f"does not export {name}, which {expected} lists" for name in sorted(wanted - present)]

@@ -27,5 +27,18 @@ def dynamic(path: str) -> list[tuple[str, str]]:
     return entries
 
 
+def symbol_versions(path: str) -> set[str]:
+    """The versions of the symbols it takes from other libraries: "GLIBC_2.17"…"""
+    lines = run("objdump", "--dynamic-syms", path).splitlines() if dynamic(path) else []
+    return {word.strip("()") for line in lines if "*UND*" in line for word in line.split() if word.startswith("(GLIBC_")
+            or word.startswith("GLIBC_")}
+
+
+def needed_names(path: str) -> set[str]:
+    """The names it cannot be loaded without."""
+    lines = run("nm", "--dynamic", "--undefined-only", "--format=posix", path).splitlines() if dynamic(path) else []
+    return {line.split()[0].split("@")[0] for line in lines if line.split()[1] == "U"}
+
+
 def is_64_bit(path: str) -> bool:
     return "ELF64" in run("readelf", "--file-header", path)

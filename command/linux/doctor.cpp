@@ -114,7 +114,8 @@ class Examination {
     if (!library)
       return unreached("it is for " + to_string(name_of(program.elf.architecture)) +
                        ", and no libreheap.so for that was found");
-    const ProbeResult result = probe(start_path(subject), subject.arguments().data(), library->path, options_.settings);
+    const ProbeResult result =
+        probe(start_path(subject), program.elf.loader, subject.arguments().data(), library->path, options_.settings);
     if (!result.report) return unreached(result.failure);
     const bool same_version = findings_.take_report(*result.report);
     if (!result.report->value("overridden", false)) return unreached(other_server(subject, *result.report));

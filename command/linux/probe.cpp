@@ -1,6 +1,7 @@
 #include "probe.h"
 
 #include "common/message.h"
+#include "early/program.h"
 #include "symbols.h"
 
 #include <cerrno>
@@ -106,10 +107,19 @@ std::string how_it_ended(const Ended& ended) {
   return text;
 }
 
+// What the program's loader would load. glibc's is asked by a variable, musl's by its own command line: to it the
+// variable says nothing, and the program would run.
+Ended list_loaded(const std::string& path, Str loader, char* const* arguments, char* const* environment) {
+  if (!is_musl_loader(loader)) return start(path, arguments, "LD_TRACE_LOADED_OBJECTS=1", environment);
+  std::string words[] = {to_string(loader), "--list", path};
+  char* const listing[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  return start(words[0], listing, "LD_TRACE_LOADED_OBJECTS=1", environment);
+}
+
 // Why the loader would not load the library; empty when it would.
-std::string refused_by_loader(const std::string& path, char* const* arguments, const std::string& library,
+std::string refused_by_loader(const std::string& path, Str loader, char* const* arguments, const std::string& library,
                               char* const* environment) {
-  const Ended listing = start(path, arguments, "LD_TRACE_LOADED_OBJECTS=1", environment);
+  const Ended listing = list_loaded(path, loader, arguments, environment);
   const bool listed = listing.error == 0 && !listing.hung;
   if (listed && listing.output.find(library) != std::string::npos) return {};
   const bool silent = listed && listing.status == 0 && listing.errors.empty();
@@ -118,12 +128,12 @@ std::string refused_by_loader(const std::string& path, char* const* arguments, c
 
 }  // namespace
 
-ProbeResult probe(const std::string& path, char* const* arguments, Str library, const Settings& settings) {
+ProbeResult probe(const std::string& path, Str loader, char* const* arguments, Str library, const Settings& settings) {
   ProbeResult result;
   const std::string name = to_string(library);
   char* const* environment = with_library(environ, library, settings);
   // Any other library would let the program run.
-  result.failure = is_reheap(name) ? refused_by_loader(path, arguments, name, environment)
+  result.failure = is_reheap(name) ? refused_by_loader(path, loader, arguments, name, environment)
                                    : name + " is not libreheap: it does not define rh_report_json";
   if (!result.failure.empty()) return result;
   const TemporaryFile report;

@@ -17,7 +17,7 @@ struct ProbeResult {
 // The program's own code does not run: its loader first only lists what it would load (as ldd has
 // it), and unless the library is on that list, nothing is started. Then the library, told by
 // REHEAP_DOCTOR, writes its report and ends the process before main.
-// `arguments`: argv, its first word the path to start.
-ProbeResult probe(const std::string& path, char* const* arguments, Str library, const Settings& settings);
+// `loader`: the one the program asks for. `arguments`: argv, its first word the path to start.
+ProbeResult probe(const std::string& path, Str loader, char* const* arguments, Str library, const Settings& settings);
 
 }  // namespace rh::command

@@ -15,8 +15,8 @@
 #define RH_HIDDEN
 #endif
 
-// Runs in every program, once, in a file whose other functions few programs call: src/entry/linux/layout.ld puts those
-// away from what all programs touch.
+// Runs in every program, once, in a file whose other functions few programs call: src/entry/linux/layout.ld.in puts
+// those away from what all programs touch.
 #if defined(__ELF__)
 #define RH_AT_START [[gnu::section(".text.startup")]]
 #else

@@ -6,7 +6,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
-#include <linux/stat.h>
+#include <sys/stat.h>
 
 #if !defined(__x86_64__)
 #include <cerrno>

@@ -105,10 +105,16 @@ bool is_glibc_loader(Str path) {
 }
 
 Str loader_words(Str loader) {
-  if (loader.base_name().starts_with("ld-musl")) return "it is built for musl";
   if (loader.starts_with("/system/bin/linker")) return "it is built for Android";
-  return join({"its loader ", loader, " is not glibc's"});
+  return join({"its loader ", loader, " is neither glibc's nor musl's"});
 }
+
+}  // namespace
+
+// ld-musl-x86_64.so.1; where musl is the system's, the C library itself.
+bool is_musl_loader(Str path) { return path.base_name().starts_with("ld-musl-"); }
+
+namespace {
 
 void set_obstacle(Program& program, Obstacle obstacle, Str reason) {
   program.obstacle = obstacle;
@@ -121,10 +127,10 @@ void judge(Program& program) {
   // The other byte order is another architecture's, whatever its loader.
   if (!program.elf.valid || program.elf.architecture.little_endian != native_little_endian) return;
   const Str loader = program.elf.loader;
-  if (loader.empty() && !is_glibc_loader(program.image()))
+  if (loader.empty() && !is_glibc_loader(program.image()) && !is_musl_loader(program.image()))
     return set_obstacle(program, Obstacle::static_program, "it is statically linked");
-  if (!loader.empty() && !is_glibc_loader(loader))
-    set_obstacle(program, Obstacle::foreign_loader, join({loader_words(loader), ", and libreheap needs glibc"}));
+  if (!loader.empty() && !is_glibc_loader(loader) && !is_musl_loader(loader))
+    set_obstacle(program, Obstacle::foreign_loader, join({loader_words(loader), ", and libreheap needs one of these"}));
 }
 
 Refusal missing_interpreter(const Program& program) {

@@ -11,7 +11,7 @@ enum class Obstacle : std::uint8_t {
   none,
   static_program,      // no loader that would preload anything
   secure_execution,    // the loader ignores the environment: setuid, setgid, file capabilities
-  foreign_loader,      // not glibc's
+  foreign_loader,      // neither glibc's nor musl's
   other_architecture,  // than the library's
 };
 
@@ -35,6 +35,8 @@ struct Program {
 // Finds what `name` starts, as execvp would (`search_path` is PATH's value, for names without a slash;
 // nullptr when it is not set), and looks into it.
 Refusal inspect(Str name, const char* search_path, Program& program);
+
+bool is_musl_loader(Str path);
 
 // What `#!/usr/bin/env NAME` starts: NAME, or empty when the program is no such script.
 Str started_by_env(const Program& program);

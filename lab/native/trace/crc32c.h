@@ -45,8 +45,8 @@ inline bool has_instruction() {
 }
 inline const bool g_instruction = has_instruction();
 
-__attribute__((target("sse4.2"))) inline uint32_t by_instruction(const unsigned char*& at, size_t& bytes,
-                                                                 uint32_t crc) {
+__attribute__((target("sse4.2,crc32"))) inline uint32_t by_instruction(const unsigned char*& at, size_t& bytes,
+                                                                       uint32_t crc) {
   uint64_t wide = crc;
   for (; bytes >= 8; at += 8, bytes -= 8) {
     uint64_t word;

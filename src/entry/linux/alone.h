@@ -8,10 +8,10 @@
 
 // Defines `result name parameters`, of the C library's by that name, as `call` with the helper out of the way. The
 // program's own declarations are the C library's; here only the shape counts.
-#define RH_ALONE(result, name, parameters, call)                              \
-  static constinit rh::NextFunction<result parameters> g_##name{#name};       \
-  extern "C" [[gnu::visibility("default")]] result name parameters noexcept;  \
-  extern "C" [[gnu::visibility("default")]] result name parameters noexcept { \
-    rh::idle::WithoutHelper alone;                                            \
-    return call;                                                              \
+#define RH_ALONE(result, name, parameters, call)                                   \
+  static constinit rh::NextFunction<result parameters> g_##name{#name};            \
+  extern "C" [[gnu::visibility("default")]] result name parameters RH_C_NOEXCEPT;  \
+  extern "C" [[gnu::visibility("default")]] result name parameters RH_C_NOEXCEPT { \
+    rh::idle::WithoutHelper alone;                                                 \
+    return call;                                                                   \
   }

@@ -273,10 +273,12 @@ ssize_t do_read(int file, void* buffer, size_t size) {
 
 RH_WAIT ssize_t read(int file, void* buffer, size_t size) { return do_read(file, buffer, size); }
 
+#if defined(__GLIBC__)
 RH_WAIT ssize_t __read_chk(int file, void* buffer, size_t size, size_t room) {
   if (size > room) __chk_fail();
   return do_read(file, buffer, size);
 }
+#endif
 
 RH_WAIT ssize_t readv(int file, const iovec* parts, int count) {
   size_t size = 0;
@@ -310,20 +312,24 @@ ssize_t do_recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* fr
 
 RH_WAIT ssize_t recv(int file, void* buffer, size_t size, int flags) { return do_recv(file, buffer, size, flags); }
 
+#if defined(__GLIBC__)
 RH_WAIT ssize_t __recv_chk(int file, void* buffer, size_t size, size_t room, int flags) {
   if (size > room) __chk_fail();
   return do_recv(file, buffer, size, flags);
 }
+#endif
 
 RH_WAIT ssize_t recvfrom(int file, void* buffer, size_t size, int flags, sockaddr* from, socklen_t* length) {
   return do_recvfrom(file, buffer, size, flags, from, length);
 }
 
+#if defined(__GLIBC__)
 RH_WAIT ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t room, int flags, sockaddr* from,
                                socklen_t* length) {
   if (size > room) __chk_fail();
   return do_recvfrom(file, buffer, size, flags, from, length);
 }
+#endif
 
 #endif
 
@@ -356,13 +362,13 @@ RH_WAIT pid_t waitpid(pid_t process, int* status, int options) {
   return next_or(g_waitpid, call, process, status, options);
 }
 
-RH_WAIT pid_t wait3(int* status, int options, rusage* usage) noexcept {
+RH_WAIT pid_t wait3(int* status, int options, rusage* usage) RH_C_NOEXCEPT {
   if (!await_child(-1, options)) return -1;
   auto call = [=] { return kernel_wait(-1, status, options, usage); };
   return next_or(g_wait3, call, status, options, usage);
 }
 
-RH_WAIT pid_t wait4(pid_t process, int* status, int options, rusage* usage) noexcept {
+RH_WAIT pid_t wait4(pid_t process, int* status, int options, rusage* usage) RH_C_NOEXCEPT {
   if (!await_child(process, options)) return -1;
   auto call = [=] { return kernel_wait(process, status, options, usage); };
   return next_or(g_wait4, call, process, status, options, usage);

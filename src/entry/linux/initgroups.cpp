@@ -3,6 +3,8 @@
 
 #include "entry/linux/alone.h"
 
+#ifdef __GLIBC__  // as in credentials.cpp
+
 static constinit rh::NextFunction<int(const char*, gid_t)> g_initgroups{"initgroups"};
 
 // Statically linked, the C library's own is to be taken, which calls that function. It lies in one file with
@@ -13,3 +15,5 @@ extern "C" [[gnu::weak, gnu::visibility("default")]] int initgroups(const char* 
   rh::idle::WithoutHelper alone;
   return g_initgroups.get()(user, group);
 }
+
+#endif

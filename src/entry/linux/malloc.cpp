@@ -9,15 +9,23 @@
 #include "entry/describe.h"
 #include "entry/linux/aligned.h"
 #include "heap/stats.h"
+#include "platform/linux/libc.h"
 #include "platform/platform.h"
 #include "platform/sinks.h"
 
 #define RH_EXPORT extern "C" [[gnu::visibility("default")]]
 
 // Names that not every C library's headers declare.
-RH_EXPORT void cfree(void* block) noexcept;
-RH_EXPORT void free_sized(void* block, size_t size) noexcept;
-RH_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) noexcept;
+RH_EXPORT void cfree(void* block) RH_C_NOEXCEPT;
+RH_EXPORT void free_sized(void* block, size_t size) RH_C_NOEXCEPT;
+RH_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) RH_C_NOEXCEPT;
+#if !defined(__GLIBC__)
+RH_EXPORT void* pvalloc(size_t size);
+RH_EXPORT int malloc_trim(size_t keep);
+RH_EXPORT int mallopt(int parameter, int value);
+RH_EXPORT void malloc_stats();
+RH_EXPORT int malloc_info(int options, FILE* stream);
+#endif
 
 using namespace rh;
 
@@ -41,6 +49,8 @@ stats::Figures gathered() {
   return figures;
 }
 
+#if defined(__GLIBC__)
+
 // Of glibc's names: memory obtained, in large blocks, handed out, free.
 template <typename Info> Info info_of(const stats::Figures& figures) {
   using Field = decltype(Info::arena);
@@ -59,66 +69,72 @@ template <typename Info> Info info_of(const stats::Figures& figures) {
   return info;
 }
 
+#endif
+
 }  // namespace
 
-RH_EXPORT void* malloc(size_t size) noexcept { return rules::allocate(size); }
+RH_EXPORT void* malloc(size_t size) RH_C_NOEXCEPT { return rules::allocate(size); }
 
-RH_EXPORT void free(void* block) noexcept { rules::free(block); }
+RH_EXPORT void free(void* block) RH_C_NOEXCEPT { rules::free(block); }
 
-RH_EXPORT void* calloc(size_t count, size_t size) noexcept { return rules::allocate_zeroed(count, size); }
+RH_EXPORT void* calloc(size_t count, size_t size) RH_C_NOEXCEPT { return rules::allocate_zeroed(count, size); }
 
-RH_EXPORT void* realloc(void* block, size_t size) noexcept { return rules::reallocate(block, size); }
+RH_EXPORT void* realloc(void* block, size_t size) RH_C_NOEXCEPT { return rules::reallocate(block, size); }
 
-RH_EXPORT void* reallocarray(void* block, size_t count, size_t size) noexcept {
+RH_EXPORT void* reallocarray(void* block, size_t count, size_t size) RH_C_NOEXCEPT {
   size_t bytes = 0;
   if (!rules::product(count, size, &bytes)) return rules::out_of_memory();
   return rules::reallocate(block, bytes);
 }
 
-RH_EXPORT void cfree(void* block) noexcept { rules::free(block); }
+RH_EXPORT void cfree(void* block) RH_C_NOEXCEPT { rules::free(block); }
 
-RH_EXPORT void free_sized(void* block, size_t size) noexcept { rules::free_sized(block, size); }
+RH_EXPORT void free_sized(void* block, size_t size) RH_C_NOEXCEPT { rules::free_sized(block, size); }
 
-RH_EXPORT void free_aligned_sized(void* block, size_t, size_t size) noexcept { rules::free_sized(block, size); }
+RH_EXPORT void free_aligned_sized(void* block, size_t, size_t size) RH_C_NOEXCEPT { rules::free_sized(block, size); }
 
-RH_EXPORT void* aligned_alloc(size_t alignment, size_t size) noexcept {
+RH_EXPORT void* aligned_alloc(size_t alignment, size_t size) RH_C_NOEXCEPT {
   return aligned::aligned_alloc(alignment, size, rules::allocate_aligned);
 }
 
-RH_EXPORT int posix_memalign(void** block, size_t alignment, size_t size) noexcept {
+RH_EXPORT int posix_memalign(void** block, size_t alignment, size_t size) RH_C_NOEXCEPT {
   return aligned::posix_memalign(block, alignment, size, rules::allocate_aligned);
 }
 
-RH_EXPORT void* memalign(size_t alignment, size_t size) noexcept {
+RH_EXPORT void* memalign(size_t alignment, size_t size) RH_C_NOEXCEPT {
   return aligned::memalign(alignment, size, rules::allocate_aligned);
 }
 
-RH_EXPORT void* valloc(size_t size) noexcept { return rules::allocate_aligned(platform::kPageSize, size); }
+RH_EXPORT void* valloc(size_t size) RH_C_NOEXCEPT { return rules::allocate_aligned(platform::kPageSize, size); }
 
-RH_EXPORT void* pvalloc(size_t size) noexcept { return aligned::pvalloc(size, rules::allocate_aligned); }
+RH_EXPORT void* pvalloc(size_t size) RH_C_NOEXCEPT { return aligned::pvalloc(size, rules::allocate_aligned); }
 
-RH_EXPORT size_t malloc_usable_size(void* block) noexcept { return rules::usable_size(block); }
+RH_EXPORT size_t malloc_usable_size(void* block) RH_C_NOEXCEPT { return rules::usable_size(block); }
 
-RH_EXPORT int malloc_trim(size_t) noexcept { return rules::trim() != 0; }
+RH_EXPORT int malloc_trim(size_t) RH_C_NOEXCEPT { return rules::trim() != 0; }
 
 // glibc's parameters steer its own arenas and thresholds, which are not here: known ones are accepted without effect.
-RH_EXPORT int mallopt(int parameter, int) noexcept {
+RH_EXPORT int mallopt(int parameter, int) RH_C_NOEXCEPT {
   constexpr int kLowest = -8;  // M_ARENA_MAX
   return parameter >= kLowest && parameter <= 1;
 }
 
-RH_EXPORT struct mallinfo2 mallinfo2() noexcept { return info_of<struct mallinfo2>(gathered()); }
+#if defined(__GLIBC__)
 
-RH_EXPORT struct mallinfo mallinfo() noexcept { return info_of<struct mallinfo>(gathered()); }
+RH_EXPORT struct mallinfo2 mallinfo2() RH_C_NOEXCEPT { return info_of<struct mallinfo2>(gathered()); }
 
-RH_EXPORT void malloc_stats() noexcept {
+RH_EXPORT struct mallinfo mallinfo() RH_C_NOEXCEPT { return info_of<struct mallinfo>(gathered()); }
+
+#endif
+
+RH_EXPORT void malloc_stats() RH_C_NOEXCEPT {
   Uncancelled whole;
   Text text(write_to_error, nullptr);
   describe::statistics(text);
   text << '\n';
 }
 
-RH_EXPORT int malloc_info(int options, FILE* stream) noexcept {
+RH_EXPORT int malloc_info(int options, FILE* stream) RH_C_NOEXCEPT {
   if (options != 0) {
     errno = EINVAL;
     return -1;

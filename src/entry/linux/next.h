@@ -5,8 +5,10 @@
 
 #include <atomic>
 
+#include "platform/linux/libc.h"
+
 // Weak: absent from statically linked programs.
-extern "C" [[gnu::weak]] void* dlsym(void* handle, const char* name) noexcept;
+extern "C" [[gnu::weak]] void* dlsym(void* handle, const char* name) RH_C_NOEXCEPT;
 
 namespace rh {
 

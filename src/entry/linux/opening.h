@@ -28,8 +28,10 @@
 namespace rh {
 
 inline int without_deep_binding(int flags) {
-  if ((flags & RTLD_DEEPBIND) == 0 || !origin::serves_malloc()) return flags;
-  return flags & ~RTLD_DEEPBIND;
+#if defined(RTLD_DEEPBIND)
+  if ((flags & RTLD_DEEPBIND) != 0 && origin::serves_malloc()) flags &= ~RTLD_DEEPBIND;
+#endif
+  return flags;
 }
 
 }  // namespace rh

@@ -3,11 +3,12 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "platform/linux/libc.h"
 #include "reheap/reheap.h"
 
 // Weak: a statically linked program may have no loader.
-extern "C" [[gnu::weak]] int dladdr(const void* address, Dl_info* info) noexcept;
-extern "C" [[gnu::weak]] void* dlsym(void* handle, const char* name) noexcept;
+extern "C" [[gnu::weak]] int dladdr(const void* address, Dl_info* info) RH_C_NOEXCEPT;
+extern "C" [[gnu::weak]] void* dlsym(void* handle, const char* name) RH_C_NOEXCEPT;
 
 namespace rh::origin {
 

@@ -10,12 +10,12 @@
 
 // Defines `result name parameters`, of the C library's by that name, whose pages are told of `when` that holds. The
 // program's own declarations are the C library's; here only the shape counts.
-#define RH_ALTERS(result, name, parameters, when, ...)                        \
-  static constinit rh::NextFunction<result parameters> g_##name{#name};       \
-  extern "C" [[gnu::visibility("default")]] result name parameters noexcept;  \
-  extern "C" [[gnu::visibility("default")]] result name parameters noexcept { \
-    if (g_realm.holds(pages) && (when)) large::note_altered(pages, size);     \
-    return next_or_kernel(g_##name, __VA_ARGS__);                             \
+#define RH_ALTERS(result, name, parameters, when, ...)                             \
+  static constinit rh::NextFunction<result parameters> g_##name{#name};            \
+  extern "C" [[gnu::visibility("default")]] result name parameters RH_C_NOEXCEPT;  \
+  extern "C" [[gnu::visibility("default")]] result name parameters RH_C_NOEXCEPT { \
+    if (g_realm.holds(pages) && (when)) large::note_altered(pages, size);          \
+    return next_or_kernel(g_##name, __VA_ARGS__);                                  \
   }
 
 using namespace rh;
@@ -36,9 +36,11 @@ RH_ALTERS(int, munmap, (void* pages, size_t size), true, SYS_munmap, pages, size
 
 #if !defined(__i386__)  // where a system call here has five arguments at most
 
+using Offset = off_t;  // off64_t, which not every C library has: off_t has 64 bits too
+
 RH_ALTERS(void*, mmap, (void* pages, size_t size, int protection, int flags, int file, off_t at),
           (flags & MAP_FIXED) != 0, SYS_mmap, pages, size, protection, flags, file, at)
-RH_ALTERS(void*, mmap64, (void* pages, size_t size, int protection, int flags, int file, off64_t at),
+RH_ALTERS(void*, mmap64, (void* pages, size_t size, int protection, int flags, int file, Offset at),
           (flags & MAP_FIXED) != 0, SYS_mmap, pages, size, protection, flags, file, at)
 
 #endif

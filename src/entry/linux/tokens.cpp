@@ -5,9 +5,11 @@
 
 #include "entry/linux/aligned.h"
 #include "entry/token_names.h"
+#include "platform/linux/libc.h"
 
-// The C library's headers have it since glibc 2.26.
-extern "C" void* reallocarray(void* block, size_t count, size_t size) noexcept;
+// glibc's headers have the first since 2.26, musl's have no pvalloc.
+extern "C" void* reallocarray(void* block, size_t count, size_t size) RH_C_NOEXCEPT;
+extern "C" void* pvalloc(size_t size) RH_C_NOEXCEPT;
 
 using namespace rh;
 

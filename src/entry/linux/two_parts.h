@@ -24,9 +24,11 @@
 #define RH_SIX_ARGUMENTS
 #endif
 
+#if defined(__GLIBC__)
+
 // What the compiler calls in place of a function named like it, where it knows the buffer's size, ends here when that
-// is too small.
-extern "C" [[noreturn]] void __chk_fail();
+// is too small. Weak: absent where no program calls them.
+extern "C" [[noreturn, gnu::weak]] void __chk_fail();
 
 extern "C" {
 int __poll_chk(pollfd* files, nfds_t count, int timeout, size_t room);
@@ -35,6 +37,8 @@ ssize_t __read_chk(int file, void* buffer, size_t size, size_t room);
 ssize_t __recv_chk(int file, void* buffer, size_t size, size_t room, int flags);
 ssize_t __recvfrom_chk(int file, void* buffer, size_t size, size_t room, int flags, sockaddr* from, socklen_t* length);
 }
+
+#endif
 
 namespace rh::waits {
 

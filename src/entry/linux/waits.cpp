@@ -80,19 +80,23 @@ int do_ppoll(pollfd* files, nfds_t count, const timespec* timeout, const sigset_
 
 RH_WAIT int poll(pollfd* files, nfds_t count, int timeout) { return do_poll(files, count, timeout); }
 
+#if defined(__GLIBC__)
 RH_WAIT int __poll_chk(pollfd* files, nfds_t count, int timeout, size_t room) {
   if (count > room / sizeof(pollfd)) __chk_fail();
   return do_poll(files, count, timeout);
 }
+#endif
 
 RH_WAIT int ppoll(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set) {
   return do_ppoll(files, count, timeout, set);
 }
 
+#if defined(__GLIBC__)
 RH_WAIT int __ppoll_chk(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set, size_t room) {
   if (count > room / sizeof(pollfd)) __chk_fail();
   return do_ppoll(files, count, timeout, set);
 }
+#endif
 
 RH_WAIT int nanosleep(const timespec* time, timespec* left) {
   auto interrupted = [left](long result, const timespec& rest) {

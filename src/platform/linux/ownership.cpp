@@ -3,10 +3,12 @@
 // destructor (registering one takes the loader's lock) and no wrapper around pthread_create; and blocks freed by the
 // thread's last destructors need no special treatment.
 //
-// A thread has one list of such words, registered by the C library for its own robust mutexes: ours join it, laid out
-// as one of its mutexes. The pthread functions are not called, because programs wrap them, and before glibc 2.34 they
-// lock nothing until libpthread is loaded. (Kernel: Documentation/locking/robust-futex-ABI.rst.)
+// A thread has one list of such words, which the C library keeps for its own robust mutexes: ours join it, laid out as
+// one of its mutexes. (Kernel: Documentation/locking/robust-futex-ABI.rst.) glibc registers the list of every thread.
+// musl does so where a robust mutex is locked; a thread of its that ends goes through the list itself. So the same
+// library serves both: which one it is shows in the list, or in a mutex that is locked.
 #include <linux/futex.h>
+#include <pthread.h>
 
 #include <cstddef>
 
@@ -16,7 +18,6 @@
 #include "platform/platform.h"
 
 #if RH_THREAD_SANITIZER
-#include <pthread.h>
 extern "C" void __tsan_acquire(void* address);
 extern "C" void __tsan_release(void* address);
 #endif
@@ -30,12 +31,21 @@ namespace {
 constexpr bool kLeadsBack = sizeof(void*) == 8;
 
 struct Owned {
-  std::atomic<uint32_t> word;
-  uint32_t not_ours[kLeadsBack ? 5 : 3];
-  void* previous;  // unused on 32-bit
+  std::atomic<uint32_t> words[kLeadsBack ? 6 : 4];  // of which one is ours, the others stay 0
+  void* previous;                                   // unused on 32-bit
   void* next;
 };
 constexpr size_t kNextAt = offsetof(Owned, next);
+
+// Which word of a mutex is the kernel's, and how far before its list a thread's number lies.
+struct Shape {
+  size_t word;
+  size_t number_before;
+
+  constexpr long to_word() const { return static_cast<long>(word * sizeof(uint32_t)) - static_cast<long>(kNextAt); }
+};
+constexpr Shape kOfGlibc = {0, (kLeadsBack ? 2 : 1) * sizeof(uint64_t)};
+constexpr Shape kOfMusl = {1, 88};  // on 64-bit
 
 // A thread's list, as the kernel knows it. The lowest bit of a link is not part of it; an empty list points to itself.
 struct List {
@@ -44,13 +54,19 @@ struct List {
   void* pending;  // perhaps acquired but not in the list yet
 };
 
-// Where a thread's list and number lie, relative to its thread pointer: the same for every thread that the C library
-// creates.
+// What is known of the C library. Where a thread's list and number lie, relative to its thread pointer: the same for
+// every thread that it creates.
 struct Layout {
   std::atomic<intptr_t> list{0};
   std::atomic<intptr_t> number{0};
+  std::atomic<const Shape*> shape{nullptr};  // before the first word has an owner
 };
 constinit Layout g_layout;
+
+const Shape& shape() {
+  const Shape* known = g_layout.shape.load(std::memory_order_relaxed);
+  return known != nullptr ? *known : kOfGlibc;
+}
 
 uint32_t thread_number() { return static_cast<uint32_t>(system_call(SYS_gettid)); }
 
@@ -67,17 +83,44 @@ struct Thread {
   List* list;
 };
 
-// Found by asking the kernel once and then from the layout: a sandbox that is closed by the time a thread first
-// allocates allows what the C library's malloc does, which asks for neither.
+// A mutex that its owner may lock again is in musl's list for as long as it is locked, and leads back to it.
+List* musl_list() {
+  if (!kLeadsBack) return nullptr;
+  pthread_mutexattr_t kind;
+  pthread_mutexattr_init(&kind);
+  pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
+  pthread_mutex_t mutex;
+  pthread_mutex_init(&mutex, &kind);
+  if (pthread_mutex_trylock(&mutex) != 0) return nullptr;
+  uintptr_t at = reinterpret_cast<uintptr_t>(&mutex);
+  List* list = *reinterpret_cast<List* const*>(at + offsetof(Owned, previous));
+  if (list != nullptr && list->first != at + kNextAt) list = nullptr;
+  pthread_mutex_unlock(&mutex);
+  return list;
+}
+
+void note_layout(const Shape& shape, List* list, uint32_t number) {
+  uintptr_t number_at = reinterpret_cast<uintptr_t>(list) - shape.number_before;
+  uint32_t found = *reinterpret_cast<uint32_t*>(number_at);
+  if (found != number) return;
+  g_layout.number.store(static_cast<intptr_t>(number_at - thread_pointer()), std::memory_order_relaxed);
+  g_layout.list.store(static_cast<intptr_t>(reinterpret_cast<uintptr_t>(list) - thread_pointer()),
+                      std::memory_order_release);
+}
+
+// Asked by the process's first thread before another one owns anything.
+List* learn_shape(List* list) {
+  const bool is_musl = list == nullptr ? (list = musl_list()) != nullptr : list->to_word == kOfMusl.to_word();
+  g_layout.shape.store(is_musl && kLeadsBack ? &kOfMusl : &kOfGlibc, std::memory_order_relaxed);
+  return list;
+}
+
+// Found by asking once and then from the layout: a sandbox that is closed by the time a thread first allocates allows
+// what the C library's malloc does, which asks for neither.
 Thread ask() {
   Thread self = {thread_number(), ask_for_list()};
-  if (self.list == nullptr) return self;
-  uintptr_t list = reinterpret_cast<uintptr_t>(self.list);
-  uintptr_t number = list - (kLeadsBack ? 2 : 1) * sizeof(uint64_t);
-  uint32_t found = *reinterpret_cast<uint32_t*>(number);
-  if (found != self.number) return self;
-  g_layout.number.store(static_cast<intptr_t>(number - thread_pointer()), std::memory_order_relaxed);
-  g_layout.list.store(static_cast<intptr_t>(list - thread_pointer()), std::memory_order_release);
+  if (g_layout.shape.load(std::memory_order_relaxed) == nullptr) self.list = learn_shape(self.list);
+  if (self.list != nullptr) note_layout(shape(), self.list, self.number);
   return self;
 }
 
@@ -94,14 +137,17 @@ Thread this_thread() {
 
 void** next_of(uintptr_t link) { return reinterpret_cast<void**>(link & ~uintptr_t{1}); }
 
+// What comes behind `before` now is `link`. The list itself has no way back in musl: something else lies there.
+void lead_back(List* list, uintptr_t link, void* before) {
+  if (kLeadsBack && next_of(link) != reinterpret_cast<void**>(&list->first)) next_of(link)[-1] = before;
+}
+
 void enqueue(List* list, Owned* owned) {
   void** link = &owned->next;
   uintptr_t first = list->first;
   *link = reinterpret_cast<void*>(first);
-  if constexpr (kLeadsBack) {
-    owned->previous = &list->first;
-    next_of(first)[-1] = link;
-  }
+  if constexpr (kLeadsBack) owned->previous = &list->first;
+  lead_back(list, first, link);
   std::atomic_signal_fence(std::memory_order_release);
   list->first = reinterpret_cast<uintptr_t>(link);
 }
@@ -114,10 +160,17 @@ void dequeue(List* list, Owned* owned) {
     if (before == reinterpret_cast<void**>(&list->first)) return;  // a fork's child has a list of its own
   }
   *before = owned->next;
-  if constexpr (kLeadsBack) next_of(next)[-1] = before;
+  lead_back(list, next, before);
 }
 
 Owned& owned_in(unsigned char* storage) { return *reinterpret_cast<Owned*>(storage); }
+
+std::atomic<uint32_t>& word_of(Owned& owned) { return owned.words[shape().word]; }
+
+// musl's is 0 until it is registered.
+bool is_of_known_shape(const List* list) {
+  return list->to_word == shape().to_word() || (list->to_word == 0 && &shape() == &kOfMusl);
+}
 
 #if RH_THREAD_SANITIZER
 // The sanitizer does not see the kernel pass the word on: a key's destructor announces it, as late as is safe.
@@ -151,21 +204,25 @@ void prepare() { this_thread(); }
 
 void Ownership::reset() {
   static_assert(sizeof(Owned) <= sizeof(storage_));
-  owned_in(storage_).word.store(0, std::memory_order_relaxed);
+  Owned& owned = owned_in(storage_);
+  if (word_of(owned).load(std::memory_order_relaxed) == 0) return;
+  // In a fork's child musl's list is what the parent's thread had.
+  if (List* list = this_thread().list; list != nullptr && &shape() == &kOfMusl) dequeue(list, &owned);
+  word_of(owned).store(0, std::memory_order_relaxed);
 }
 
 // A thread without a list owns for ever: the kernel would not report its end.
 bool Ownership::try_acquire() {
   Owned& owned = owned_in(storage_);
-  uint32_t before = owned.word.load(std::memory_order_relaxed);
+  Thread self = this_thread();  // and with it the shape
+  uint32_t before = word_of(owned).load(std::memory_order_relaxed);
   if ((before & FUTEX_TID_MASK) != 0) return false;
-  Thread self = this_thread();
   List* list = self.list;
-  if (list != nullptr && list->to_word != -static_cast<long>(kNextAt)) list = nullptr;
+  if (list != nullptr && !is_of_known_shape(list)) list = nullptr;
   if (list != nullptr) list->pending = &owned.next;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   bool taken =
-      owned.word.compare_exchange_strong(before, self.number, std::memory_order_acquire, std::memory_order_relaxed);
+      word_of(owned).compare_exchange_strong(before, self.number, std::memory_order_acquire, std::memory_order_relaxed);
   if (list != nullptr) {
     if (taken) enqueue(list, &owned);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -184,7 +241,7 @@ void Ownership::release() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     dequeue(list, &owned);
   }
-  owned.word.store(0, std::memory_order_release);
+  word_of(owned).store(0, std::memory_order_release);
   if (list != nullptr) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     list->pending = nullptr;
@@ -192,7 +249,8 @@ void Ownership::release() {
 }
 
 static uint32_t owner_in(const unsigned char* storage) {
-  return reinterpret_cast<const Owned*>(storage)->word.load(std::memory_order_relaxed) & FUTEX_TID_MASK;
+  const Owned& owned = *reinterpret_cast<const Owned*>(storage);
+  return owned.words[shape().word].load(std::memory_order_relaxed) & FUTEX_TID_MASK;
 }
 
 bool Ownership::is_mine() const { return owner_in(storage_) == this_thread().number; }

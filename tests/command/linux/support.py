@@ -17,6 +17,7 @@ SHOW = str(PROGRAMS / "command_show")
 SHOW_SOURCE = str(ROOT / "tests/command/linux/programs/show.c")
 SHOW_STATIC = str(PROGRAMS / "command_show_static")
 SHOW_FOREIGN = str(PROGRAMS / "command_show_foreign")
+MUSL_PROGRAM = os.environ["REHEAP_TEST_MUSL"]
 OWN_MALLOC = str(PROGRAMS / "command_own_malloc")
 JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
 

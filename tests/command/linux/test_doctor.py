@@ -65,6 +65,15 @@ class WithTheLibrary(DoctorTest):
         self.assertEqual(set(REPORT), set(report))
         self.assertIn("base", report["realm"])
 
+    def test_a_program_of_musl(self):
+        findings = self.doctor(MUSL_PROGRAM, "reheap", status=0)
+        self.assertIn("ld-musl", findings["program"]["loader"])
+        self.assertTrue(findings["report"]["overridden"])
+        # A child of the other C library is served as well, whoever is whose.
+        for words in (("sh", "-c", f"{MUSL_PROGRAM} reheap"), (MUSL_PROGRAM, "reheap")):
+            done = call("run", "--require", "--", *words)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"ok\n", b""))
+
     def test_the_hardened_build(self):
         report = self.doctor(SHOW, status=0, options=("--hardened", "--strict", "--quarantine=200"))["report"]
         self.assertTrue(report["hardened"] and report["options"]["strict"])
@@ -176,8 +185,8 @@ class WhatItFinds(DoctorTest):
 
     def test_another_c_library(self):
         findings = self.fake(SHOW_FOREIGN, status=1)
-        self.assertIn("musl", findings["reason"])
-        self.assertTrue(findings["program"]["loader"].endswith("ld-musl-test.so.1"))
+        self.assertIn("neither glibc's nor musl's", findings["reason"])
+        self.assertTrue(findings["program"]["loader"].endswith("ld-other-test.so.1"))
 
     def test_another_architecture(self):
         foreign = self.copy(SHOW, "foreign")

@@ -121,9 +121,9 @@ EXPORT int dlclose(void* handle) noexcept {
 }
 
 // Without destructors: nobody else tells that the process ends here, as many shells do.
-EXPORT [[noreturn]] void _exit(int status) {
+EXPORT [[gnu::noreturn]] void _exit(int status) {
   process_exits();
   for (;;) syscall(SYS_exit_group, status);
 }
 
-EXPORT [[noreturn]] void _Exit(int status) { _exit(status); }
+EXPORT [[gnu::noreturn]] void _Exit(int status) { _exit(status); }

@@ -196,18 +196,23 @@ void* memory_of_this_process(size_t bytes) {
   return nullptr;
 }
 
+// glibc's since 2.32, which translates nothing.
+extern "C" __attribute__((weak)) const char* strerrordesc_np(int error) noexcept;
+
+const char* words_of(int error) { return strerrordesc_np ? strerrordesc_np(error) : strerror(error); }
+
 trace::FileHeader* open_trace() {
   if (!*settings().path) return nullptr;
   int file = create_file();
   if (file < 0) {
-    if (errno) say("not recorded: cannot create the trace file: ", strerrordesc_np(errno));
+    if (errno) say("not recorded: cannot create the trace file: ", words_of(errno));
     return nullptr;
   }
   auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   uint64_t bytes = page < trace::kHeaderBytes ? trace::kHeaderBytes : page;
   auto* header = static_cast<trace::FileHeader*>(map_part(file, 0, bytes));
   if (!header) {
-    say("not recorded: cannot write the trace file: ", strerrordesc_np(errno));
+    say("not recorded: cannot write the trace file: ", words_of(errno));
     unlink(g_file);
   }
   close(file);

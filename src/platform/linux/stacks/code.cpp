@@ -68,7 +68,8 @@ StackRange ThreadStack::learn(uintptr_t sp, Modules& modules) {
   Mapping mapping;
   if (!modules.mapping_of(sp, mapping)) return {};
   const uintptr_t stack_end = &__libc_stack_end ? address_of(__libc_stack_end) : 0;
-  for (const uintptr_t end : {platform::thread_pointer(), stack_end})
+  const uintptr_t ends[] = {platform::thread_pointer(), stack_end};
+  for (const uintptr_t end : ends)
     if (sp < end && end < mapping.end) return range_ = {mapping.start, end};
   return {};
 }
