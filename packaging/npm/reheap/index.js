@@ -1,0 +1,46 @@
+"use strict";
+// Where the package for this system lies, and the files in it that a program is given.
+
+const fs = require("fs");
+const path = require("path");
+
+/** "glibc" or "musl", whichever this node itself runs on; undefined where there is neither. */
+function libc() {
+  if (process.platform !== "linux") return undefined;
+  return process.report.getReport().header.glibcVersionRuntime ? "glibc" : "musl";
+}
+
+/** The name of the package that has the programs for this system, whether it is installed or not. */
+function packageName() {
+  const parts = [process.platform, process.arch, libc()].filter(Boolean);
+  return `@reheap/${parts.join("-")}`;
+}
+
+/** The folder of that package. Throws, with what to do about it, where it is not installed. */
+function folder() {
+  const name = packageName();
+  try {
+    return path.dirname(require.resolve(`${name}/package.json`));
+  } catch (error) {
+    if (error.code !== "MODULE_NOT_FOUND") throw error;
+    throw new Error(`reheap: ${name} is not installed. It comes with reheap unless npm leaves out optional packages ` +
+                    `(--omit=optional) or this system has none (${process.platform}, ${process.arch}): ` +
+                    "run npm install reheap again, on the system that will run it");
+  }
+}
+
+function file(...parts) {
+  const found = path.join(folder(), ...parts);
+  if (!fs.existsSync(found)) throw new Error(`reheap: ${found} is missing: install the package again`);
+  return found;
+}
+
+module.exports = {
+  /** Path of the command: reheap, or reheap.exe. */
+  command: () => file("bin", process.platform === "win32" ? "reheap.exe" : "reheap"),
+  /** Path of the library that LD_PRELOAD takes, or of the DLL. hardened: the build that ends programs that misuse memory. */
+  library: ({ hardened = false } = {}) => {
+    const name = hardened ? "reheap-hardened" : "reheap";
+    return process.platform === "win32" ? file("bin", `${name}.dll`) : file("lib", `lib${name}.so`);
+  },
+};
