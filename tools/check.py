@@ -150,31 +150,32 @@ def prepare_preset(preset: Preset) -> Outcome:
 
 
 def prepare_lab() -> Outcome:
-    """The lab as its user installs it, into an environment of its own."""
+    """The lab as its user installs it, into an environment of its own, and what the tests of packages need beside it."""
     made = command_step("install lab", [sys.executable, "-m", "venv", "--clear", LAB], RESULTS / "install-lab.log")
     if made.failed:
         return made
-    words = [LAB / "bin" / "python3", "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
-    installed = command_step("install lab", [*words, "./lab[test]"], RESULTS / "install-lab.log")
+    needed = [word for file in sorted(ROOT.glob("tests/packages/requirements-*.txt")) for word in ("-r", file)]
+    words = [LAB / "bin" / "python3", "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check",
+             *needed, "./lab[test]"]
+    installed = command_step("install lab", words, RESULTS / "install-lab.log")
     installed.seconds += made.seconds
     installed.cpu_seconds += made.cpu_seconds
     return installed
 
 
-def run_lab() -> Outcome:
-    """Its tests, and those of the benchmarks, which stand on it."""
-    record = RESULTS / "lab.xml"
+def run_pytest(step: str, *folders: str) -> Outcome:
+    name, record = f"test {step}", RESULTS / f"{step}.xml"
     record.unlink(missing_ok=True)
     # What was installed is compiled as it is first imported, for the many commands that the tests start.
     environment = os.environ | {"PYTHONPYCACHEPREFIX": str(LAB / "compiled")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     # By files: what several tests of a file share is made once.
-    tested = command_step("test lab", [LAB / "bin" / "python3", "-m", "pytest", "-q", "--rootdir", ROOT,
-                                       "--numprocesses", str(jobs()), "--dist", "loadfile",
-                                       "--junitxml", record, "tests/lab", "tests/bench"], environment=environment)
-    outcome = read_record("test lab", record)
+    tested = command_step(name, [LAB / "bin" / "python3", "-m", "pytest", "-q", "--rootdir", ROOT,
+                                 "--numprocesses", str(jobs()), "--dist", "loadfile",
+                                 "--junitxml", record, *folders], environment=environment)
+    outcome = read_record(name, record)
     if tested.failed and not outcome.failed:
-        outcome.failed["test lab: pytest itself"] = ""
+        outcome.failed[f"{name}: pytest itself"] = ""
     outcome.seconds, outcome.cpu_seconds = tested.seconds, tested.cpu_seconds
     return outcome
 
@@ -188,22 +189,29 @@ def steps() -> dict:
     for name, preset in presets().items():
         table[name] = (functools.partial(prepare_preset, preset),
                        functools.partial(tests_step, preset) if preset.tests else None)
-    table["lab"] = (prepare_lab, run_lab)  # the last: under Wine it measures what was built before
+    table["packages"] = (prepare_lab, functools.partial(run_pytest, "packages", "tests/packages"))
+    # The last: under Wine it measures what was built before. The benchmarks stand on it.
+    table["lab"] = (prepare_lab, functools.partial(run_pytest, "lab", "tests/lab", "tests/bench"))
     return table
 
 
 def run_steps(chosen: list[str], table: dict):
     # Two: where one configures or links, the other compiles.
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as builder:
-        prepared = {name: builder.submit(table[name][0]) for name in chosen if table[name][0]}
+        started = {prepare: builder.submit(prepare)
+                   for prepare in dict.fromkeys(table[name][0] for name in chosen) if prepare}  # of two steps once
+        told = []
         for number, name in enumerate(chosen, 1):
             print(f"\n==== {number}/{len(chosen)} {name}", flush=True)
             failed = False
-            if name in prepared:
-                yield (before := prepared[name].result())
+            if prepare := table[name][0]:
+                before = started[prepare].result()
                 failed = bool(before.failed)
+                if before not in told:
+                    told.append(before)
+                    yield before
             if name in WITH_EACH_OTHER:
-                concurrent.futures.wait(prepared[other] for other in WITH_EACH_OTHER if other in prepared)
+                concurrent.futures.wait(started[table[other][0]] for other in WITH_EACH_OTHER if other in chosen)
             if run := table[name][1]:
                 title = f"test {name}"
                 yield Outcome(title, failed={f"{title}: not run, what it tests was not made": ""}) if failed else run()
