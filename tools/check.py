@@ -150,7 +150,7 @@ def prepare_preset(preset: Preset) -> Outcome:
 
 
 def prepare_lab() -> Outcome:
-    """The lab as its user installs it, into an environment of its own, and what the tests of packages need beside it."""
+    """The lab as its user installs it, into an environment of its own, with what the tests of packages need."""
     made = command_step("install lab", [sys.executable, "-m", "venv", "--clear", LAB], RESULTS / "install-lab.log")
     if made.failed:
         return made
