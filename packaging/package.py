@@ -17,6 +17,7 @@ from release import ROOT, PackagingError, empty, run, version
 
 WHEEL = ROOT / "packaging/wheel"
 RUST = ROOT / "packaging/rust"
+NPM = ROOT / "packaging/npm"
 AMALGAMATE = ROOT / "tools/amalgamate.py"
 
 
@@ -52,11 +53,18 @@ def make_crate(options, work):
     return [pathlib.Path(shutil.copy(made, options.out)) for made in (work / "target/package").glob("*.crate")]
 
 
-MAKERS = {"deb": make_deb, "tar": make_tar, "zip": make_zip, "wheel": make_wheel, "crate": make_crate}
+def make_npm(options, work):
+    made = empty(work) / "made"
+    run(sys.executable, NPM / "build.py", "--builds", options.builds, "--out", made, log=work / "log", cwd=ROOT)
+    return [pathlib.Path(shutil.copy(package, options.out)) for package in sorted(made.glob("*.tgz"))]
+
+
+MAKERS = {"deb": make_deb, "tar": make_tar, "zip": make_zip, "wheel": make_wheel, "crate": make_crate, "npm": make_npm}
 # Which of them are made when none is named: those for which everything is there.
 READY = {"zip": lambda options: (options.builds / "windows-x86_64/bin/reheap.exe").is_file(),
-         "wheel": lambda _: (WHEEL / "build.py").is_file(),
-         "crate": lambda _: AMALGAMATE.is_file() and RUST.is_dir() and shutil.which("cargo")}
+         "crate": lambda _: shutil.which("cargo"),
+         "npm": lambda options: shutil.which("npm") and all((options.builds / build / "bin").is_dir() for build in (
+             "linux-x86_64", "linux-arm64", "windows-x86_64", "windows-i686"))}
 
 
 def parse(words: list[str]) -> argparse.Namespace:

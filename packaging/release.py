@@ -6,10 +6,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 from project import files  # noqa: E402
+
+STRIPS = ("strip", "llvm-strip", "llvm-strip-19")  # the first that knows the file's format
 
 
 class PackagingError(Exception):
@@ -51,6 +54,24 @@ def built(build: pathlib.Path, *products: str) -> pathlib.Path:
         if not (build / product).is_file():
             raise PackagingError(f"{build / product} is missing. Build it: ./dev build {build.name}")
     return build
+
+
+def stripped(path: pathlib.Path) -> bytes:
+    """A program or library without what only debuggers read; of any processor and system."""
+    said = []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder, path.name)
+        for tool in STRIPS:
+            try:
+                done = subprocess.run([tool, "-o", copy, path], stdin=subprocess.DEVNULL, capture_output=True,
+                                      text=True)
+            except FileNotFoundError:
+                said.append(f"{tool} is not installed")
+                continue
+            if done.returncode == 0:
+                return copy.read_bytes()
+            said.append(done.stderr.strip())
+    raise PackagingError(f"{path} could not be stripped: {'; '.join(said)}")
 
 
 def empty(folder: pathlib.Path) -> pathlib.Path:

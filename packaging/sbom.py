@@ -37,7 +37,7 @@ def make(packages: list[pathlib.Path], builds: pathlib.Path, to: pathlib.Path) -
 
 def components_of(name: str, builds: pathlib.Path) -> tuple[components.Component, ...]:
     """By the name of the file: what has no command in it holds reheap alone."""
-    if name.startswith("libreheap") or "dbgsym" in name or name.endswith(".crate"):
+    if name.startswith("libreheap") or "dbgsym" in name or name.endswith((".crate", f"reheap-{version()}.tgz")):
         return ()
     if "win" in name:
         return components.windows()

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""The npm packages: `reheap`, and one for each system that was built, with the programs for it. npm installs the one
-that fits. They are .tgz as npm packs them, the same bytes each time."""
+"""Makes the npm packages from finished builds: `reheap`, and one for each system with the programs for it, of which npm
+installs the one that fits. They are .tgz as npm packs them, the same bytes each time."""
 
 import argparse
 import json
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -14,44 +13,27 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
-LINUX = ["bin/reheap", "lib/libreheap.so", "lib/libreheap-hardened.so"]
-WINDOWS = ["bin/reheap.exe", "bin/reheap.dll", "bin/reheap-hardened.dll"]
-WINDOWS_32 = ["bin/reheap32.exe", "bin/reheap32.dll"]
+sys.path.insert(0, str(ROOT / "packaging"))
+from release import PackagingError, built, stripped, version  # noqa: E402
 
-# npm's words for a system (os, cpu, libc) -> the builds that its files come from, and which files.
+LINUX = {file: file for file in ("bin/reheap", "lib/libreheap.so", "lib/libreheap-hardened.so")}
+WINDOWS = {file: file for file in ("bin/reheap.exe", "bin/reheap.dll", "bin/reheap-hardened.dll")}
+# A DLL finds its like for the other architecture by these names (redirect/process/places.cpp).
+WINDOWS_32 = {"bin/reheap.exe": "bin/reheap32.exe", "bin/reheap.dll": "bin/reheap32.dll",
+              "bin/reheap-hardened.dll": "bin/reheap32-hardened.dll"}
+
+# npm's words for a system (os-cpu) -> the builds that its files come from, and where each file goes. The Linux ones are
+# for glibc and musl.
 SYSTEMS = {
-    ("linux", "x64", "glibc"): {"linux-x86_64": LINUX},
-    ("linux", "x64", "musl"): {"linux-musl": LINUX},
-    ("linux", "arm64", "glibc"): {"linux-arm64": LINUX},
-    ("win32", "x64"): {"windows-x86_64": WINDOWS, "windows-i686": WINDOWS_32},
+    "linux-x64": {"linux-x86_64": LINUX},
+    "linux-arm64": {"linux-arm64": LINUX},
+    "win32-x64": {"windows-x86_64": WINDOWS, "windows-i686": WINDOWS_32},
 }
 
 
-def version() -> str:
-    header = (ROOT / "include" / "reheap" / "reheap.h").read_text()
-    return ".".join(re.search(rf"#define RH_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH"))
-
-
-def name_of(system: tuple[str, ...]) -> str:
-    return "@reheap/" + "-".join(system)
-
-
 def described(name: str, description: str, **more) -> dict:
-    """What all packages say of themselves, in npm's order."""
+    """What all packages say of themselves."""
     return {"name": name, "version": version(), "description": description, "license": "MIT", **more}
-
-
-def take(build: pathlib.Path, files: list[str], into: pathlib.Path) -> None:
-    """From a build as it is installed, without symbols."""
-    with tempfile.TemporaryDirectory() as prefix:
-        subprocess.run(["cmake", "--install", build, "--prefix", prefix], check=True,
-                       stdout=subprocess.DEVNULL)
-        for file in files:
-            place = into / file
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(pathlib.Path(prefix, file), place)
-            place.chmod(0o755)
-            subprocess.run(["strip", "--strip-unneeded", place], check=True)
 
 
 def pack(folder: pathlib.Path, package: dict, out: pathlib.Path) -> pathlib.Path:
@@ -62,15 +44,18 @@ def pack(folder: pathlib.Path, package: dict, out: pathlib.Path) -> pathlib.Path
     return out / json.loads(packed.stdout)[0]["filename"]
 
 
-def pack_system(system: tuple[str, ...], builds: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
+def pack_system(system: str, builds: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
     with tempfile.TemporaryDirectory() as place:
-        folder = pathlib.Path(place)
         for build, files in SYSTEMS[system].items():
-            take(builds / build, files, folder)
-        limits = dict(zip(("os", "cpu", "libc"), ([word] for word in system)))
-        package = described(name_of(system), "The programs of reheap for " + ", ".join(system), **limits,
-                            preferUnplugged=True, files=["bin", "lib"])
-        return pack(folder, package, out)
+            for file, goes_to in files.items():
+                to = pathlib.Path(place, goes_to)
+                to.parent.mkdir(exist_ok=True)
+                to.write_bytes(stripped(built(builds / build, file) / file))
+                to.chmod(0o755)
+        operating_system, processor = system.split("-")
+        package = described(f"@reheap/{system}", f"The programs of reheap for {operating_system}, {processor}",
+                            os=[operating_system], cpu=[processor], preferUnplugged=True, files=["bin", "lib"])
+        return pack(pathlib.Path(place), package, out)
 
 
 def pack_choice(out: pathlib.Path) -> pathlib.Path:
@@ -82,30 +67,33 @@ def pack_choice(out: pathlib.Path) -> pathlib.Path:
             "reheap", "A memory allocator that scales and gives memory back, put under node or any other program",
             keywords=["malloc", "allocator", "memory", "heap", "leak", "profiler"], main="index.js", types="index.d.ts",
             bin={"reheap": "bin/reheap.js"}, engines={"node": ">=16"}, files=["bin", "index.js", "index.d.ts"],
-            optionalDependencies={name_of(system): version() for system in SYSTEMS})
+            optionalDependencies={f"@reheap/{system}": version() for system in SYSTEMS})
         return pack(folder, package, out)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="packaging/npm/build.py", description=__doc__)
     parser.add_argument("--builds", type=pathlib.Path, default=ROOT / "build", metavar="DIR",
-                        help="where the builds lie (default build)")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "packages", metavar="DIR",
-                        help="where the packages go (default build/packages)")
-    parser.add_argument("--system", action="append", choices=[name_of(system) for system in SYSTEMS], metavar="NAME",
-                        help="only this one's programs, more than once for several: "
-                        + ", ".join(name_of(system) for system in SYSTEMS))
+                        help="where the builds lie (build)")
+    parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR", help="where the packages go")
+    parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"only these: {' '.join(SYSTEMS)}")
     arguments = parser.parse_args()
-    chosen = [system for system in SYSTEMS if not arguments.system or name_of(system) in arguments.system]
-    needed = dict.fromkeys(build for system in chosen for build in SYSTEMS[system])
-    absent = [build for build in needed if not (arguments.builds / build / "cmake_install.cmake").exists()]
-    if absent:
-        print(f"{parser.prog}: not built: {' '.join(absent)}. Run ./dev build {absent[0]} first", file=sys.stderr)
+    if unknown := [system for system in arguments.systems if system not in SYSTEMS]:
+        parser.error(f"there is no system {' '.join(unknown)}; there are: {' '.join(SYSTEMS)}")
+    chosen = arguments.systems or list(SYSTEMS)
+    try:
+        if not shutil.which("npm"):
+            raise PackagingError("npm is not installed")
+        for system in chosen:  # before anything is made
+            for build, files in SYSTEMS[system].items():
+                built(arguments.builds / build, *files)
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        print(pack_choice(arguments.out))
+        for system in chosen:
+            print(pack_system(system, arguments.builds, arguments.out))
+    except (PackagingError, subprocess.CalledProcessError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
         return 1
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    print(pack_choice(arguments.out))
-    for system in chosen:
-        print(pack_system(system, arguments.builds, arguments.out))
     return 0
 
 

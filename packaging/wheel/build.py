@@ -8,9 +8,7 @@ import argparse
 import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 import time
 import tomllib
 import zipfile
@@ -29,14 +27,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "lab"
 PACKAGES = ("reheap", "reheap_lab")
 FIRST_DATE = "315532800"  # 1980, where zip files begin
-STRIPS = ("strip", "llvm-strip", "llvm-strip-19")  # the first that knows the file's format
 
-sys.path.insert(0, str(ROOT / "tools"))
-import project  # noqa: E402
-
-
-class Failure(Exception):
-    pass
+sys.path.insert(0, str(ROOT / "packaging"))
+import release  # noqa: E402
+from release import PackagingError, stripped  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -85,7 +79,7 @@ TARGETS = (
 # ---- what goes into it ----------------------------------------------------------------------------------------------
 
 def found_parts(target: Target, builds: pathlib.Path) -> dict[str, pathlib.Path]:
-    """Path in the wheel -> the file that goes there. Failure says what is not built."""
+    """Path in the wheel -> the file that goes there. PackagingError says what is not built."""
     found = {}
     for group in target.groups:
         missing = {name: [path for path in group.files if not (builds / name / path).is_file()]
@@ -95,31 +89,14 @@ def found_parts(target: Target, builds: pathlib.Path) -> dict[str, pathlib.Path]
             found |= {goes_to: builds / whole / path for path, goes_to in group.files.items()}
         elif not group.optional:
             name = group.builds[0]
-            raise Failure(f"{builds / name / missing[name][0]} is not there: ./dev build {name}")
+            raise PackagingError(f"{builds / name / missing[name][0]} is not there: ./dev build {name}")
     return found
 
 
 def sources() -> dict[str, bytes]:
     """Path in the wheel -> content, of the packages in Python."""
-    files = (path for path in project.files() if path.parts[0] == SOURCES.name and path.parts[1] in PACKAGES)
+    files = (path for path in release.files(ROOT) if path.parts[0] == SOURCES.name and path.parts[1] in PACKAGES)
     return {str(path.relative_to(SOURCES.name)): (ROOT / path).read_bytes() for path in files}
-
-
-def stripped(path: pathlib.Path) -> bytes:
-    said = []
-    with tempfile.TemporaryDirectory() as folder:
-        copy = pathlib.Path(folder, path.name)
-        for tool in STRIPS:
-            try:
-                done = subprocess.run([tool, "-o", copy, path], stdin=subprocess.DEVNULL, capture_output=True,
-                                      text=True)
-            except FileNotFoundError:
-                said.append(f"{tool} is not installed")
-                continue
-            if done.returncode == 0:
-                return copy.read_bytes()
-            said.append(done.stderr.strip())
-    raise Failure(f"{path} could not be stripped: {'; '.join(said)}")
 
 
 # ---- what it is for -------------------------------------------------------------------------------------------------
@@ -131,7 +108,7 @@ def platforms(target: Target, parts: dict[str, pathlib.Path]) -> list[str]:
     needs = [needed(path) for path in parts.values()]
     architecture, *others = sorted({one.architecture for one in needs})
     if others:
-        raise Failure(f"its files are for {architecture} and for {', '.join(others)}: build one of them anew")
+        raise PackagingError(f"its files are for {architecture} and for {', '.join(others)}: build one of them anew")
     if target.name == "linux-musl":
         return [f"musllinux_1_2_{architecture}"]
     glibc = max((one.glibc for one in needs), key=Version)
@@ -151,7 +128,7 @@ def needed(path: pathlib.Path) -> Needed:
         elf = ELFFile(file)
         architecture = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}.get(elf["e_machine"])
         if architecture is None:
-            raise Failure(f"{path} is for {elf['e_machine']}, for which there is no wheel")
+            raise PackagingError(f"{path} is for {elf['e_machine']}, for which there is no wheel")
         versions = [version.name for section in elf.iter_sections() if isinstance(section, GNUVerNeedSection)
                     for _, asked in section.iter_versions() for version in asked]
         glibc = [match[1] for match in (re.fullmatch(r"GLIBC_([\d.]+)", version) for version in versions) if match]
@@ -163,10 +140,8 @@ def needed(path: pathlib.Path) -> Needed:
 def description() -> pyproject_metadata.StandardMetadata:
     table = tomllib.loads((SOURCES / "pyproject.toml").read_text())
     said = pyproject_metadata.StandardMetadata.from_pyproject(table, project_dir=SOURCES)
-    numbers = re.findall(r"#define RH_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)",
-                         (ROOT / "include" / "reheap" / "reheap.h").read_text())
-    if said.version != Version(".".join(numbers)):
-        raise Failure(f"lab/pyproject.toml is of version {said.version}, reheap.h of {'.'.join(numbers)}")
+    if said.version != Version(release.version()):
+        raise PackagingError(f"lab/pyproject.toml is of version {said.version}, reheap.h of {release.version()}")
     return said
 
 
@@ -229,7 +204,7 @@ def main() -> int:
         try:
             print(build(target, arguments.builds, arguments.out))
             made += 1
-        except Failure as failure:
+        except PackagingError as failure:
             print(f"no wheel for {target.name}: {failure}", file=sys.stderr)
             failed += 1
     return 0 if made and not (arguments.targets and failed) else 1

@@ -4,17 +4,8 @@
 const fs = require("fs");
 const path = require("path");
 
-/** "glibc" or "musl", whichever this node itself runs on; undefined where there is neither. */
-function libc() {
-  if (process.platform !== "linux") return undefined;
-  return process.report.getReport().header.glibcVersionRuntime ? "glibc" : "musl";
-}
-
 /** The name of the package that has the programs for this system, whether it is installed or not. */
-function packageName() {
-  const parts = [process.platform, process.arch, libc()].filter(Boolean);
-  return `@reheap/${parts.join("-")}`;
-}
+const packageName = () => `@reheap/${process.platform}-${process.arch}`;
 
 /** The folder of that package. Throws, with what to do about it, where it is not installed. */
 function folder() {
