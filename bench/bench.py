@@ -13,6 +13,7 @@ import idle
 import latency
 import link
 import misuse
+import musl
 import peers.linux
 import programs
 import startup
@@ -46,6 +47,7 @@ MEASURING = {
 ELSEWHERE = {
     "calibration": (calibration.main, "the lab itself, on what is known beforehand (docs/lab-calibration.md)"),
     "coherence": (coherence.main, "how allocators scale to more cores than there are, by simulation"),
+    "musl": (musl.main, "programs made for musl, on its own malloc and on reheap"),
     "windows": (windows.main, "Windows programs under Wine, on allocators of its own list"),
 }
 PREPARING = {

@@ -17,14 +17,15 @@ def build_program(name: str) -> Path:
     return build(WORKLOADS / name)
 
 
-def build(source: Path, output: Path | None = None, flags: list[str] | None = None) -> Path:
+def build(source: Path, output: Path | None = None, flags: list[str] | None = None,
+          compiler: str | None = None) -> Path:
     output = output or WORKLOADS_BUILT / source.stem
     newest = max(path.stat().st_mtime for path in (source, *WORKLOADS.glob("*.h"), Path(__file__)))
     if not output.exists() or output.stat().st_mtime < newest:
         output.parent.mkdir(parents=True, exist_ok=True)
-        compiler, standard = _compiler(source)
+        found, standard = _compiler(source)
         scratch = output.with_suffix(".new")
-        run_step([compiler, standard, *_COMMON, *(flags or []), "-o", scratch, source])
+        run_step([compiler or found, standard, *_COMMON, *(flags or []), "-o", scratch, source])
         os.replace(scratch, output)
     return output
 

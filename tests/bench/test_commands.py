@@ -9,6 +9,7 @@ import fast_path
 import hours
 import idle
 import misuse
+import musl
 import pytest
 import startup
 import survivors
@@ -221,3 +222,14 @@ def test_an_unknown_command_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["bench", "lnik"])
     with pytest.raises(LabError, match="unknown command 'lnik'; known: peers, corpus, fast-path"):
         bench.main()
+
+
+def test_musl_the_report_shows_who_served():
+    assert musl.serves('a line of the program\n{"process": {}}\n')
+    assert not musl.serves("a line of the program\n") and not musl.serves("{ no report")
+
+
+def test_musl_what_was_not_measured_is_a_dash():
+    own, ours = [{"wall_s": 2.0}] * 6, [{"wall_s": 1.0}] * 6
+    assert musl.row("one", "wall_s", own, ours, 1, 2)[:3] == ["one", "2.00", "0.50"]
+    assert musl.row("one", "peak_rss_kib", own, ours, 1, 2) == ["one", "-", "-", "-"]
