@@ -7,11 +7,10 @@ import platform
 import shutil
 import stat
 import tarfile
-import time
 import zipfile
 
 import components
-from release import ROOT, built, empty, epoch, output, run, version
+from release import ROOT, built, empty, epoch, output, run, version, zip_moment
 
 LINUX = ("lib/libreheap.so", "lib/libreheap-hardened.so", "bin/reheap")
 WINDOWS = ("bin/reheap.dll", "bin/reheap-hardened.dll", "bin/reheap.exe", "lib/libreheap.a", "lib/libreheap-hardened.a")
@@ -106,7 +105,7 @@ def tar(stage: pathlib.Path, to: pathlib.Path) -> pathlib.Path:
 
 
 def pack_zip(stage: pathlib.Path, to: pathlib.Path) -> pathlib.Path:
-    moment = time.gmtime(epoch())[:6]
+    moment = zip_moment(epoch())
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in members(stage):
             if path.is_file():

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -27,11 +28,18 @@ def version() -> str:
 def epoch() -> int:
     """The time packages say they are of, in seconds: $SOURCE_DATE_EPOCH, else the commit's."""
     if given := os.environ.get("SOURCE_DATE_EPOCH"):
+        if not given.isdecimal():
+            raise PackagingError(f"SOURCE_DATE_EPOCH={given} is no time: it is in seconds since 1970")
         return int(given)
     try:
         return int(output("git", "-c", "safe.directory=*", "-C", ROOT, "log", "-1", "--format=%ct"))
     except (OSError, subprocess.CalledProcessError) as error:
         raise PackagingError("no commit tells the time of this release: set SOURCE_DATE_EPOCH, in seconds") from error
+
+
+def zip_moment(moment: int) -> tuple[int, ...]:
+    """For a member of a zip file, which knows no time before 1980."""
+    return max(time.gmtime(moment)[:6], (1980, 1, 1, 0, 0, 0))
 
 
 def output(*words) -> str:

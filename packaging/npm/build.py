@@ -18,9 +18,9 @@ from release import PackagingError, built, stripped, version  # noqa: E402
 
 LINUX = {file: file for file in ("bin/reheap", "lib/libreheap.so", "lib/libreheap-hardened.so")}
 WINDOWS = {file: file for file in ("bin/reheap.exe", "bin/reheap.dll", "bin/reheap-hardened.dll")}
-# A DLL finds its like for the other architecture by these names (redirect/process/places.cpp).
-WINDOWS_32 = {"bin/reheap.exe": "bin/reheap32.exe", "bin/reheap.dll": "bin/reheap32.dll",
-              "bin/reheap-hardened.dll": "bin/reheap32-hardened.dll"}
+# A DLL finds its like for the other architecture by these names (redirect/process/places.cpp). 32-bit programs are
+# started by the 64-bit command.
+WINDOWS_32 = {"bin/reheap.dll": "bin/reheap32.dll", "bin/reheap-hardened.dll": "bin/reheap32-hardened.dll"}
 
 # npm's words for a system (os-cpu) -> the builds that its files come from, and where each file goes. The Linux ones are
 # for glibc and musl.

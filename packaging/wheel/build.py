@@ -9,7 +9,6 @@ import os
 import pathlib
 import re
 import sys
-import time
 import tomllib
 import zipfile
 from dataclasses import dataclass
@@ -63,9 +62,10 @@ LAB = (into_package("bin", "reheap-runner", "reheap-trace", "reheap-replay") |
        into_package("lib", "libreheap-record.so", "libreheap-witness.so"))
 WINDOWS = into_package("bin", "reheap.exe", "reheap.dll", "reheap-hardened.dll", "reheap-record.dll",
                        "reheap-runner.exe", "reheap-trace.exe", "reheap-replay.exe")
-# A DLL finds its like for the other architecture by these names (redirect/process/places.cpp).
+# A DLL finds its like for the other architecture by these names (redirect/process/places.cpp). 32-bit programs are
+# started by the 64-bit command.
 WINDOWS_32 = {f"bin/{name}": f"reheap/bin/{name.replace('reheap', 'reheap32')}"
-              for name in ("reheap.exe", "reheap.dll", "reheap-hardened.dll")}
+              for name in ("reheap.dll", "reheap-hardened.dll")}
 
 TARGETS = (
     Target("linux-x86_64", (Group(("linux-x86_64", "release"), COMMAND | LIBRARIES | LAB),)),
@@ -177,7 +177,7 @@ def build(target: Target, builds: pathlib.Path, out: pathlib.Path) -> pathlib.Pa
 
 
 def add(wheel: WheelFile, name: str, content: bytes, executable: bool) -> None:
-    entry = zipfile.ZipInfo(name, time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))[:6])
+    entry = zipfile.ZipInfo(name, release.zip_moment(release.epoch()))
     entry.external_attr = (0o100755 if executable else 0o100644) << 16
     entry.create_system = 3  # Unix, whose modes these are
     entry.compress_type = zipfile.ZIP_DEFLATED

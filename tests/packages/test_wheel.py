@@ -21,8 +21,8 @@ HERE = "linux-x86_64"  # what is installed and run
 LINUX = {"linux-x86_64": r"manylinux_2_\d+_x86_64", "linux-musl": r"musllinux_1_2_x86_64",
          "linux-arm64": r"manylinux_2_17_aarch64"}
 WINDOWS = "win_amd64"
-# The parts for two architectures, and a C++ library in each program, are a megabyte more.
-LARGEST = dict.fromkeys(LINUX, 1_500_000) | {WINDOWS: 2_750_000}
+# The DLLs for two architectures, and a C++ library in each program, are half a megabyte more.
+LARGEST = dict.fromkeys(LINUX, 1_500_000) | {WINDOWS: 2_200_000}
 
 LAB_PROGRAMS = ("reheap-replay", "reheap-runner", "reheap-trace")
 DLLS = ("reheap", "reheap-hardened", "reheap-record", "reheap32", "reheap32-hardened")
@@ -30,7 +30,7 @@ BARE = {"reheap-{}.data/scripts/reheap", "reheap/lib/libreheap.so", "reheap/lib/
 WITH_LAB = BARE | {f"reheap/bin/{program}" for program in LAB_PROGRAMS} | {
     "reheap/lib/libreheap-record.so", "reheap/lib/libreheap-witness.so"}
 NATIVE = {"linux-x86_64": (WITH_LAB,), "linux-musl": (BARE,), "linux-arm64": (BARE, WITH_LAB),
-          WINDOWS: ({*(f"reheap/bin/{program}.exe" for program in (*LAB_PROGRAMS, "reheap", "reheap32")),
+          WINDOWS: ({*(f"reheap/bin/{program}.exe" for program in (*LAB_PROGRAMS, "reheap")),
                      *(f"reheap/bin/{library}.dll" for library in DLLS)},)}
 
 
