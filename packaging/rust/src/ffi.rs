@@ -33,7 +33,10 @@ extern "C" {
     pub fn rh_calloc(count: usize, size: usize) -> *mut c_void;
     pub fn rh_realloc(block: *mut c_void, size: usize) -> *mut c_void;
     pub fn rh_aligned_alloc(alignment: usize, size: usize) -> *mut c_void;
+    pub fn rh_aligned_realloc(block: *mut c_void, alignment: usize, size: usize) -> *mut c_void;
     pub fn rh_free(block: *mut c_void);
+    pub fn rh_free_sized(block: *mut c_void, size: usize);
+    pub fn rh_free_aligned_sized(block: *mut c_void, alignment: usize, size: usize);
     pub fn rh_usable_size(block: *const c_void) -> usize;
     pub fn rh_good_size(size: usize) -> usize;
     pub fn rh_owns(pointer: *const c_void) -> bool;

@@ -73,6 +73,10 @@ impl Source for Reheap {
     unsafe fn resize(&self, block: *mut c_void, size: usize) -> *mut c_void {
         unsafe { ffi::rh_realloc(block, size) }
     }
+    #[inline]
+    unsafe fn resize_aligned(&self, block: *mut c_void, layout: Layout, size: usize) -> *mut c_void {
+        unsafe { ffi::rh_aligned_realloc(block, layout.align(), size) }
+    }
 }
 
 // Blocks are aligned as asked, distinct and untouched until they are freed; nothing here unwinds.
@@ -86,8 +90,8 @@ unsafe impl GlobalAlloc for Reheap {
         block::allocate_zeroed(self, layout)
     }
     #[inline]
-    unsafe fn dealloc(&self, block: *mut u8, _: Layout) {
-        unsafe { ffi::rh_free(block as *mut c_void) }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        unsafe { block::free(block, layout) }
     }
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
