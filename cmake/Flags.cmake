@@ -36,7 +36,7 @@ endif()
 # yet, checks of the C++ library want that library, and link-time optimisation takes a program's malloc for the one it
 # knows. And what is made does not tell the folder it was made in. (Zig instruments by flags of its own.)
 set(REHEAP_APART "-ffile-prefix-map=${PROJECT_BINARY_DIR}=build" "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
-if(NOT REHEAP_ZIG AND NOT REHEAP_SANITIZE)
+if(NOT REHEAP_ZIG AND NOT REHEAP_SANITIZE AND NOT REHEAP_COHERENCE) # the simulation sees what is instrumented
   list(APPEND REHEAP_APART -fno-lto -fno-sanitize=all -fno-profile-arcs -fno-test-coverage
     -U_GLIBCXX_ASSERTIONS -U_GLIBCXX_DEBUG -fexceptions)
 endif()
