@@ -10,7 +10,7 @@ import corpus  # noqa: E402  the corpus and the command that ./dev run measures
 
 class Link(ProgramTest):
     def test_thinlto(self):
-        objects = corpus.prepare_corpus(every=5)
+        objects = corpus.prepare_corpus(every=10)
         self.assertGreaterEqual(len(objects), 15)
         words = corpus.link_command(objects, "libcorpus.so")
         self.assert_reached(*words)
