@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -15,9 +16,10 @@ CONSUMER = ROOT / "integrations/consumer/consumer.c"
 
 
 def run(*words, **settings) -> str:
-    environment = {"PATH": os.environ["PATH"], "HOME": "/nowhere"} | settings.pop("env", {})
-    done = subprocess.run([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-                          env=environment, **settings)
+    with tempfile.TemporaryDirectory() as home:  # nobody's settings
+        environment = {"PATH": os.environ["PATH"], "HOME": home} | settings.pop("env", {})
+        done = subprocess.run([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False, env=environment, **settings)
     assert done.returncode == 0, f"{' '.join(map(str, words))}: {done.returncode}\n{done.stdout}"
     return done.stdout
 

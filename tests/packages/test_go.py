@@ -19,6 +19,6 @@ def test_a_program_takes_memory_by_cgo(tmp_path):
     environment = os.environ | {"PKG_CONFIG_PATH": str(found), "CGO_ENABLED": "1", "GOFLAGS": "-mod=mod"}
     program = tmp_path / "consumer"
     subprocess.run(["go", "build", "-o", program, "."], cwd=ROOT / "integrations" / "go", env=environment, check=True)
-    ran = subprocess.run([program], env=os.environ | {"LD_LIBRARY_PATH": str(found.parent.parent)}, capture_output=True,
+    ran = subprocess.run([program], env=os.environ | {"LD_LIBRARY_PATH": str(found.parent)}, capture_output=True,
                          text=True)
     assert (ran.returncode, ran.stderr) == (0, "100000 blocks; C's malloc is reheap's: true\n")

@@ -12,10 +12,12 @@ function become(command, words) {
 }
 
 function waitFor(command, words) {
-  const child = spawn(command, words, { stdio: "inherit" });
-  // What is sent to the whole group, as by Ctrl-C, the child has been sent too; what is sent to us alone goes on to it.
+  let child;
+  // What is sent to the whole group, as by Ctrl-C, the child has been sent too; what is sent to us alone goes on to it,
+  // from the first moment that there is one.
   for (const signal of ["SIGINT", "SIGQUIT"]) process.on(signal, () => {});
   for (const signal of ["SIGTERM", "SIGHUP", "SIGUSR2"]) process.on(signal, () => child.kill(signal));
+  child = spawn(command, words, { stdio: "inherit" });
   child.on("error", (error) => fail(`${command}: ${error.message}`));
   child.on("exit", (status, signal) => {
     if (!signal) process.exit(status);
