@@ -115,7 +115,8 @@ RH_API void rh_free_batch(void* const* blocks, size_t count) RH_NOTHROW;
 /* Usable bytes in the block: at least the requested size. 0 for NULL. */
 RH_API size_t rh_usable_size(const void* block) RH_NOTHROW;
 
-/* The least usable size a request of `size` bytes gets; a thread's first blocks of a size may be longer. */
+/* The least usable size a request of `size` bytes gets; a thread's first blocks of a size may be longer. Never less
+ * than `size`: of one that is too large for any block it is that size, which is refused as well. */
 RH_API size_t rh_good_size(size_t size) RH_NOTHROW;
 
 /* Whether `pointer` lies in a block of this library (live or not yet reused). Never faults. */

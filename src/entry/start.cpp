@@ -28,16 +28,21 @@ namespace {
 
 using Describe = void (*)(Text& text);
 
-void describe_to(const char* path, const char* what, Describe describe) {
+bool describe_whole(const char* path, Describe describe) {
   platform::FileWriter file(path);
-  if (!file.is_open()) {
-    Text message;
-    report(message << what << ' ' << path << ": cannot be written");
-    return;
+  if (!file.is_open()) return false;
+  {
+    Text text(write_to_file, &file);
+    describe(text);
+    text << '\n';
   }
-  Text text(write_to_file, &file);
-  describe(text);
-  text << '\n';
+  return file.is_whole();
+}
+
+void describe_to(const char* path, const char* what, Describe describe) {
+  if (describe_whole(path, describe)) return;
+  Text message;
+  report(message << what << ' ' << path << ": cannot be written");
 }
 
 }  // namespace

@@ -300,7 +300,7 @@ Freed free(void* pointer, Maker maker, size_t size) {
   return Freed::done;
 }
 
-size_t good_size(size_t size) { return size <= kMaxRequest - kUnitSize ? size : 0; }
+size_t good_size(size_t size) { return size; }
 
 bool is_empty_block(const void* pointer) { return empty::is_live(pointer); }
 

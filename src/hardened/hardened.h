@@ -21,7 +21,7 @@ void* allocate(Heap* heap, size_t alignment, size_t size, Maker maker, bool zero
 // live block of ours, or one that was misused.
 Freed free(void* block, Maker maker, size_t size = kUnknown);
 
-// The size of the block that a request of `size` gets; 0 when it cannot be met.
+// The size of the block that a request of `size` gets.
 size_t good_size(size_t size);
 
 // Whether it is a live block without bytes.

@@ -23,6 +23,11 @@ constexpr uint64_t kNestedPatienceMs = 1;
 // Forks follow each other. One that waits this long is in a circle with another, by way of somebody else's lock.
 constexpr uint64_t kTurnPatienceMs = 2000;
 
+// Without the registry's lock the child can free nothing for the rest of its life. Who trims memory holds it while all
+// first-class heaps are gone through; and it waits for no other lock, so that this is no circle, unless by a thread that
+// was interrupted holding it and forks: that waits longer still, for its turn.
+constexpr uint64_t kRegistryPatienceMs = 1000;
+
 // One fork at a time; held with the forking thread's own token.
 constinit Lock g_turn{LockRank::fork_turn};
 
@@ -197,10 +202,11 @@ void release_lock(Lock& lock, ThreadToken token) {
 }  // namespace
 
 static bool prepare(ThreadToken token) {
-  uint64_t patience_ms = is_waited_for(token) ? kNestedPatienceMs : kForkPatienceMs;
+  const bool nested = is_waited_for(token);
+  const uint64_t patience_ms = nested ? kNestedPatienceMs : kForkPatienceMs;
   if (!g_turn.acquire_within(kTurnPatienceMs, token)) return false;
   note_breaks();
-  if (!hold(registry::lock(), token, patience_ms)) return false;
+  if (!hold(registry::lock(), token, nested ? kNestedPatienceMs : kRegistryPatienceMs)) return false;
   g_fork.threads = registry::threads();
   g_fork.shared_heaps = registry::shared_heaps();
   for_each_heap([&](Heap* heap) { note_heap(heap, hold(heap->lock, token, patience_ms)); });

@@ -393,7 +393,7 @@ void* block_start(const void* pointer, const char* function) {
 }
 
 size_t good_size(size_t size) {
-  if (size > kMaxRequest) return 0;
+  if (size > kMaxRequest) return size;                                 // which is refused
   if (guards::every() != 0 && size <= guards::kMostSize) return size;  // some have no byte more
   if (size > kMaxSmall) return Units::holding(size).bytes();
   return size_class::kProperties[size_class::of(size)].size;

@@ -255,10 +255,15 @@ class FileWriter {
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
   bool is_open() const { return handle_ != -1; }
+
+  // Whether all that was to be written so far was: a disk may be full. When something was not, what follows is not
+  // either.
+  bool is_whole() const { return is_whole_; }
   void write(const char* text, size_t length);
 
  private:
   intptr_t handle_;
+  bool is_whole_ = true;
 };
 
 // From now on calls `look` when a thread accesses memory and the OS refuses, in that thread; then whoever handled it

@@ -239,7 +239,8 @@ bool put_profile(Writer& writer, const Snapshot& shot, platform::FileWriter& fil
 Written write_to(const char* path, Writer& writer, const Snapshot& shot) {
   platform::FileWriter file(path);
   if (!file.is_open()) return Written::no_file;
-  return put_profile(writer, shot, file) ? Written::done : Written::no_memory;
+  if (!put_profile(writer, shot, file)) return Written::no_memory;
+  return file.is_whole() ? Written::done : Written::no_file;
 }
 
 struct Work {

@@ -104,6 +104,7 @@ TEST(Api, Failures) {
   errno = 0;
   EXPECT_EQ(RH(rh_malloc)(unseen(SIZE_MAX / 2 + 1)), nullptr);
   EXPECT_EQ(errno, ENOMEM);
+  for (const std::size_t size : {SIZE_MAX, SIZE_MAX / 2 + 1}) EXPECT_GE(RH(rh_good_size)(unseen(size)), size);
   errno = 0;
   EXPECT_EQ(RH(rh_calloc)(unseen(SIZE_MAX / 2 + 2), 2), nullptr);
   EXPECT_EQ(errno, ENOMEM);

@@ -110,13 +110,14 @@ using namespace fake;
 
 namespace {
 
-void write_all(int handle, const char* text, size_t length) {
+bool write_all(int handle, const char* text, size_t length) {
   while (length != 0) {
     auto written = ::write(handle, text, static_cast<unsigned>(length));
-    if (written <= 0) return;
+    if (written <= 0) return false;
     text += written;
     length -= static_cast<size_t>(written);
   }
+  return true;
 }
 
 }  // namespace
@@ -170,7 +171,9 @@ FileWriter::~FileWriter() {
   if (is_open()) close(static_cast<int>(handle_));
 }
 
-void FileWriter::write(const char* text, size_t length) { write_all(static_cast<int>(handle_), text, length); }
+void FileWriter::write(const char* text, size_t length) {
+  is_whole_ = is_whole_ && write_all(static_cast<int>(handle_), text, length);
+}
 
 void probe_allocated(const void* block, uint64_t size, uint64_t stands_for) {
   tell(reinterpret_cast<uintptr_t>(block), size, stands_for);

@@ -47,14 +47,15 @@ int open_file(const char* path, int flags) {
   return is_error(handle) ? -1 : static_cast<int>(handle);
 }
 
-void write_all(int handle, const char* text, size_t length) {
+bool write_all(int handle, const char* text, size_t length) {
   while (length != 0) {
     long written = system_call(SYS_write, handle, reinterpret_cast<long>(text), static_cast<long>(length));
     if (written == -4 /* EINTR */) continue;
-    if (is_error(written) || written == 0) return;
+    if (is_error(written) || written == 0) return false;
     text += written;
     length -= static_cast<size_t>(written);
   }
+  return true;
 }
 
 // libc has not set `environ` yet when the loader allocates first.
@@ -103,7 +104,9 @@ FileWriter::~FileWriter() {
   if (is_open()) system_call(SYS_close, handle_);
 }
 
-void FileWriter::write(const char* text, size_t length) { write_all(static_cast<int>(handle_), text, length); }
+void FileWriter::write(const char* text, size_t length) {
+  is_whole_ = is_whole_ && write_all(static_cast<int>(handle_), text, length);
+}
 
 void abort_process() { abort(); }
 

@@ -20,13 +20,14 @@ bool widen(const char* text, Wide* wide) {
   return MultiByteToWideChar(CP_UTF8, 0, text, -1, wide->text, kMostText) != 0;
 }
 
-void write_all(HANDLE file, const char* text, size_t length) {
+bool write_all(HANDLE file, const char* text, size_t length) {
   while (length != 0) {
     DWORD part = length < 0x10000 ? static_cast<DWORD>(length) : 0x10000, written = 0;
-    if (!WriteFile(file, text, part, &written, nullptr) || written == 0) return;
+    if (!WriteFile(file, text, part, &written, nullptr) || written == 0) return false;
     text += written;
     length -= written;
   }
+  return true;
 }
 
 // When it is longer than `to`, reads its beginning.
@@ -143,7 +144,7 @@ FileWriter::~FileWriter() {
 
 void FileWriter::write(const char* text, size_t length) {
   KeepLastError keep;
-  write_all(reinterpret_cast<HANDLE>(handle_), text, length);
+  is_whole_ = is_whole_ && write_all(reinterpret_cast<HANDLE>(handle_), text, length);
 }
 
 bool may_listen(uint64_t) { return false; }

@@ -119,6 +119,10 @@ TEST_F(Profiling, SaysWhyThereIsNoFile) {
   EXPECT_EQ(said(), "reheap: profile /no/such/folder/file: cannot be written\n");
   EXPECT_FALSE(rh_profile_write(std::string(5000, 'x').c_str()));
   EXPECT_EQ(said(), "reheap: profile : its path is too long\n");
+#if defined(__linux__)
+  EXPECT_FALSE(rh_profile_write("/dev/full"));
+  EXPECT_EQ(said(), "reheap: profile /dev/full: cannot be written\n");
+#endif
   fake::fail_all(fake::Call::reserve, true);
   EXPECT_FALSE(rh_profile_write(path_.c_str()));
   fake::fail_all(fake::Call::reserve, false);

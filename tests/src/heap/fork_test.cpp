@@ -212,6 +212,28 @@ TEST(Fork, DoesNotWaitForWhoWaitsForItsOwnThread) {
   while (!other.ended()) std::this_thread::yield();
 }
 
+// As when another trims a thousand heaps. A child that missed the list of heaps could free nothing any more.
+TEST(Fork, WaitsForWhoGoesThroughAllHeaps) {
+  if (!kThreadsInChildren) GTEST_SKIP() << "there is no fork here, or none with threads";
+  std::vector<void*> own = filled_blocks(64, 2000);
+  std::atomic<bool> held{false};
+  std::thread other([&held] {
+    LockGuard guard(registry::lock());
+    held = true;
+    for (int step = 0; step < 700; ++step, std::this_thread::yield()) fake::advance(1);
+  });
+  while (!held) std::this_thread::yield();
+  Ending ending = in_child([&own] {
+    EXPECT_FALSE(inconsistent());
+    check_and_free(own, 64);
+    use_heap();
+    return 0;
+  });
+  EXPECT_TRUE(ending.well(0)) << ending.status;
+  other.join();
+  check_and_free(own, 64);
+}
+
 // A thread that takes from a heap bound to it, and frees, all the time; some of its blocks stay.
 class BoundAndBusy {
  public:
