@@ -24,8 +24,8 @@ constexpr uint64_t kNestedPatienceMs = 1;
 constexpr uint64_t kTurnPatienceMs = 2000;
 
 // Without the registry's lock the child can free nothing for the rest of its life. Who trims memory holds it while all
-// first-class heaps are gone through; and it waits for no other lock, so that this is no circle, unless by a thread that
-// was interrupted holding it and forks: that waits longer still, for its turn.
+// first-class heaps are gone through, waiting for no other lock, so that this is no circle; but for a thread that was
+// interrupted holding it and forks: that waits longer still, for its turn.
 constexpr uint64_t kRegistryPatienceMs = 1000;
 
 // One fork at a time; held with the forking thread's own token.
