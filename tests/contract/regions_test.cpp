@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reheap/reheap.h"
+#include "support/library.h"
 #include "support/names.h"
 #include "support/pattern.h"
 #include "support/process.h"
@@ -183,7 +184,7 @@ SCENARIO(regions_after_fork) {
     threads.emplace_back([&done, heap] {
       while (!done.load()) RH(rh_free)(RH(rh_heap_malloc)(heap, 100));
     });
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 10; ++round) {
     for (int index = 0; index < 2; ++index) {
       blocks[index] = static_cast<char*>(RH(rh_heap_malloc)(heaps[index], 1000));
       fill(blocks[index], 1000, 5);
