@@ -54,8 +54,9 @@ Region* Region::lay(Kind kind, uintptr_t base, size_t size, size_t committed, ui
   return region;
 }
 
-// All of it is one free piece.
+// All of it is one free piece. What was a block's header is none under another key.
 void Region::start_over() {
+  key_ = mix(key_ + 1);
   __builtin_memset(static_cast<void*>(rows()), 0, row_count_ * sizeof(Row));
   filled_ = 0;
   in_use_ = blocks_ = 0;

@@ -104,8 +104,10 @@ TEST(Region, LimitRefuses) {
 TEST(Region, ResetFreesAll) {
   for (Region* region : {near_space(kMiB), near_space(kMiB)}) {
     const size_t longest = longest_in(*region);
-    for (int count = 0; count < 100; ++count) region->allocate(kBlockAlign, 5000);
+    void* block = nullptr;
+    for (int count = 0; count < 100; ++count) block = region->allocate(kBlockAlign, 5000);
     region->reset();
+    EXPECT_EQ(region->free(block).seen, Seen::nothing);
     EXPECT_TRUE(region->is_valid());
     EXPECT_EQ(region->figures().blocks, 0u);
     EXPECT_EQ(longest_in(*region), longest);
@@ -161,6 +163,40 @@ TEST(Region, HandsOutNothingAfterFreeMemoryWasWrittenTo) {
   EXPECT_EQ(region->allocate(kBlockAlign, 10), nullptr);
   region->reset();
   EXPECT_NE(region->allocate(kBlockAlign, 1000), nullptr);
+  regions::destroy(region);
+}
+
+// Not even where the list leads to a piece that is free.
+TEST(Region, FollowsNoLinkThatIsNotAnswered) {
+  alignas(16) static unsigned char memory[32 * 1024];
+  Region* region = regions::make_in(memory, sizeof(memory)).region;
+  void* blocks[6];
+  for (void*& block : blocks) block = region->allocate(kBlockAlign, 1000);
+  for (int index : {0, 2, 4}) region->free(blocks[index]);
+  const auto other = static_cast<uint32_t>((address_of(header_of(blocks[0])) - address_of(region)) / kBlockAlign);
+  std::memcpy(blocks[4], &other, sizeof(other));  // past blocks[2]
+  EXPECT_EQ(region->allocate(kBlockAlign, 1000), nullptr);
+  EXPECT_EQ(region->take_damage(), address_of(blocks[4]));
+  regions::destroy(region);
+}
+
+// A walk that stopped before a block which is part of another one now.
+TEST(Region, AWalkGoesOnWhenItsPlaceIsGone) {
+  std::vector<unsigned char> memory(64 * 1024);
+  Region* region = over(memory);
+  std::vector<void*> blocks;
+  for (int count = 0; count < 100; ++count) blocks.push_back(region->allocate(kBlockAlign, 100));
+  Region::Walk walk;
+  region->walk_on(&walk);
+  ASSERT_EQ(walk.count, 64u);
+  for (size_t index : {63u, 64u, 65u}) region->free(blocks[index]);
+  void* longer = region->allocate(kBlockAlign, 300);
+  EXPECT_EQ(longer, blocks[63]);
+  fill(longer, 300, 1);
+  region->walk_on(&walk);
+  EXPECT_EQ(walk.count, 34u);
+  EXPECT_EQ(walk.found[0].block, blocks[66]);
+  EXPECT_EQ(region->take_damage(), 0u);
   regions::destroy(region);
 }
 
@@ -251,6 +287,20 @@ TEST(Region, LiesWithinReach) {
     EXPECT_GE(region->base(), fake::space_start());
   }
   regions::destroy(region);
+}
+
+TEST(Region, LiesNoFurtherThanThat) {
+  if constexpr (!k64Bit) GTEST_SKIP() << "everything is within reach";
+  constexpr uint64_t kReach = uint64_t{1} << 31;
+  const uintptr_t code = align_up(fake::space_start(), 16 * kMiB) + kReach + 512 * kMiB, lowest = code - kReach;
+  fake::occupy(lowest - 64 * kMiB, 64 * kMiB);
+  fake::occupy(lowest + 16 * kMiB, 2 * kReach + 64 * kMiB);
+  const void* place = reinterpret_cast<void*>(code);
+  const regions::Made made = regions::make_near(place, 16 * kMiB);
+  ASSERT_NE(made.region, nullptr);
+  EXPECT_EQ(made.region->base(), lowest);
+  EXPECT_EQ(regions::make_near(place, 16 * kMiB).failure, Failure::memory);
+  regions::destroy(made.region);
 }
 
 TEST(Region, NearNothingThatIsFree) {
@@ -344,13 +394,14 @@ TEST(Region, AreFoundWhileOthersComeAndGo) {
   for (size_t number = 0; number < 2; ++number)
     threads.emplace_back([&, number] {
       while (!done.load()) {
-        Region* a = regions::make_in(memory.data() + (1 + 3 * number) * kSize, kSize).region;
-        Region* b = regions::make_in(memory.data() + (3 + 3 * number) * kSize, kSize).region;
-        void* block = a->allocate(kBlockAlign, 100);
-        EXPECT_EQ(regions::find(block), a);
-        EXPECT_EQ(a->free(block).seen, Seen::block);
-        regions::destroy(b);
-        regions::destroy(a);
+        // Each in the place that the other had.
+        for (size_t at : {1 + 3 * number, 3 + 3 * number}) {
+          Region* region = regions::make_in(memory.data() + at * kSize, kSize).region;
+          void* block = region->allocate(kBlockAlign, 100);
+          EXPECT_EQ(regions::find(block), region);
+          EXPECT_EQ(region->free(block).seen, Seen::block);
+          regions::destroy(region);
+        }
       }
     });
   for (int round = 0; round < 20000; ++round) {
