@@ -291,10 +291,10 @@ TEST(Region, LiesWithinReach) {
 
 TEST(Region, LiesNoFurtherThanThat) {
   if constexpr (!k64Bit) GTEST_SKIP() << "everything is within reach";
-  constexpr size_t kReach = size_t{1} << 31;
-  const uintptr_t code = align_up(fake::space_start(), 16 * kMiB) + kReach + 512 * kMiB, lowest = code - kReach;
+  constexpr size_t kFarthest = size_t{1} << 31;
+  const uintptr_t code = align_up(fake::space_start(), 16 * kMiB) + kFarthest + 512 * kMiB, lowest = code - kFarthest;
   fake::occupy(lowest - 64 * kMiB, 64 * kMiB);
-  fake::occupy(lowest + 16 * kMiB, 2 * kReach + 64 * kMiB);
+  fake::occupy(lowest + 16 * kMiB, 2 * kFarthest + 64 * kMiB);
   const void* place = reinterpret_cast<void*>(code);
   const regions::Made made = regions::make_near(place, 16 * kMiB);
   ASSERT_NE(made.region, nullptr);
