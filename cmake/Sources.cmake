@@ -32,7 +32,7 @@ endif()
 file(GLOB REHEAP_PORTABLE_SOURCES ${watched}
   ${REHEAP_SRC}/base/*.cpp ${REHEAP_SRC}/arena/*.cpp ${REHEAP_SRC}/arena/${realm}/*.cpp ${REHEAP_SRC}/slabs/*.cpp
   ${REHEAP_SRC}/heap/*.cpp ${REHEAP_SRC}/platform/*.cpp ${REHEAP_SRC}/profile/*.cpp)
-foreach(name api describe limit_option options profiling rules start)
+foreach(name api describe limit_option options profiling region_rules rules start)
   list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${name}.cpp)
 endforeach()
 list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${system}/origin.cpp)

@@ -143,6 +143,23 @@ RH_API rh_heap* rh_heap_create(void) RH_NOTHROW;
  * first to allocate from it gets it. NULL and ENOMEM on failure. */
 RH_API rh_heap* rh_heap_create_bound(void) RH_NOTHROW;
 
+/* A heap over memory of the caller's: all that it has lies there, its bookkeeping too, and it asks the OS for nothing.
+ * Any thread may use it; a lock serialises its operations. Only this process may use the memory meanwhile, and it must
+ * stay readable and writable until the heap is destroyed; then it is the caller's again, as it is. Any alignment will
+ * do. 64-bit: what is allocated is 16 bytes longer inside, and a bookkeeping of 0.5 to 2.5 KiB lies at the start.
+ * NULL and EINVAL if `memory` is NULL, for a size with no room for one block, of more than 63 GiB or beyond the end of
+ * the address space, and for memory that in part is another heap's or this library's own: where the library serves
+ * malloc, what malloc gave is. NULL and ENOMEM when there are 1,024 such heaps, of this and the next kind. */
+RH_API rh_heap* rh_heap_create_in(void* memory, size_t size) RH_NOTHROW;
+
+/* A heap every byte of which is within reach of a signed 32-bit displacement from `code`: its `size` bytes, bookkeeping
+ * included, are address space reserved no further than 2 GiB away, and committed as they are needed. rh_heap_trim and
+ * rh_trim give back what is free. No block of it is executable. Any thread may use it, as the one before.
+ * NULL and EINVAL if `code` is NULL, and for a size of less than one block or more than 2 GiB; NULL and ENOMEM when
+ * nothing that large is free there, as far as it is looked for (at multiples of 1 MiB), when the OS or a limit refuses
+ * the first memory, and when there are 1,024 such heaps. */
+RH_API rh_heap* rh_heap_create_near(const void* code, size_t size) RH_NOTHROW;
+
 /* Frees every block still in the heap, which may be used on. By any thread, but no other may be using
  * the heap or a block of it meanwhile. */
 RH_API void rh_heap_reset(rh_heap* heap) RH_NOTHROW;
@@ -165,12 +182,13 @@ RH_API RH_CHECKED RH_BYTES(3) RH_ALIGNED void* rh_heap_realloc(rh_heap* heap, vo
 RH_API RH_CHECKED size_t rh_heap_alloc_batch(rh_heap* heap, size_t size, void** blocks, size_t count) RH_NOTHROW;
 
 /* The heap that the block is of which `pointer` lies in, anywhere; NULL for memory of no such heap. A block that was
- * freed and not reused may still count. Never faults, unless the heap is being destroyed meanwhile. */
+ * freed and not reused may still count, and of a heap of rh_heap_create_in or rh_heap_create_near all of its memory
+ * does. Never faults, unless the heap is being destroyed meanwhile. */
 RH_API rh_heap* rh_heap_of(const void* pointer) RH_NOTHROW;
 
 /* Has the heap give up what of it is free: others may use it then, and it goes back to the OS in its time, or by
  * rh_trim at once. Of a heap bound to another living thread what that one keeps at hand stays. Returns how many bytes
- * less the heap holds. */
+ * less the heap holds; of one of rh_heap_create_near, how many went back to the OS; of one of rh_heap_create_in, 0. */
 RH_API size_t rh_heap_trim(rh_heap* heap) RH_NOTHROW;
 
 /* Calls `visit` for each block in use, with its usable size, in the order of their addresses, until it returns false.
@@ -184,16 +202,16 @@ RH_API size_t rh_heap_trim(rh_heap* heap) RH_NOTHROW;
 typedef bool (*rh_visit_fn)(void* block, size_t usable_size, void* context);
 RH_API bool rh_heap_walk(rh_heap* heap, rh_visit_fn visit, void* context) RH_NOTHROW;
 
-/* Limits what the heap holds, in bytes: its slabs (64 KiB and more each) and its large blocks. What would
- * lead beyond `hard` is refused: NULL and ENOMEM. 0, as at first, is no limit. What is held already may be
- * more. */
+/* Limits what the heap holds, in bytes: its slabs (64 KiB and more each) and its large blocks; of a heap of
+ * rh_heap_create_in or rh_heap_create_near its blocks, with 16 bytes beside each. What would lead beyond
+ * `hard` is refused: NULL and ENOMEM. 0, as at first, is no limit. What is held already may be more. */
 RH_API void rh_heap_limit(rh_heap* heap, size_t hard) RH_NOTHROW;
 
 typedef struct rh_heap_stats {
   size_t struct_size; /* set by the caller to sizeof(rh_heap_stats) */
   size_t in_use;      /* in blocks handed out, at usable sizes; those kept at hand for the next requests count */
   size_t blocks;
-  size_t held; /* in slabs and large blocks */
+  size_t held; /* in slabs and large blocks; or in blocks, as rh_heap_limit says */
   size_t held_peak;
   size_t limit;   /* 0: none */
   size_t refused; /* requests that the limit refused */

@@ -89,7 +89,12 @@ class heap {
   // One of the calling thread's alone (rh_heap_create_bound).
   static heap bound() { return heap(rh_heap_create_bound()); }
 
-  // Takes over a heap that rh_heap_create made. Fails for NULL, so that the result of that can be given to it.
+  // One over the caller's memory, which outlives it (rh_heap_create_in); and one near code (rh_heap_create_near).
+  static heap in(void* memory, std::size_t size) { return heap(rh_heap_create_in(memory, size)); }
+  static heap near_to(const void* code, std::size_t size) { return heap(rh_heap_create_near(code, size)); }
+
+  // Takes over a heap that rh_heap_create or its like made. Fails for NULL, so that the result of that can be given to
+  // it.
   explicit heap(rh_heap* taken_over) : heap_(taken_over) {
     if (heap_ == nullptr) detail::fail();
   }

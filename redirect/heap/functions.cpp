@@ -253,8 +253,10 @@ void* resize(void* block, SIZE_T present, SIZE_T size, bool in_place) {
   return size < present ? blocks::resize_in_place(block, size, Fit::loose) : nullptr;
 }
 
-// Another copy's block comes over to us, unless it must stay where it is: that only its maker could do.
+// Another copy's block comes over to us, unless it must stay where it is: that only its maker could do. One of a region
+// stays there.
 void* take_over(const Served* of, void* block, SIZE_T present, SIZE_T size, bool in_place) {
+  if (Region* region = regions::find(block)) return rules::resize_in_region(region, block, size, in_place);
   if (in_place) return nullptr;
   void* fresh = move_to(of != nullptr ? of->heap : nullptr, block, present, size);
   if (fresh != nullptr) copies::free(block);

@@ -464,8 +464,10 @@ void Arena::start_over(ThreadToken token) {
   bool growing = is_growing(token);
   bool divided = is_divided_;
   Limit limit = limit_;
+  const size_t near_held = near_.value();
   forget_free_spans();
   new (this) Arena;
+  near_.set(near_held);
   set_limit(limit);
   is_divided_ = divided;
   watched_above_ = 0;  // whoever set it sees to it again

@@ -113,6 +113,11 @@ class Arena {
   // Whether so many bytes may be taken that lie beside the spans.
   bool admits_beside(size_t bytes);
 
+  // The same, and they count as held then; until they are given back. The memory of near heaps (heap/region.h).
+  bool take_near(size_t bytes);
+  void give_near(size_t bytes);
+  size_t held_near() const { return near_.value(); }
+
   // How often there was none for the hard limit's sake.
   size_t refusals() const { return refusals_.value(); }
 
@@ -238,6 +243,7 @@ class Arena {
   Units promised_;  // to the tables of memory that is being made usable
   size_t watched_above_ = kUnlimited, watched_below_ = 0;
   Counter in_use_bytes_, in_use_peak_, dirty_bytes_, returned_, spans_taken_, refusals_;
+  Counter near_;     // what near heaps hold
   Counter limited_;  // 1: there is a hard limit
   Counter committed_, committed_peak_;
   Units fresh_[kPartitions];  // what each got of the OS, but the first

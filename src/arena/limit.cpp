@@ -40,7 +40,7 @@ size_t Arena::held() const {
     if (const Span* busy = busy_.load(); busy != nullptr) touched += Units{busy->units};
     spans = (touched - lent_).bytes();
   }
-  return spans + tables_of(g_realm.committed()) + promised_.bytes() + g_bytes_beside.value();
+  return spans + tables_of(g_realm.committed()) + promised_.bytes() + g_bytes_beside.value() + near_.value();
 }
 
 bool Arena::admits(Units more) const {
@@ -52,6 +52,18 @@ bool Arena::admits(Units more) const {
 bool Arena::admits_beside(size_t bytes) {
   Guard guard(*this);
   return admits(Units::holding(bytes)) || refuse() != nullptr;
+}
+
+bool Arena::take_near(size_t bytes) {
+  Guard guard(*this);
+  if (!admits(Units::holding(bytes))) return refuse() != nullptr;
+  near_.add(bytes);
+  return true;
+}
+
+void Arena::give_near(size_t bytes) {
+  Guard guard(*this);
+  near_.subtract(bytes);
 }
 
 Span* Arena::refuse() {

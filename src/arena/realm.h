@@ -38,6 +38,9 @@ class Realm {
   // somebody else had settled (on 64-bit) it does not. Takes longer the more stretches there are.
   bool covers(const void* pointer) const { return stretches_.cover(address_of(pointer)); }
 
+  // Whether any of it does.
+  bool overlaps(uintptr_t start, uintptr_t end) const { return !stretches_.next(start, end).empty(); }
+
   // The same for any pointer: null when it is not ours.
   Span* find(const void* pointer) const { return holds(pointer) ? span_of(pointer) : nullptr; }
 

@@ -29,11 +29,52 @@ namespace {
   fatal(message);
 }
 
-// The public name of a heap is opaque; inside it is what it is.
-RH_INLINE Heap* inside(rh_heap* handle, const char* function) {
+// The public name of a heap is opaque; inside it is what it is: a heap of the realm's, or a region.
+template <typename OfHeap, typename OfRegion>
+RH_INLINE decltype(auto) inside(rh_heap* handle, const char* function, OfHeap of_heap, OfRegion of_region) {
   Heap* heap = shared::find(address_of(handle));
-  if (RH_UNLIKELY(heap == nullptr)) fail_no_heap(handle, function);
-  return heap;
+  if (RH_LIKELY(heap != nullptr)) return of_heap(heap);
+  Region* region = regions::of_handle(address_of(handle));
+  if (RH_UNLIKELY(region == nullptr)) fail_no_heap(handle, function);
+  return of_region(region);
+}
+
+template <typename OfAny> RH_INLINE decltype(auto) inside(rh_heap* handle, const char* function, OfAny of_any) {
+  return inside(handle, function, of_any, of_any);
+}
+
+Account& account_of(Heap* heap) { return heap->account; }
+Account& account_of(Region* region) { return region->account(); }
+
+template <typename Of> rh_heap_stats stats_of(Of* of, size_t in_use, size_t blocks) {
+  const Account& account = account_of(of);
+  rh_heap_stats all = {};
+  all.in_use = in_use;
+  all.blocks = blocks;
+  all.held = account.held();
+  all.held_peak = account.peak();
+  all.limit = account.limit();
+  all.refused = account.refused();
+  return all;
+}
+
+rh_heap_stats heap_stats(Heap* heap) {
+  const shared::Figures figures = shared::figures(heap);
+  return stats_of(heap, figures.in_use, figures.blocks);
+}
+
+rh_heap_stats heap_stats(Region* region) {
+  const Region::Figures figures = region->figures();
+  return stats_of(region, figures.in_use, figures.blocks);
+}
+
+// How a step of a walk ended.
+enum class Visited : uint8_t { some, all, stopped, refused };
+
+rh_heap* outside(regions::Made made) {
+  if (made.failure != regions::Failure::none)
+    g_foreign.set_errno(made.failure == regions::Failure::invalid ? EINVAL : ENOMEM);
+  return made.region != nullptr ? reinterpret_cast<rh_heap*>(made.region->handle) : nullptr;
 }
 
 rh_heap* outside(Heap* heap) {
@@ -120,7 +161,7 @@ size_t rh_good_size(size_t size) noexcept {
 RH_AT_START bool rh_owns(const void* pointer) noexcept {
   if constexpr (kHardened)
     if (hardened::is_empty_block(pointer)) return true;
-  return owns(pointer);
+  return owns(pointer) || regions::find(pointer) != nullptr;
 }
 
 rh_heap* rh_heap_create(void) noexcept {
@@ -133,73 +174,102 @@ rh_heap* rh_heap_create_bound(void) noexcept {
   return outside(create_bound_heap());
 }
 
-void rh_heap_reset(rh_heap* heap) noexcept { reset_heap(inside(heap, "rh_heap_reset")); }
+rh_heap* rh_heap_create_in(void* memory, size_t size) noexcept {
+  start();
+  own_heap();  // so that forks are heard of
+  return outside(regions::make_in(memory, size));
+}
+
+rh_heap* rh_heap_create_near(const void* code, size_t size) noexcept {
+  start();
+  own_heap();
+  return outside(regions::make_near(code, size));
+}
+
+void rh_heap_reset(rh_heap* heap) noexcept {
+  inside(heap, "rh_heap_reset", [](Heap* of) { reset_heap(of); }, [](Region* of) { of->reset(); });
+}
 
 void rh_heap_destroy(rh_heap* heap) noexcept {
-  if (heap != nullptr) destroy_heap(inside(heap, "rh_heap_destroy"));
+  if (heap == nullptr) return;
+  inside(heap, "rh_heap_destroy", [](Heap* of) { destroy_heap(of); }, [](Region* of) { regions::destroy(of); });
 }
 
 void* rh_heap_malloc(rh_heap* heap, size_t size) noexcept {
-  Heap* from = inside(heap, "rh_heap_malloc");
-  if constexpr (!kHardened)
-    if (void* block = allocate_in_fast(from, size)) return block;
-  return rules::heap_allocate(from, kBlockAlign, size, false);
+  auto of_heap = [=](Heap* from) {
+    if constexpr (!kHardened)
+      if (void* block = allocate_in_fast(from, size)) return block;
+    return rules::heap_allocate(from, kBlockAlign, size, false);
+  };
+  return inside(heap, "rh_heap_malloc", of_heap,
+                [=](Region* from) { return rules::region_allocate(from, kBlockAlign, size, false); });
+}
+
+static void* allocate_in_any(rh_heap* heap, const char* function, size_t alignment, size_t size, bool zeroed) {
+  return inside(
+      heap, function, [=](Heap* from) { return rules::heap_allocate(from, alignment, size, zeroed); },
+      [=](Region* from) { return rules::region_allocate(from, alignment, size, zeroed); });
 }
 
 void* rh_heap_calloc(rh_heap* heap, size_t count, size_t size) noexcept {
   size_t bytes = 0;
   if (!rules::product(count, size, &bytes)) return rules::out_of_memory();
-  return rules::heap_allocate(inside(heap, "rh_heap_calloc"), kBlockAlign, bytes, true);
+  return allocate_in_any(heap, "rh_heap_calloc", kBlockAlign, bytes, true);
 }
 
 void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size) noexcept {
   if (!valid_alignment(alignment)) return nullptr;
-  return rules::heap_allocate(inside(heap, "rh_heap_aligned_alloc"), at_least_block(alignment), size, false);
+  return allocate_in_any(heap, "rh_heap_aligned_alloc", at_least_block(alignment), size, false);
 }
 
 void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) noexcept {
-  return rules::heap_reallocate(inside(heap, "rh_heap_realloc"), block, size);
+  return inside(heap, "rh_heap_realloc", [=](auto* of) { return rules::heap_reallocate(of, block, size); });
 }
 
 size_t rh_heap_alloc_batch(rh_heap* heap, size_t size, void** blocks, size_t count) noexcept {
-  return rules::heap_allocate_many(inside(heap, "rh_heap_alloc_batch"), size, blocks, count);
+  return inside(heap, "rh_heap_alloc_batch",
+                [=](auto* of) { return rules::heap_allocate_many(of, size, blocks, count); });
 }
 
 rh_heap* rh_heap_of(const void* pointer) noexcept {
-  Heap* heap = rules::heap_of(pointer);
-  return heap != nullptr ? reinterpret_cast<rh_heap*>(shared::handle_of(heap)) : nullptr;
+  if (Heap* heap = rules::heap_of(pointer)) return reinterpret_cast<rh_heap*>(shared::handle_of(heap));
+  const Region* region = regions::find(pointer);
+  return region != nullptr ? reinterpret_cast<rh_heap*>(region->handle) : nullptr;
 }
 
-size_t rh_heap_trim(rh_heap* heap) noexcept { return idle::trim_heap(inside(heap, "rh_heap_trim")); }
+size_t rh_heap_trim(rh_heap* heap) noexcept {
+  return inside(
+      heap, "rh_heap_trim", [](Heap* of) { return idle::trim_heap(of); }, [](Region* of) { return of->trim(); });
+}
 
 bool rh_heap_walk(rh_heap* heap, rh_visit_fn visit, void* context) noexcept {
   shared::Walk walk;
-  do {
-    // Each time anew: `visit` may have destroyed the heap, against the rules.
-    if (!shared::walk_on(inside(heap, "rh_heap_walk"), &walk)) {
-      g_foreign.set_errno(EPERM);
-      return false;
-    }
-    for (size_t at = 0; at < walk.count; ++at)
-      if (!visit(walk.found[at].block, walk.found[at].size, context)) return false;
-  } while (walk.count == shared::Walk::kAtOnce);
-  return true;
+  Region::Walk in_region;
+  auto visit_all = [=](const auto& step) {
+    for (size_t at = 0; at < step.count; ++at)
+      if (!visit(step.found[at].block, step.found[at].size, context)) return Visited::stopped;
+    return step.count == step.kAtOnce ? Visited::some : Visited::all;
+  };
+  auto of_heap = [&](Heap* of) { return shared::walk_on(of, &walk) ? visit_all(walk) : Visited::refused; };
+  auto of_region = [&](Region* of) {
+    of->walk_on(&in_region);
+    return visit_all(in_region);
+  };
+  Visited visited = Visited::some;
+  // Each time anew: `visit` may have destroyed the heap, against the rules.
+  while (visited == Visited::some) visited = inside(heap, "rh_heap_walk", of_heap, of_region);
+  if (visited == Visited::refused) g_foreign.set_errno(EPERM);
+  return visited == Visited::all;
 }
 
-void rh_heap_limit(rh_heap* heap, size_t hard) noexcept { inside(heap, "rh_heap_limit")->account.set_limit(hard); }
+void rh_heap_limit(rh_heap* heap, size_t hard) noexcept {
+  inside(heap, "rh_heap_limit", [](auto* of) -> Account& { return account_of(of); }).set_limit(hard);
+}
 
 bool rh_heap_stats_get(rh_heap* heap, rh_heap_stats* stats) noexcept {
-  Heap* of = inside(heap, "rh_heap_stats_get");
+  rh_heap_stats all = inside(heap, "rh_heap_stats_get", [](auto* of) { return heap_stats(of); });
   if (stats->struct_size == 0) return false;
-  shared::Figures figures = shared::figures(of);
-  rh_heap_stats all = {};
   all.struct_size = stats->struct_size;
-  all.in_use = figures.in_use;
-  all.blocks = figures.blocks;
-  all.held = of->account.held();
-  all.held_peak = of->account.peak();
-  all.limit = of->account.limit();
-  all.refused = of->account.refused();
   fill(stats, all);
   return true;
 }

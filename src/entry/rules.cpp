@@ -12,7 +12,7 @@ void* allocate_cold(size_t size) {
 }
 
 RH_NOINLINE static void free_elsewhere(void* block) {
-  if (rh::deallocate_slow(block) == Freed::foreign) g_foreign.free(block);
+  if (rh::deallocate_slow(block) == Freed::foreign && !free_in_region(block)) g_foreign.free(block);
 }
 
 void free_cold(void* block) {
@@ -39,12 +39,17 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return checked(rh::allocate_aligned(alignment, size));
 }
 
+static size_t usable_size_elsewhere(const void* block) {
+  if (Region* region = regions::find(block)) return size_in_region(region, block, "malloc_usable_size");
+  return g_foreign.usable_size(const_cast<void*>(block));
+}
+
 size_t usable_size(const void* block) {
   if constexpr (kHardened)
     if (hardened::holds(block)) return hardened::size_of(block, "malloc_usable_size");
   size_t size = 0;
   if (block == nullptr || usable_size_fast(block, &size)) return size;
-  if (!in_realm(block)) return g_foreign.usable_size(const_cast<void*>(block));
+  if (!in_realm(block)) return usable_size_elsewhere(block);
   return rh::usable_size(block, "malloc_usable_size");
 }
 
@@ -54,11 +59,16 @@ static void* allocate_beside(const BlockAt& at, size_t alignment, size_t size) {
   return alignment <= kBlockAlign ? allocate(size) : allocate_aligned(alignment, size);
 }
 
+void* reallocate_elsewhere(void* block, size_t size) {
+  if (Region* region = regions::find(block)) return reallocate_in_region(region, block, kBlockAlign, size);
+  return g_foreign.reallocate(block, size);
+}
+
 void* reallocate(void* block, size_t size) {
   if (block == nullptr) return allocate(size);
   if constexpr (kHardened)
     if (hardened::holds(block)) return reallocate_hardened(block, size);
-  if (!in_realm(block)) return g_foreign.reallocate(block, size);
+  if (!in_realm(block)) return reallocate_elsewhere(block, size);
   BlockAt at = known_block(block, "realloc");
   auto resize = [=] {
     void* resized = resize_in_place(at, size);
@@ -67,8 +77,9 @@ void* reallocate(void* block, size_t size) {
   return reallocate_by(block, at.usable_size(), size, resize, [=] { return allocate_beside(at, kBlockAlign, size); });
 }
 
-// Another allocator's block comes over to us.
+// Another allocator's block comes over to us. A region's stays there.
 static void* take_over_aligned(void* block, size_t alignment, size_t size) {
+  if (Region* region = regions::find(block)) return reallocate_in_region(region, block, alignment, size);
   const size_t present = g_foreign.usable_size(block);
   return reallocate_by(block, present, size, [] { return nullptr; }, [=] { return allocate_aligned(alignment, size); });
 }
@@ -93,6 +104,7 @@ size_t expand(void* block, size_t size) {
   if constexpr (kHardened)
     if (hardened::holds(block)) return expand_hardened(block, size);
   if (!in_realm(block)) {
+    if (Region* region = regions::find(block)) return expand_in_region(region, block, size);
     const size_t usable = g_foreign.usable_size(block);
     return size <= usable ? usable : 0;
   }
@@ -103,7 +115,7 @@ size_t expand(void* block, size_t size) {
 
 size_t trim() {
   if constexpr (kHardened) hardened::flush();
-  return idle::trim();
+  return idle::trim() + regions::trim();
 }
 
 void* heap_allocate(Heap* heap, size_t alignment, size_t size, bool zeroed) {
@@ -112,15 +124,23 @@ void* heap_allocate(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   return checked(allocate_in(heap, alignment, size, zeroed));
 }
 
+[[noreturn]] RH_COLD static void fail_other_heap(const void* block) {
+  Text message;
+  message << "rh_heap_realloc of a block of another heap: ";
+  fatal(message.hex(address_of(block)));
+}
+
 void* heap_reallocate(Heap* heap, void* block, size_t size) {
   if (block == nullptr) return heap_allocate(heap, kBlockAlign, size, false);
   bool ours = in_realm(block);
-  if (RH_UNLIKELY(!ours || shared::heap_of(known_block(block, "rh_heap_realloc").span) != heap)) {
-    Text message;
-    message << "rh_heap_realloc of a block of another heap: ";
-    fatal(message.hex(address_of(block)));
-  }
+  if (RH_UNLIKELY(!ours || shared::heap_of(known_block(block, "rh_heap_realloc").span) != heap)) fail_other_heap(block);
   return reallocate(block, size);
+}
+
+void* heap_reallocate(Region* region, void* block, size_t size) {
+  if (block == nullptr) return region_allocate(region, kBlockAlign, size, false);
+  if (regions::find(block) != region) fail_other_heap(block);
+  return reallocate_in_region(region, block, kBlockAlign, size);
 }
 
 // What follows is made one by one, and so are those where there is more to it.
@@ -140,6 +160,10 @@ size_t heap_allocate_many(Heap* heap, size_t size, void** blocks, size_t count) 
   size_t made = 0;
   if constexpr (!kHardened) made = allocate_many_in(heap, size, blocks, count);
   return allocate_each(blocks, made, count, [=] { return heap_allocate(heap, kBlockAlign, size, false); });
+}
+
+size_t heap_allocate_many(Region* region, size_t size, void** blocks, size_t count) {
+  return allocate_each(blocks, 0, count, [=] { return region_allocate(region, kBlockAlign, size, false); });
 }
 
 Heap* heap_of(const void* pointer) {

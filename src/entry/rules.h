@@ -8,6 +8,7 @@
 #include "entry/start.h"
 #include "hardened/hardened.h"
 #include "heap/heap.h"
+#include "heap/regions.h"
 #include "heap/shared.h"
 
 namespace rh::rules {
@@ -52,6 +53,7 @@ inline bool product(size_t count, size_t size, size_t* bytes) { return !__builti
 void* allocate_zeroed(size_t count, size_t size);
 void* allocate_aligned(size_t alignment, size_t size);
 void* reallocate(void* block, size_t size);
+void* reallocate_elsewhere(void* block, size_t size);  // of a pointer that is not the realm's
 void* reallocate_aligned(void* block, size_t alignment, size_t size);
 size_t usable_size(const void* block);
 
@@ -94,12 +96,38 @@ size_t trim();
 // First-class heaps.
 void* heap_allocate(Heap* heap, size_t alignment, size_t size, bool zeroed);
 void* heap_reallocate(Heap* heap, void* block, size_t size);
+void* heap_reallocate(Region* region, void* block, size_t size);
 
 // Up to `count` blocks, as malloc makes them or from a first-class heap. Gives how many.
 size_t allocate_many(size_t size, void** blocks, size_t count);
 size_t heap_allocate_many(Heap* heap, size_t size, void** blocks, size_t count);
+size_t heap_allocate_many(Region* region, size_t size, void** blocks, size_t count);
 
 // That which the block is of that `pointer` lies in, anywhere; null for any other.
 Heap* heap_of(const void* pointer);
+
+// Blocks of regions (region_rules.cpp), which lie outside the realm: they are looked for where a pointer is not ours,
+// before the next allocator is asked. What is no live block ends the process with a message; a hardened build may go
+// on.
+
+// Null, and errno set, when there is none.
+void* region_allocate(Region* region, size_t alignment, size_t size, bool zeroed);
+
+// Frees a block of a region; false, and nothing done, for an address in none. Hardened builds look at `size`.
+bool free_in_region(void* block, size_t size = hardened::kUnknown);
+
+// The usable size of the block; 0 where nothing is certain any more. Ends the process for no live block.
+size_t size_in_region(Region* region, const void* block, const char* function);
+
+// The same of what was asked for.
+size_t asked_in_region(Region* region, const void* block, const char* function);
+
+// As reallocate and expand.
+void* reallocate_in_region(Region* region, void* block, size_t alignment, size_t size);
+size_t expand_in_region(Region* region, void* block, size_t size);
+
+// The block of `size` bytes, where it is or, unless it is to stay, elsewhere in the region. Null when there is none,
+// and the old one stands. Errno stays as it is.
+void* resize_in_region(Region* region, void* block, size_t size, bool stays);
 
 }  // namespace rh::rules

@@ -21,7 +21,8 @@ void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap, 
 }
 
 RH_NOINLINE static void free_otherwise(void* block, Maker maker, size_t size) {
-  if (block != nullptr && hardened::free(block, maker, size) == Freed::foreign) g_foreign.free(block);
+  const bool foreign = block != nullptr && hardened::free(block, maker, size) == Freed::foreign;
+  if (foreign && !free_in_region(block, size)) g_foreign.free(block);
 }
 
 void free_hardened(void* block, Maker maker, size_t size) {

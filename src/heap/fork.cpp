@@ -5,6 +5,7 @@
 #include "heap/abandoned.h"
 #include "heap/accounts.h"
 #include "heap/idle.h"
+#include "heap/regions.h"
 #include "heap/registry.h"
 #include "heap/relief.h"
 #include "heap/remote.h"
@@ -210,6 +211,7 @@ static bool prepare(ThreadToken token) {
   g_fork.threads = registry::threads();
   g_fork.shared_heaps = registry::shared_heaps();
   for_each_heap([&](Heap* heap) { note_heap(heap, hold(heap->lock, token, patience_ms)); });
+  regions::before_fork(token, patience_ms);
   g_fork.in_arena = g_arena.lock().held_by(token);
   g_fork.holds_arena = hold(g_arena.lock(), token, patience_ms);
   g_fork.holds_profile = hold(profile::lock(), token, patience_ms);
@@ -233,6 +235,7 @@ void after_in_parent() {
   if (t_stage == Stage::prepared) {
     profile::lock().release_after_fork();
     g_arena.lock().release_after_fork();
+    regions::after_fork_in_parent(platform::thread_token());
     for_each_heap([](Heap* heap) { heap->lock.release_after_fork(); });
     registry::lock().release_after_fork();
   }
@@ -255,6 +258,7 @@ static void start_child(ThreadToken token) {
 
 void after_in_child() {
   ThreadToken token = platform::thread_token();
+  const bool sure = t_stage == Stage::prepared && !was_broken();
   if constexpr (kDebugChecks) lock_order::forget_others(token);
   if (t_stage == Stage::prepared)
     start_child(token);
@@ -264,6 +268,7 @@ void after_in_child() {
     if (has_owner(heap)) take_along(heap);
     release_lock(heap->lock, token);
   });
+  regions::after_fork_in_child(token, !sure);
   release_lock(profile::lock(), token);
   release_lock(g_arena.lock(), token);
   release_lock(registry::lock(), token);

@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "heap/abandoned.h"
 #include "heap/accounts.h"
+#include "heap/regions.h"
 #include "heap/registry.h"
 #include "heap/slab_lists.h"
 #include "profile/profile.h"
@@ -34,7 +35,7 @@ void put_in_order(Lock& lock) {
   if (&lock == &g_arena.lock()) return g_arena.give_up_free();
   if (&lock == &registry::lock()) return registry::put_in_order();
   if (&lock == &profile::lock()) return profile::begin_anew();
-  give_up(heap_of(&lock));
+  if (!regions::put_in_order(lock)) give_up(heap_of(&lock));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "heap/stats.h"
 
 #include "heap/large.h"
+#include "heap/regions.h"
 #include "heap/registry.h"
 #include "heap/sparse.h"
 
@@ -71,10 +72,20 @@ void add_heap(Figures* figures, const Heap* heap) {
   figures->remote_batches += heap->remote_batches.value();
 }
 
+// What lies near a program's code. The blocks there are in no slab nor span, and not counted.
+void add_regions(Figures* figures) {
+  const regions::Figures ranges = regions::figures();
+  figures->reserved += ranges.reserved;
+  figures->arena.committed += ranges.committed;
+  if (figures->arena.committed_peak < figures->arena.committed)
+    figures->arena.committed_peak = figures->arena.committed;
+}
+
 }  // namespace
 
 OwnHeaps own_heaps() {
-  OwnHeaps own = {};
+  const regions::Figures ranges = regions::figures();
+  OwnHeaps own = {ranges.count, ranges.held};
   LockGuard guard(registry::lock());
   for (const Heap* heap = registry::shared_heaps(); heap != nullptr; heap = heap->next) {
     if (registry::is_spare(heap) || !is_first_class(heap) || heap->sampled) continue;
@@ -94,6 +105,7 @@ void gather(Figures* figures, ByTag* by_tag) {
     figures->metadata = registry::metadata_bytes() + g_realm.side_tables();
   }
   figures->arena.returned += sparse::returned();
+  add_regions(figures);
   add_spans(figures, by_tag);
   figures->guards = guards::figures();
   figures->in_use += figures->guards.bytes;

@@ -3,6 +3,8 @@
 // The files of this folder stand in an order, and each includes only those before it:
 //
 //   account     what is held, at the peak, at most
+//   region      a heap over the caller's memory, or near a program's code
+//   regions     all of these, and which of them a pointer lies in
 //   types       a heap's fields
 //   accounts    what first-class heaps and tags hold
 //   books       whether what they say balances, for debug builds

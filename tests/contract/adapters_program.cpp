@@ -137,6 +137,18 @@ void try_a_heap_that_ends_first() {
   CHECK(blocks_in(heap) == 0);
 }
 
+void try_heaps_that_lie_somewhere() {
+  alignas(16) static unsigned char memory[16384];
+  static int near_here = 0;
+  reheap::heap in = reheap::heap::in(memory, sizeof(memory));
+  HeapList list(in);
+  for (int count = 0; count < 100; ++count) list.push_back(count);
+  CHECK(blocks_in(in) == 100 && rh_heap_of(&list.front()) == in.get());
+  reheap::heap close_by = reheap::heap::near_to(&near_here, 1 << 20);
+  HeapVector<Wide> wide(5, close_by);
+  CHECK(is_aligned(wide.data(), 256) && rh_heap_of(wide.data()) == close_by.get());
+}
+
 // ---- std::pmr -----------------------------------------------------------------------------------
 
 #if defined(__cpp_lib_memory_resource)
@@ -266,6 +278,7 @@ int main() {
   try_plain_containers();
   try_containers_of_heaps();
   try_a_heap_that_ends_first();
+  try_heaps_that_lie_somewhere();
   try_memory_resources();
   try_pointers();
   try_heaps();

@@ -34,7 +34,7 @@ void* reallocate_of(Partition of, void* block, size_t size) {
   if constexpr (kHardened) {
     if (hardened::holds(block)) return rules::reallocate_typed(of, block, size_for_realloc(size));
   }
-  return g_foreign.reallocate(block, size);
+  return rules::reallocate_elsewhere(block, size);
 }
 
 // ---- in both ------------------------------------------------------------------------------------

@@ -23,12 +23,18 @@ struct Place {
 };
 constinit Place g_others[kMost] = {};
 
-size_t own_bytes_from(const void* pointer) { return blocks::bytes_from(pointer, "realloc"); }
+size_t own_bytes_from(const void* pointer) {
+  if (Region* region = regions::find(pointer)) return rules::asked_in_region(region, pointer, "realloc");
+  return blocks::bytes_from(pointer, "realloc");
+}
 
 // In a hardened build all that may be ours is looked at here.
-bool is_own(const void* pointer) { return kHardened ? in_realm(pointer) : owns(pointer); }
+bool is_own(const void* pointer) {
+  return (kHardened ? in_realm(pointer) : owns(pointer)) || regions::find(pointer) != nullptr;
+}
 
 void free_own(void* pointer) {
+  if (rules::free_in_region(pointer)) return;
   void* block = blocks::start_of(pointer, "free");
   if constexpr (kHardened)
     blocks::free(block, rules::Maker::any);
@@ -124,14 +130,20 @@ void withdraw() {
 }
 
 bool made(const void* pointer) {
+  if (regions::find(pointer) != nullptr) return true;
   return ask_maker_of(pointer, [](const Copy*) {});
 }
 
 bool bytes_from(const void* pointer, size_t* bytes) {
+  if (Region* region = regions::find(pointer)) {
+    *bytes = rules::asked_in_region(region, pointer, "realloc");
+    return true;
+  }
   return ask_maker_of(pointer, [=](const Copy* maker) { *bytes = maker->bytes_from(pointer); });
 }
 
 bool free(void* pointer) {
+  if (rules::free_in_region(pointer)) return true;
   return ask_maker_of(pointer, [=](const Copy* maker) { maker->free(pointer); });
 }
 

@@ -28,7 +28,7 @@ void announce();
 void withdraw();
 
 // Of the block that `pointer` lies in, if another copy made it; else false, and nothing done. The copy is not unloaded
-// before it has answered.
+// before it has answered. What lies in a region of this copy's is looked for here too, before others are asked.
 bool made(const void* pointer);
 bool bytes_from(const void* pointer, size_t* bytes);
 bool free(void* pointer);

@@ -98,6 +98,12 @@ void* reallocate_own(const Host& host, void* block, size_t size) {
   return move(host, block, present, malloc(host, size), size);
 }
 
+// Of a region's block, which stays there.
+void* resize_in_region(const Host& host, Region* region, void* block, size_t size, bool stays) {
+  void* resized = rules::resize_in_region(region, block, size, stays);
+  return resized != nullptr ? resized : out_of_memory(host);
+}
+
 void clear_from(void* block, size_t from, size_t to) {
   if (block != nullptr && to > from) __builtin_memset(static_cast<char*>(block) + from, 0, to - from);
 }
@@ -159,6 +165,7 @@ void* realloc(const Host& host, void* block, size_t size) {
   }
   if (size > kMost) return out_of_memory(host);
   if (is_ours(block)) return reallocate_own(host, block, size);
+  if (Region* region = regions::find(block)) return resize_in_region(host, region, block, size, false);
   if (size_t present = 0; copies::bytes_from(block, &present))
     return move(host, block, present, malloc(host, size), size);
   return host.realloc != nullptr ? host.realloc(block, size) : invalid(host);
@@ -182,6 +189,7 @@ void* expand(const Host& host, void* block, size_t size) {
     void* resized = blocks::resize_in_place(block, size, Fit::loose);
     return resized != nullptr ? resized : out_of_memory(host);
   }
+  if (Region* region = regions::find(block)) return resize_in_region(host, region, block, size, true);
   if (size_t present = 0; copies::bytes_from(block, &present)) return size <= present ? block : out_of_memory(host);
   return host.expand != nullptr ? host.expand(block, size) : invalid(host);
 }
@@ -248,6 +256,8 @@ void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t 
                                                   : invalid(host);
   }
   if (!is_power_of_two(alignment) || (offset != 0 && offset >= size)) return invalid(host);
+  Region* region = ours || offset != 0 || alignment > kMaxAlignment ? nullptr : regions::find(block);
+  if (region != nullptr) return rules::reallocate_in_region(region, block, alignment, size);
   bool stays_aligned = ((address_of(block) + offset) & (alignment - 1)) == 0;
   if (ours && stays_aligned && block == blocks::start_of(block, "_aligned_realloc")) {
     if (void* resized = blocks::resize_in_place(block, size, Fit::close)) return resized;

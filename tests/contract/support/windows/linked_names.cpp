@@ -25,6 +25,8 @@ std::span<const LinkedName> linked_names() {
       LINKED(rh_heap_aligned_alloc),
       LINKED(rh_heap_reset),
       LINKED(rh_heap_create_bound),
+      LINKED(rh_heap_create_in),
+      LINKED(rh_heap_create_near),
       LINKED(rh_trim),
       LINKED(rh_stats_get),
       LINKED(rh_stats_json),
