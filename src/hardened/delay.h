@@ -16,7 +16,7 @@ RH_HIDDEN extern constinit std::atomic<unsigned> g_quarantine;
 // it frees one twice.
 template <typename Block, size_t kPlaces>
 RH_INLINE Block exchange(DelayedOf<Block, kPlaces>& delayed, Block block, unsigned count = kPlaces) {
-  unsigned at = delayed.next < count ? delayed.next : 0;
+  unsigned at = RH_LIKELY(delayed.next < count) ? delayed.next : 0;
   Block& place = delayed.places[at];
   delayed.next = at + 1;
   Block before = place;
