@@ -12,12 +12,9 @@ void* allocate_hardened(size_t size, Maker maker, bool zeroed) {
   return allocate_hardened(kBlockAlign, size, maker, nullptr, zeroed);
 }
 
-// When memory is short what this thread keeps from use is let go, and one more attempt made.
 void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap, bool zeroed) {
   start();
   if (alignment < kBlockAlign) alignment = kBlockAlign;
-  if (void* block = hardened::allocate(heap, alignment, size, maker, zeroed)) return block;
-  hardened::flush();
   return hardened::allocate(heap, alignment, size, maker, zeroed);
 }
 
@@ -60,7 +57,6 @@ static Heap* heap_of(Partition partition) {
   if (Heap* heap = tags::heap_for(own_heap_if_any(), partition)) return heap;
   start();
   if (Heap* heap = tags::heap_for(own_heap(), partition)) return heap;
-  hardened::flush();
   idle::reclaim();
   return tags::heap_for(own_heap(), partition);
 }
