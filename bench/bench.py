@@ -7,6 +7,7 @@ import controls
 import corpus
 import document
 import fast_path
+import hardened
 import heaps
 import hours
 import idle
@@ -40,6 +41,7 @@ MEASURING = {
     "misuse": (misuse.main, "which misuse of memory is stopped"),
     "synthetic": (synthetic.main, "well-known patterns at 1, 2 and 4 threads"),
     "programs": (programs.main, "real programs: linkers, compilers, solvers, interpreters, servers, tools"),
+    "hardened": (hardened.main, "instructions of the hardened build, of calls and of real programs"),
     "watched": (watched.main, "instructions that sampled guards and profiles add to real programs"),
     "link": (link.main, "a ThinLTO link of a real C++ library (what ./dev run shows)"),
     "controls": (controls.main, "whether all this sees a difference that was planted, and none where there is none"),

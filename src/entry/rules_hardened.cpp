@@ -19,7 +19,7 @@ void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap, 
 }
 
 RH_NOINLINE void free_otherwise(void* block, Maker maker, size_t size) {
-  if (block == nullptr || hardened::free_typed(block, maker, size)) return;
+  if (block == nullptr || hardened::free_own_block(block, maker, size)) return;
   if (hardened::free(block, maker, size) == Freed::foreign) g_foreign.free(block);
 }
 
@@ -28,7 +28,7 @@ void free_hardened(void* block, Maker maker, size_t size) {
 }
 
 void* reallocate_hardened(void* block, size_t size) {
-  if (void* resized = hardened::resize_fast(block, size)) return resized;
+  if (void* resized = hardened::resize_own_block(block, size)) return resized;
   size_t present = hardened::size_of(block, "realloc");
   // One without bytes cannot grow.
   auto resize = [=] { return present != 0 ? hardened::resize(block, size) : nullptr; };

@@ -6,11 +6,20 @@ namespace rh::hardened {
 
 constinit std::atomic<unsigned> g_quarantine{kQuarantine};
 
-// Of the slab of a block that somebody holds: its heap, if that is not the thread's own and bound to it.
-static Heap* heap_bound_to_me(const Span* slab) {
+// Of the slab of a block that somebody holds: its heap, if only this thread takes from it.
+RH_INLINE static Heap* heap_of_mine(const Span* slab) {
   Heap* owner = slab->owner.load_acquire();  // may have adopted the slab meanwhile
-  const bool is_heap = owner != nullptr && without_notes(owner) == owner;
-  return is_heap && is_bound_to_me(owner) ? owner : nullptr;
+  if (owner == nullptr || without_notes(owner) != owner) return nullptr;
+  return owner == thread_heap() || is_bound_to_me(owner) ? owner : nullptr;
+}
+
+// That slab, of a pointer into one whose blocks are kept from use when they are freed; else null.
+RH_INLINE static Span* slab_of_mine(const void* block) {
+  if (!g_realm.holds(block)) return nullptr;
+  Span* slab = slab::head(g_realm.span_of(block));
+  if (slab->kind.load() != SpanKind::slab) return nullptr;
+  const Heap* heap = heap_of_mine(slab);
+  return heap != nullptr && !is_first_class(heap) ? slab : nullptr;
 }
 
 void* give_up(void* block) {
@@ -27,22 +36,18 @@ void* allocate_medium(size_t size, Maker maker) {
   return block != nullptr ? pop_from(bin, slab::of_unwritten(block), block, size, maker) : nullptr;
 }
 
-bool free_typed(void* pointer, Maker maker, size_t freed_as) {
+bool free_own_block(void* pointer, Maker maker, size_t freed_as) {
   void* block = memory_tags::plain(pointer);
-  if (!g_realm.holds(block)) return false;
-  Span* slab = g_realm.span_of(block);
-  if (slab->kind.load() != SpanKind::slab) return false;
-  const Heap* owner = heap_bound_to_me(slab);
-  return owner != nullptr && !is_first_class(owner) && free_in(thread_heap(), slab, block, pointer, maker, freed_as);
+  Span* slab = slab_of_mine(block);
+  return slab != nullptr && free_in<Which::any>(thread_heap(), slab, block, pointer, maker, freed_as);
 }
 
-void* resize_fast(void* pointer, size_t size) {
+void* resize_own_block(void* pointer, size_t size) {
   void* block = memory_tags::plain(pointer);
-  Span* slab = own_span(block);
-  if (platform::has_tags() || slab == nullptr || !has_bin(size)) return nullptr;
-  if (!fits_in_place(size + Tail::kLength, slab::properties(slab).size, Fit::close)) return nullptr;
-  const size_t before = size_of_intact(slab, block, pointer, Maker::c);
-  if (before == kUnknown) return nullptr;
+  Span* slab = platform::has_tags() || size > kMaxSmall - Tail::kLength ? nullptr : slab_of_mine(block);
+  if (slab == nullptr || !fits_in_place(size + Tail::kLength, slab::properties(slab).size, Fit::close)) return nullptr;
+  const size_t before = size_of_intact<Which::any>(slab, block, pointer, Maker::c);
+  if (before == kUnknown || size == 0) return nullptr;
   Small(slab, block).resize(before, size);
   return block;
 }
@@ -52,9 +57,9 @@ void let_go(void* block) {
   Span* slab = slab::head(g_realm.span_of(block));
   const Steps& steps = kSteps[slab->size_class.load()];
   if (RH_UNLIKELY(!starts_clear(block, steps))) return tell_written(block, steps.length);
-  if (Heap* owner = heap_bound_to_me(slab)) {
-    if (link_clear(owner, slab, block)) bound_reached_mark(owner, slab);
-    return;
+  if (Heap* heap = heap_of_mine(slab)) {
+    if (!link_clear(heap, slab, block)) return;
+    return heap == thread_heap() ? free_reached_mark(slab) : bound_reached_mark(heap, slab);
   }
   if (!rh::deallocate_fast(block) && !rh::deallocate_otherwise(block)) rh::deallocate_slow(block);
 }

@@ -143,40 +143,54 @@ RH_INLINE bool has_tail(const Tail& tail, Maker maker) {
   return tail.is_whole(maker);
 }
 
-// The size of a block of up to kMostDelayedSmall bytes, if it is live, with a whole tail of that maker; else kUnknown. Of
-// an address in the first unit of a slab that only this thread takes from; `pointer` is what the program has of it.
-RH_INLINE size_t size_of_intact(Span* slab, void* block, const void* pointer, Maker maker) {
-  if (RH_UNLIKELY(!slab::starts_carved(slab, block))) return kUnknown;
+// Which blocks of a slab: any, or only those up to kMostDelayedSmall in its first unit.
+enum class Which : uint8_t { near_and_short, any };
+
+// The size of a block, if it is live, with a whole tail of that maker; else kUnknown. Of an address in a slab that only
+// this thread takes from; `pointer` is what the program has of it.
+template <Which which> RH_INLINE size_t size_of_intact(Span* slab, void* block, const void* pointer, Maker maker) {
+  bool starts = which == Which::any ? slab::is_block(slab, address_of(block) - g_realm.address(slab))
+                                    : slab::starts_carved(slab, block);
+  if (RH_UNLIKELY(!starts)) return kUnknown;
   Small small(slab, block);
   // The note of one that is free is a longer size than that of any block.
   size_t size = small.size(), room = small.room();
-  if (RH_UNLIKELY(size > room - Tail::kLength || room > kMostDelayedSmall)) return kUnknown;
+  if (RH_UNLIKELY(size > room - Tail::kLength)) return kUnknown;
+  if (which == Which::near_and_short && RH_UNLIKELY(room > kMostDelayedSmall)) return kUnknown;
   bool intact = memory_tags::fits(pointer, block) && has_tail(small.tail(size), maker);
   return RH_LIKELY(intact) ? size : kUnknown;
 }
 
 // Of a block of such a slab, whose thread's own heap is given. False, and nothing done, where it takes longer. A
 // template, for other builds see it too, whose heaps keep nothing from use.
-template <typename Own = Heap>
+template <Which which, typename Own>
 RH_INLINE bool free_in(Own* heap, Span* slab, void* block, const void* pointer, Maker maker, size_t freed_as) {
-  size_t size = size_of_intact(slab, block, pointer, maker);
+  size_t size = size_of_intact<which>(slab, block, pointer, maker);
   if (RH_UNLIKELY(size == kUnknown || (freed_as != kUnknown && freed_as != size) || heap->shared)) return false;
-  Small(slab, block).note_free();
-  void* before = exchange(heap->delayed.small, block, g_quarantine.load(std::memory_order_relaxed));
-  if (RH_LIKELY(before != nullptr)) let_go_fast(heap, before);
+  Small small(slab, block);
+  small.note_free();
+  bool is_long = which == Which::any && small.room() > kMostDelayedSmall;
+  void* before = is_long ? exchange(heap->delayed.medium, block)
+                         : exchange(heap->delayed.small, block, g_quarantine.load(std::memory_order_relaxed));
+  if (RH_UNLIKELY(before == nullptr)) return true;
+  if constexpr (which == Which::any)
+    let_go(before);
+  else
+    let_go_fast(heap, before);
   return true;
 }
 
-RH_INLINE bool free_fast(void* pointer, Maker maker, size_t freed_as = kUnknown) {
+template <typename Own = Heap> RH_INLINE bool free_fast(void* pointer, Maker maker, size_t freed_as = kUnknown) {
   void* block = memory_tags::plain(pointer);
   Span* slab = own_span(block);
-  return RH_LIKELY(slab != nullptr) && free_in(thread_heap(), slab, block, pointer, maker, freed_as);
+  if (RH_UNLIKELY(slab == nullptr)) return false;
+  return free_in<Which::near_and_short, Own>(thread_heap(), slab, block, pointer, maker, freed_as);
 }
 
-// The same of blocks that have a type: of a partition's heap of the thread's.
-bool free_typed(void* pointer, Maker maker, size_t freed_as);
+// The same of any block in a slab of the thread's, and of those that have a type.
+bool free_own_block(void* pointer, Maker maker, size_t freed_as);
 
-// Resizes a block of malloc's within its class, by the thread's own heap. Null, and nothing done, where it takes longer.
-void* resize_fast(void* pointer, size_t size);
+// Resizes such a block of malloc's where it lies, if it may stay there. Null, and nothing done, where it takes longer.
+void* resize_own_block(void* pointer, size_t size);
 
 }  // namespace rh::hardened
