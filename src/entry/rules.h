@@ -70,9 +70,7 @@ RH_INLINE void free(void* block, Maker maker = Maker::c, size_t size = hardened:
   if (block != nullptr) free_cold(block);
 }
 
-RH_INLINE void free_sized(void* block, size_t size, Maker maker = Maker::c) {
-  rules::free(block, maker, size);
-}
+RH_INLINE void free_sized(void* block, size_t size, Maker maker = Maker::c) { rules::free(block, maker, size); }
 
 // The rules of realloc for a live block of which `present` bytes are its user's: `resize` changes it without a copy, or
 // gives null, and `allocate` makes room for one.

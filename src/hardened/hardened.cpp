@@ -97,7 +97,9 @@ class Large {
   bool is_unwritten() {
     span_->zero = false;
     bool unwritten = true;
-    each_end([&](const unsigned char* bytes, size_t length) { unwritten = unwritten && is_clear(bytes, Steps::of(length)); });
+    each_end([&](const unsigned char* bytes, size_t length) {
+      unwritten = unwritten && is_clear(bytes, Steps::of(length));
+    });
     if (RH_UNLIKELY(!unwritten)) tell_written(block(), size());
     return unwritten;
   }

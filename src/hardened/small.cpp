@@ -46,9 +46,10 @@ void* resize_own_block(void* pointer, size_t size) {
   void* block = memory_tags::plain(pointer);
   Span* slab = platform::has_tags() || size > kMaxSmall - Tail::kLength ? nullptr : slab_of_mine(block);
   if (slab == nullptr || !fits_in_place(size + Tail::kLength, slab::properties(slab).size, Fit::close)) return nullptr;
-  const size_t before = size_of_intact<Which::any>(slab, block, pointer, Maker::c);
+  Small small(slab, block);
+  const size_t before = size_of_intact<Which::any>(small, pointer, Maker::c);
   if (before == kUnknown || size == 0) return nullptr;
-  Small(slab, block).resize(before, size);
+  small.resize(before, size);
   return block;
 }
 

@@ -27,6 +27,11 @@ class Small {
   explicit Small(void* block) : Small(slab::head(g_realm.span_of(block)), block) {}
 
   RH_INLINE size_t size() const { return g_realm.sizes().noted(block_, is_smallest()); }
+  // Whether a carved block starts there, of any address in the slab, or in its first unit.
+  RH_INLINE bool starts() const { return slab::is_block(slab_, address_of(block_) - g_realm.address(slab_)); }
+  RH_INLINE bool starts_near() const { return slab::starts_carved(slab_, block_); }
+
+  void* block() const { return block_; }
   const Steps& steps() const { return kSteps[class_]; }
   size_t room() const { return steps().length; }
   // Each block that nobody holds has a note of that: it was carved with one, or freed.
@@ -146,18 +151,15 @@ RH_INLINE bool has_tail(const Tail& tail, Maker maker) {
 // Which blocks of a slab: any, or only those up to kMostDelayedSmall in its first unit.
 enum class Which : uint8_t { near_and_short, any };
 
-// The size of a block, if it is live, with a whole tail of that maker; else kUnknown. Of an address in a slab that only
+// The size of a block, if it is live, with a whole tail of that maker; else kUnknown. Of any address in a slab that only
 // this thread takes from; `pointer` is what the program has of it.
-template <Which which> RH_INLINE size_t size_of_intact(Span* slab, void* block, const void* pointer, Maker maker) {
-  bool starts = which == Which::any ? slab::is_block(slab, address_of(block) - g_realm.address(slab))
-                                    : slab::starts_carved(slab, block);
-  if (RH_UNLIKELY(!starts)) return kUnknown;
-  Small small(slab, block);
+template <Which which> RH_INLINE size_t size_of_intact(const Small& small, const void* pointer, Maker maker) {
+  if (RH_UNLIKELY(!(which == Which::any ? small.starts() : small.starts_near()))) return kUnknown;
   // The note of one that is free is a longer size than that of any block.
   size_t size = small.size(), room = small.room();
   if (RH_UNLIKELY(size > room - Tail::kLength)) return kUnknown;
   if (which == Which::near_and_short && RH_UNLIKELY(room > kMostDelayedSmall)) return kUnknown;
-  bool intact = memory_tags::fits(pointer, block) && has_tail(small.tail(size), maker);
+  bool intact = memory_tags::fits(pointer, small.block()) && has_tail(small.tail(size), maker);
   return RH_LIKELY(intact) ? size : kUnknown;
 }
 
@@ -165,13 +167,14 @@ template <Which which> RH_INLINE size_t size_of_intact(Span* slab, void* block, 
 // template, for other builds see it too, whose heaps keep nothing from use.
 template <Which which, typename Own>
 RH_INLINE bool free_in(Own* heap, Span* slab, void* block, const void* pointer, Maker maker, size_t freed_as) {
-  size_t size = size_of_intact<which>(slab, block, pointer, maker);
-  if (RH_UNLIKELY(size == kUnknown || (freed_as != kUnknown && freed_as != size) || heap->shared)) return false;
   Small small(slab, block);
+  size_t size = size_of_intact<which>(small, pointer, maker);
+  if (RH_UNLIKELY(size == kUnknown || (freed_as != kUnknown && freed_as != size))) return false;
+  unsigned at = next_place(heap->delayed.small, g_quarantine.load(std::memory_order_relaxed));
+  if (RH_UNLIKELY(at == Delayed::kNone)) return false;  // the heap of a tag
   small.note_free();
   bool is_long = which == Which::any && small.room() > kMostDelayedSmall;
-  void* before = is_long ? exchange(heap->delayed.medium, block)
-                         : exchange(heap->delayed.small, block, g_quarantine.load(std::memory_order_relaxed));
+  void* before = is_long ? exchange(heap->delayed.medium, block) : exchange_at(heap->delayed.small, at, block);
   if (RH_UNLIKELY(before == nullptr)) return true;
   if constexpr (which == Which::any)
     let_go(before);

@@ -23,8 +23,7 @@ class Tail {
   static constexpr size_t kLength = 8;
 
   // Of a block of `size` bytes, whose memory ends at a multiple of kLength, `room` bytes behind its start.
-  Tail(void* block, size_t size, size_t room)
-      : block_(static_cast<unsigned char*>(block)), size_(size), room_(room) {}
+  Tail(void* block, size_t size, size_t room) : block_(static_cast<unsigned char*>(block)), size_(size), room_(room) {}
 
   void write(Maker maker) const {
     if (RH_UNLIKELY(length() < kLength)) return write_short(maker);

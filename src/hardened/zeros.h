@@ -56,7 +56,6 @@ template <typename At, typename Visit> RH_INLINE void each_of_many(At* first, si
   for (size_t index = 0; index < 4; ++index) visit(last_four[index]);
 }
 
-
 // Of a whole block.
 //
 // Not memset: malloc and free may be called before the program is relocated, and the C library's functions not.

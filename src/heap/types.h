@@ -111,9 +111,10 @@ class ClassSet {
 // is seen (hardened/delay.h).
 template <typename Block, size_t kPlaces> struct DelayedOf {
   Block places[kPlaces];
-  unsigned next;
+  unsigned next;  // kNone: no use is made of them
 };
 struct Delayed {
+  static constexpr unsigned kNone = ~0u;
   DelayedOf<void*, 256> small;  // or as many of these places as the option says
   DelayedOf<void*, 8> medium;
   DelayedOf<Span*, 4> large;

@@ -1,11 +1,11 @@
 // The same kinds of misuse at every size, place and delay, where misuse.cpp tries a few: each in a process of its own.
 //
-//   sweep        says of each kind at how many it was noticed, and the first at which it was not; exits with 0 when there
-//                is none of those
+//   sweep [typed]   says of each kind at how many it was noticed, and the first at which it was not; exits with 0 when
+//                   there is none of those. typed: of blocks that have a type
+#include <dlfcn.h>
 #include <string.h>
 
 #include <algorithm>
-#include <functional>
 #include <new>
 #include <thread>
 #include <vector>
@@ -21,17 +21,24 @@ template <typename T> T* hidden(T* pointer) {
   return pointer;
 }
 
-Bytes make(size_t size) { return static_cast<Bytes>(hidden(malloc(size))); }
+// Where blocks come from: malloc, or what Clang's allocation tokens call in its place.
+void* (*g_typed)(size_t size, size_t token) = nullptr;
+Bytes make(size_t size) { return static_cast<Bytes>(hidden(g_typed != nullptr ? g_typed(size, 3) : malloc(size))); }
 void release(Bytes block) { free(hidden(const_cast<unsigned char*>(block))); }
 void change(Bytes at) { *at = static_cast<unsigned char>(*at ^ 0xa5); }
 
 constexpr size_t kMostSize = 200;
 
-// Enough blocks that their slab is taken from again while half of them are free.
+// Enough blocks that their slabs are taken from again while half of them are free; the one in the middle is not the
+// first of its slab: before that lies a page that nobody uses.
+constexpr size_t kMiddle = 1000;
 std::vector<Bytes> row(size_t size) {
-  std::vector<Bytes> blocks(2000);
+  std::vector<Bytes> blocks(2 * kMiddle);
   for (Bytes& block : blocks) block = make(size);
   std::sort(blocks.begin(), blocks.end());
+  size_t at = kMiddle;
+  while (static_cast<size_t>(blocks[at] - blocks[at - 1]) > size + size / 8 + 32) ++at;
+  blocks.erase(blocks.begin(), blocks.begin() + static_cast<ptrdiff_t>(at - kMiddle));
   return blocks;
 }
 
@@ -43,19 +50,19 @@ void use_again(const std::vector<Bytes>& blocks, size_t size) {
 
 void overflow(size_t size) {
   std::vector<Bytes> blocks = row(size);
-  change(blocks[1000] + size);
+  change(blocks[kMiddle] + size);
   for (Bytes block : blocks) release(block);
 }
 
 void overflow_further(size_t size) {
   std::vector<Bytes> blocks = row(size);
-  change(blocks[1000] + size + 7);
+  change(blocks[kMiddle] + size + 7);
   for (Bytes block : blocks) release(block);
 }
 
 void underflow(size_t size) {
   std::vector<Bytes> blocks = row(size);
-  change(blocks[1000] - 1);
+  change(blocks[kMiddle] - 1);
   for (Bytes block : blocks) release(block);
 }
 
@@ -63,20 +70,20 @@ void underflow(size_t size) {
 void write_after_free(size_t number) {
   const size_t size = number % kMostSize + 1, at = number / kMostSize % size;
   std::vector<Bytes> blocks = row(size);
-  Bytes block = blocks[1000];
+  Bytes block = blocks[kMiddle];
   release(block);
   change(block + at);
-  blocks.erase(blocks.begin() + 1000);
+  blocks.erase(blocks.begin() + kMiddle);
   use_again(blocks, size);
 }
 
 // Of the block and of what lies behind it, until the next.
 void read_after_free(size_t size) {
   std::vector<Bytes> blocks = row(size);
-  memset(const_cast<unsigned char*>(blocks[1000]), 0xee, size);
-  release(blocks[1000]);
+  memset(const_cast<unsigned char*>(blocks[kMiddle]), 0xee, size);
+  release(blocks[kMiddle]);
   for (size_t at = 0; at < size; ++at)
-    if (blocks[1000][at] != 0) return;
+    if (blocks[kMiddle][at] != 0) return;
   abort();
 }
 
@@ -105,13 +112,13 @@ void free_elsewhere_twice(size_t others) {
 
 void realloc_freed(size_t size) {
   std::vector<Bytes> blocks = row(size);
-  release(blocks[1000]);
-  hidden(realloc(const_cast<unsigned char*>(blocks[1000]), size + size % 3));
+  release(blocks[kMiddle]);
+  hidden(realloc(const_cast<unsigned char*>(blocks[kMiddle]), size + size % 3));
 }
 
 // Realloc leaves tails that are looked at like others.
 void overflow_after_realloc(size_t size) {
-  Bytes block = static_cast<Bytes>(hidden(realloc(malloc(size), size + 1)));
+  Bytes block = static_cast<Bytes>(hidden(realloc(const_cast<unsigned char*>(make(size)), size + 1)));
   change(block + size + 1);
   release(block);
 }
@@ -126,7 +133,7 @@ void new_and_free(size_t size) { free(hidden(::operator new(size))); }
 void array_and_delete(size_t size) { ::operator delete(hidden(::operator new[](size))); }
 void realloc_of_new(size_t size) { hidden(realloc(hidden(::operator new(size)), size + 1)); }
 void wrong_size(size_t size) { ::operator delete(hidden(::operator new(size)), size + 1); }
-void free_inside(size_t offset) { release(row(kMostSize)[1000] + offset); }
+void free_inside(size_t offset) { release(row(kMostSize)[kMiddle] + offset); }
 
 // The end of a slab's memory and the next one's first block.
 void overflow_out_of_slab(size_t size) {
@@ -153,9 +160,8 @@ template <typename Forge> void forge(size_t size, Forge change_words) {
 }
 
 void point_at_a_block(size_t size) {
-  forge(size, [](volatile Words* free, volatile Words*, Bytes target) {
-    free->link = reinterpret_cast<uintptr_t>(target);
-  });
+  forge(size,
+        [](volatile Words* free, volatile Words*, Bytes target) { free->link = reinterpret_cast<uintptr_t>(target); });
 }
 
 void copy_the_words(size_t size) {
@@ -188,7 +194,7 @@ constexpr Kind kKinds[] = {
     {"overflow", overflow, 1, kMostSize, 1},
     {"overflow_further", overflow_further, 1, kMostSize, 1},
     {"underflow", underflow, 1, kMostSize, 1},
-    {"write_after_free", write_after_free, 0, 40 * kMostSize, 13},
+    {"write_after_free", write_after_free, 0, 40 * kMostSize, 37},
     {"read_after_free", read_after_free, 1, kMostSize, 1},
     {"free_twice_after", free_twice_after, 0, 1000, 7},
     {"free_twice_elsewhere", free_twice_elsewhere, 0, 1000, 19},
@@ -206,31 +212,42 @@ constexpr Kind kKinds[] = {
     {"copy_the_words", copy_the_words, 16, kMostSize, 8},
     {"move_the_link", move_the_link, 16, kMostSize, 8},
     {"mark_a_block", mark_a_block, 16, kMostSize, 8},
+    {"overflow", overflow, 1008, 1024, 2},
+    {"underflow", underflow, 1008, 1024, 2},
+    {"realloc_freed", realloc_freed, 1008, 1024, 2},
+    {"overflow_before_realloc", overflow_before_realloc, 1008, 1024, 2},
+    {"overflow", overflow, 2000, 32760, 7690},
+    {"underflow", underflow, 2000, 32760, 7690},
+    {"realloc_freed", realloc_freed, 2000, 32760, 7690},
+    {"overflow_before_realloc", overflow_before_realloc, 2000, 32760, 7690},
 };
+
+// Says how many of them were noticed. False when any was not.
+bool try_all(const Kind& kind) {
+  size_t tried = 0, noticed = 0, missed = 0;
+  for (size_t number = kind.first; number <= kind.last; number += kind.step) {
+    const End end = run_forked(true, [&] {
+      kind.commit(number);
+      return 0;
+    });
+    if (!end.by_failure && noticed == tried) missed = number;
+    noticed += end.by_failure;
+    ++tried;
+  }
+  printf("%-24s %4zu to %5zu: %zu of %zu", kind.name, kind.first, kind.last, noticed, tried);
+  if (noticed != tried) printf(", not at %zu", missed);
+  printf("\n");
+  return noticed == tried;
+}
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  bool all_noticed = true;
-  for (const Kind& kind : kKinds) {
-    if (count > 1 && std::find_if(arguments + 1, arguments + count, [&](const char* name) {
-                       return strcmp(name, kind.name) == 0;
-                     }) == arguments + count)
-      continue;
-    size_t tried = 0, noticed = 0, missed = 0;
-    for (size_t number = kind.first; number <= kind.last; number += kind.step) {
-      End end = run_forked(true, [&] {
-        kind.commit(number);
-        return 0;
-      });
-      ++tried;
-      noticed += end.by_failure;
-      if (!end.by_failure && noticed + 1 == tried) missed = number;
-    }
-    printf("%-26s %zu of %zu", kind.name, noticed, tried);
-    if (noticed != tried) printf(", not at %zu", missed);
-    printf("\n");
-    all_noticed = all_noticed && noticed == tried;
+  if (count > 1 && strcmp(arguments[1], "typed") == 0) {
+    g_typed = reinterpret_cast<void* (*)(size_t, size_t)>(dlsym(RTLD_DEFAULT, "__alloc_token_malloc"));
+    if (g_typed == nullptr) return 2;
   }
+  bool all_noticed = true;
+  for (const Kind& kind : kKinds) all_noticed = try_all(kind) && all_noticed;
   return all_noticed ? 0 : 1;
 }
