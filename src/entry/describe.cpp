@@ -27,6 +27,8 @@ namespace {
 #define RH_ARCHITECTURE "i686"
 #elif defined(__aarch64__)
 #define RH_ARCHITECTURE "aarch64"
+#elif defined(__riscv)
+#define RH_ARCHITECTURE "riscv64"
 #endif
 
 #if UINTPTR_MAX > 0xffffffff

@@ -6,7 +6,7 @@
 // A thread has one list of such words, which the C library keeps for its own robust mutexes: ours join it, laid out as
 // one of its mutexes. (Kernel: Documentation/locking/robust-futex-ABI.rst.) glibc registers the list of every thread.
 // musl does so where a robust mutex is locked; a thread of its that ends goes through the list itself. So the same
-// library serves both: which one it is shows in the list, or in a mutex that is locked.
+// library serves both: which one it is shows in the list.
 #include <linux/futex.h>
 #include <pthread.h>
 
@@ -83,20 +83,31 @@ struct Thread {
   List* list;
 };
 
-// A mutex that its owner may lock again is in musl's list for as long as it is locked, and leads back to it.
-List* musl_list() {
+// Where musl keeps what it knows of a thread: some words from the thread pointer on, or before it.
+#if defined(__x86_64__)
+constexpr intptr_t kMuslThreadAt = 0;
+#else
+constexpr intptr_t kMuslThreadAt = -256;
+#endif
+constexpr size_t kMuslThreadSize = 256;
+
+// An empty list of musl's that the kernel knows nothing of: it points to itself, and has not been described yet.
+bool is_new_list(const List& list) {
+  return list.first == reinterpret_cast<uintptr_t>(&list.first) && list.to_word == 0 && list.pending == nullptr;
+}
+
+// This thread's list in musl, known by the thread's number before it; null where the C library is another. No function
+// of the C library is asked: a program may have put its own in front of it, which allocates.
+List* musl_list(uint32_t number) {
   if (!kLeadsBack) return nullptr;
-  pthread_mutexattr_t kind;
-  pthread_mutexattr_init(&kind);
-  pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
-  pthread_mutex_t mutex;
-  pthread_mutex_init(&mutex, &kind);
-  if (pthread_mutex_trylock(&mutex) != 0) return nullptr;
-  uintptr_t at = reinterpret_cast<uintptr_t>(&mutex);
-  List* list = *reinterpret_cast<List* const*>(at + offsetof(Owned, previous));
-  if (list != nullptr && list->first != at + kNextAt) list = nullptr;
-  pthread_mutex_unlock(&mutex);
-  return list;
+  const uintptr_t begin = thread_pointer() + static_cast<uintptr_t>(kMuslThreadAt);
+  const uintptr_t end = begin + kMuslThreadSize - sizeof(List);
+  for (uintptr_t at = begin + kOfMusl.number_before; at <= end; at += sizeof(uintptr_t)) {
+    if (*reinterpret_cast<const uint32_t*>(at - kOfMusl.number_before) != number) continue;
+    List* list = reinterpret_cast<List*>(at);
+    if (is_new_list(*list)) return list;
+  }
+  return nullptr;
 }
 
 void note_layout(const Shape& shape, List* list, uint32_t number) {
@@ -109,8 +120,8 @@ void note_layout(const Shape& shape, List* list, uint32_t number) {
 }
 
 // Asked by the process's first thread before another one owns anything.
-List* learn_shape(List* list) {
-  const bool is_musl = list == nullptr ? (list = musl_list()) != nullptr : list->to_word == kOfMusl.to_word();
+List* learn_shape(List* list, uint32_t number) {
+  const bool is_musl = list == nullptr ? (list = musl_list(number)) != nullptr : list->to_word == kOfMusl.to_word();
   g_layout.shape.store(is_musl && kLeadsBack ? &kOfMusl : &kOfGlibc, std::memory_order_relaxed);
   return list;
 }
@@ -119,7 +130,7 @@ List* learn_shape(List* list) {
 // what the C library's malloc does, which asks for neither.
 Thread ask() {
   Thread self = {thread_number(), ask_for_list()};
-  if (g_layout.shape.load(std::memory_order_relaxed) == nullptr) self.list = learn_shape(self.list);
+  if (g_layout.shape.load(std::memory_order_relaxed) == nullptr) self.list = learn_shape(self.list, self.number);
   if (self.list != nullptr) note_layout(shape(), self.list, self.number);
   return self;
 }

@@ -36,6 +36,15 @@
 #define RH_PROBE_VALUE_1 register uintptr_t first asm("x0")
 #define RH_PROBE_VALUE_2 register uintptr_t second asm("x1")
 #define RH_PROBE_VALUE_3 register uintptr_t third asm("x2")
+#elif defined(__riscv)
+#define RH_PROBE_ADDRESS ".8byte "
+#define RH_PROBE_KEEP "R_RISCV_NONE"
+#define RH_PROBE_IN_1 "8@a0"
+#define RH_PROBE_IN_2 RH_PROBE_IN_1 " 8@a1"
+#define RH_PROBE_IN_3 RH_PROBE_IN_2 " 8@a2"
+#define RH_PROBE_VALUE_1 register uintptr_t first asm("a0")
+#define RH_PROBE_VALUE_2 register uintptr_t second asm("a1")
+#define RH_PROBE_VALUE_3 register uintptr_t third asm("a2")
 #endif
 
 // The text of an asm statement whose operands are the values. Notes do not keep a linker from dropping the mark, which

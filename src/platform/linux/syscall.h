@@ -46,6 +46,20 @@ inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d 
   return x0;
 }
 
+#elif defined(__riscv) && __riscv_xlen == 64
+
+inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+  register long a7 asm("a7") = number;
+  register long a0 asm("a0") = a;
+  register long a1 asm("a1") = b;
+  register long a2 asm("a2") = c;
+  register long a3 asm("a3") = d;
+  register long a4 asm("a4") = e;
+  register long a5 asm("a5") = f;
+  asm volatile("ecall" : "+r"(a0) : "r"(a7), "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a5) : "memory");
+  return a0;
+}
+
 #else
 #error "reheap has no system call sequence for this architecture: add it to platform/linux/syscall.h"
 #endif

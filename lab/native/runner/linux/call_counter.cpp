@@ -32,6 +32,8 @@ constexpr std::uint32_t kProcessor = AUDIT_ARCH_X86_64;
 constexpr std::uint32_t kProcessor = AUDIT_ARCH_I386;
 #elif defined(__aarch64__)
 constexpr std::uint32_t kProcessor = AUDIT_ARCH_AARCH64;
+#elif defined(__riscv)
+constexpr std::uint32_t kProcessor = AUDIT_ARCH_RISCV64;
 #else
 constexpr std::uint32_t kProcessor = 0;  // every call is foreign
 #endif
