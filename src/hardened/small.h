@@ -41,8 +41,8 @@ class Small {
 
   RH_INLINE void set_size(size_t size) { g_realm.sizes().note(block_, size, is_smallest()); }
 
-  // Takes the heap's words out of it; then, whether nobody has written to the rest. A long one that nobody has had is not
-  // looked at: much of it may never be touched.
+  // Takes the heap's words out of it; then, whether nobody has written to the rest. A long one that nobody has had is
+  // not looked at: much of it may never be touched.
   RH_INLINE bool becomes_clear() {
     *static_cast<Sixteen*>(block_) = Sixteen{};
     if (RH_LIKELY(room() <= Steps::kFew)) return is_clear_few(block_, steps());
@@ -151,8 +151,8 @@ RH_INLINE bool has_tail(const Tail& tail, Maker maker) {
 // Which blocks of a slab: any, or only those up to kMostDelayedSmall in its first unit.
 enum class Which : uint8_t { near_and_short, any };
 
-// The size of a block, if it is live, with a whole tail of that maker; else kUnknown. Of any address in a slab that only
-// this thread takes from; `pointer` is what the program has of it.
+// The size of a block, if it is live, with a whole tail of that maker; else kUnknown. Of any address in a slab that
+// only this thread takes from; `pointer` is what the program has of it.
 template <Which which> RH_INLINE size_t size_of_intact(const Small& small, const void* pointer, Maker maker) {
   if (RH_UNLIKELY(!(which == Which::any ? small.starts() : small.starts_near()))) return kUnknown;
   // The note of one that is free is a longer size than that of any block.
