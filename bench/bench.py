@@ -41,7 +41,6 @@ MEASURING = {
     "misuse": (misuse.main, "which misuse of memory is stopped"),
     "synthetic": (synthetic.main, "well-known patterns at 1, 2 and 4 threads"),
     "programs": (programs.main, "real programs: linkers, compilers, solvers, interpreters, servers, tools"),
-    "hardened": (hardened.main, "instructions of the hardened build, of calls and of real programs"),
     "watched": (watched.main, "instructions that sampled guards and profiles add to real programs"),
     "link": (link.main, "a ThinLTO link of a real C++ library (what ./dev run shows)"),
     "controls": (controls.main, "whether all this sees a difference that was planted, and none where there is none"),
@@ -49,6 +48,7 @@ MEASURING = {
 ELSEWHERE = {
     "calibration": (calibration.main, "the lab itself, on what is known beforehand (docs/lab-calibration.md)"),
     "coherence": (coherence.main, "how allocators scale to more cores than there are, by simulation"),
+    "hardened": (hardened.main, "instructions of the hardened build, of calls and of real programs"),
     "musl": (musl.main, "programs made for musl, on its own malloc and on reheap"),
     "windows": (windows.main, "Windows programs under Wine, on allocators of its own list"),
 }
