@@ -80,7 +80,8 @@ inside ldd --version | head -n 1
 inside bin/reheap doctor -- python3 | grep -E '^(library|reached)'
 failed=0
 for library in libreheap libreheap-hardened; do
-  for command in "./program reheap" "python3 -W ignore program.py" "perl program.pl" "sqlite3 -init program.sql :memory: .quit"; do
+  for command in "./program reheap" "python3 -W ignore program.py" "perl program.pl" \
+    "sqlite3 -init program.sql :memory: .quit"; do
     expected=$(inside ${command% reheap} 2>&1)
     seen=$(inside env LD_PRELOAD="/reheap/lib/$library.so" $command 2>&1) || true
     if [[ $seen == "$expected" ]]; then
