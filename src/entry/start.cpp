@@ -23,7 +23,8 @@ void start_now() {
   if (g_started.exchange(true, std::memory_order_relaxed)) return;
   if constexpr (kHardened) {
     for (uint64_t& secret : g_secrets) secret = platform::random_secret();
-    idle::let_go_by(hardened::flush);
+    // A function of this file's own: before relocation the address of another file's may not be known.
+    idle::let_go_by([] { hardened::flush(); });
   }
   options::load();
 }
