@@ -1,7 +1,8 @@
 """Compares musl's own malloc with reheap preloaded, in programs made for musl: time, and peak resident memory.
 
-The workloads of `synthetic` that are written in C, at 1 and 2 threads. The lab's witness is glibc's, so a run under
-reheap proves itself by the statistics that the library prints as it ends.
+The workloads of `synthetic` that are written in C, and real programs (SQLite, Lua, QuickJS), at 1 and 2 threads: each
+thread does the same work. The lab's witness is glibc's, so a run under reheap proves itself by the statistics that the
+library prints as it ends.
 """
 
 import json
@@ -10,6 +11,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
+import musl_programs
 import synthetic
 from common import question, tables
 from common.names import select
@@ -22,8 +24,10 @@ from reheap_lab.errors import LabError
 from reheap_lab.launch import Launch
 
 CONFIDENCE = 0.95
-NAMES = [Path(source).stem for source in synthetic.SOURCES if source.endswith(".c")]
-QUICK = ["glibc_simple", "larson"]
+SYNTHETIC = [Path(source).stem for source in synthetic.SOURCES if source.endswith(".c")]
+NAMES = [*SYNTHETIC, *musl_programs.PROGRAMS]
+QUICK = ["glibc_simple", "larson", "lua"]
+FIGURES = (*synthetic.FIGURES, ("cpu_s", "CPU time, s", 1, 2), ("minor_faults", "minor page faults", 1, 0))
 
 
 def run(command: list, library: Path | None) -> dict[str, float]:
@@ -66,6 +70,12 @@ def row(title: str, figure: str, own: list, ours: list, scale: float, digits: in
             *tables.cells(statistics.paired_ratio(ours, own, CONFIDENCE), 2)]
 
 
+def prepare(name: str, compiler: str) -> Path:
+    if name in musl_programs.PROGRAMS:
+        return musl_programs.prepare(name, compiler)
+    return build(WORKLOADS / f"{name}.c", WORKLOADS_BUILT / f"{name}-musl", compiler=compiler)
+
+
 def main(arguments: list[str]) -> int:
     parser = question.basic_parser("musl", __doc__, rounds=7)
     parser.add_argument("--quick", action="store_true", help=f"only {', '.join(QUICK)}")
@@ -77,10 +87,10 @@ def main(arguments: list[str]) -> int:
     chosen = select(given.only, NAMES, "workload", QUICK if given.quick else None)
     measured = {}
     for name in chosen:
-        program = build(WORKLOADS / f"{name}.c", WORKLOADS_BUILT / f"{name}-musl", compiler=compiler)
+        program = prepare(name, compiler)
         for threads in given.threads:
             measured[f"{name} {threads}"] = compare([program, threads], library, given.rounds)
-    for figure, title, scale, digits in synthetic.FIGURES:
+    for figure, title, scale, digits in FIGURES:
         tables.show([title, "musl", "reheap, x musl", f"{100 * CONFIDENCE:g} % interval"],
                     [row(name, figure, *both, scale, digits) for name, both in measured.items()])
         print()

@@ -27,8 +27,7 @@ target_link_libraries(reheap_core_objects PRIVATE reheap_dialect reheap_no_excep
 
 # What a target that uses one of the libraries needs.
 function(reheap_public target output)
-  target_include_directories(${target} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME ${output}
     ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib

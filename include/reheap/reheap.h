@@ -10,6 +10,10 @@
 #ifndef REHEAP_REHEAP_H
 #define REHEAP_REHEAP_H
 
+#if defined(__cplusplus) && __cplusplus < 201103L && !defined(_MSC_VER)
+#error "reheap.h is for C11, and C++11 and later: pass -std=c++11"
+#endif
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -341,6 +345,6 @@ class TagScope {
   TagScope& operator=(const TagScope&) = delete;
 };
 
-}  // namespace reheap
+} /* namespace reheap */
 #endif
 #endif

@@ -6,6 +6,10 @@
 #ifndef REHEAP_REHEAP_HPP
 #define REHEAP_REHEAP_HPP
 
+#if __cplusplus < 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG < 201703L)
+#error "reheap.hpp is for C++17 and later: pass -std=c++17 (Microsoft's compiler: /std:c++17), or include reheap.h"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -92,7 +96,8 @@ class heap {
 
   heap(heap&& other) noexcept : heap_(other.release()) {}
   heap& operator=(heap&& other) noexcept {
-    heap(std::move(other)).swap(*this);
+    heap taken(std::move(other));
+    taken.swap(*this);
     return *this;
   }
   heap(const heap&) = delete;
@@ -211,6 +216,8 @@ class memory_resource : public std::pmr::memory_resource {
   explicit memory_resource(rh_heap* from) noexcept : heap_(from) {}
   explicit memory_resource(const heap& from) noexcept : heap_(from.get()) {}
   explicit memory_resource(heap&&) = delete;
+  memory_resource(const memory_resource&) = default;
+  memory_resource& operator=(const memory_resource&) = default;
 
   // NULL: what malloc serves.
   rh_heap* get() const noexcept { return heap_; }

@@ -33,6 +33,8 @@ fn main() {
         }
     } else {
         build.flag("-fno-exceptions").flag("-fno-rtti");
+        // Rust's linker reads no GCC's -flto, which distributions have in CXXFLAGS: leave code for it beside that.
+        build.flag_if_supported("-ffat-lto-objects");
     }
     build.compile("reheap");
     target.link_libraries();

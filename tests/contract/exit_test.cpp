@@ -84,7 +84,7 @@ void prepare_exit() {
 
 std::atomic<int> in_churn{0};
 
-void churn(std::uint64_t seed) {
+void churn_for_ever(std::uint64_t seed) {
   ++in_churn;
   Random random(seed);
   std::vector<std::string> texts(100);
@@ -92,7 +92,7 @@ void churn(std::uint64_t seed) {
 }
 
 void start_churning() {
-  for (std::uint64_t at = 0; at < 4; ++at) std::thread(churn, at).detach();
+  for (std::uint64_t at = 0; at < 4; ++at) std::thread(churn_for_ever, at).detach();
   while (in_churn < 4) nap(0.001);
 }
 

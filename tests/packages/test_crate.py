@@ -54,11 +54,12 @@ def succeeds(*words, **more) -> str:
 
 @pytest.fixture(scope="session")
 def variables(tmp_path_factory) -> dict[str, str]:
-    """Of one folder for all that is compiled; the allocator without optimisation, which is not what is tested here."""
+    """Of one folder for all that is compiled; the allocator without optimisation, which is not what is tested here, and
+    with what distributions have their packages' C++ compiled with."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CARGO_", "REHEAP_", "RUST"))}
     home = {name: os.environ[name] for name in ("CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN") if name in os.environ}
     target = tmp_path_factory.mktemp("cargo target")
-    return kept | home | {"CARGO_TARGET_DIR": str(target), "CXXFLAGS": "-O0", "CARGO_PROFILE_DEV_DEBUG": "0"}
+    return kept | home | {"CARGO_TARGET_DIR": str(target), "CXXFLAGS": "-O0 -flto=auto", "CARGO_PROFILE_DEV_DEBUG": "0"}
 
 
 # Where nothing is linked the allocator need not be compiled (build.rs).

@@ -1,11 +1,13 @@
 """Debian's packages: to its policy, and of use in an empty root, each with what it depends on alone."""
 
+import io
 import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 import pytest
@@ -26,7 +28,7 @@ def run(*words, **settings) -> str:
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory) -> dict[str, pathlib.Path]:
-    out = tmp_path_factory.mktemp("packages")
+    out = tmp_path_factory.mktemp("the packages")
     run(sys.executable, "-B", ROOT / "packaging/package.py", "deb", "--builds", BUILDS, "--out", out)
     return {file.name.split("_")[0]: file for file in out.glob("*.deb")}
 
@@ -51,6 +53,14 @@ def field(package: pathlib.Path, name: str) -> str:
 
 def test_they_keep_to_the_policy(packages):
     run("lintian", "--fail-on", "warning", "--allow-root", "--no-cfg", *packages.values())
+
+
+def test_their_files_are_all_of_the_releases_time(packages):
+    """Whenever the sources were checked out: packages of one commit are the same."""
+    for package in packages.values():
+        packed = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, stdout=subprocess.PIPE).stdout
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            assert len({member.mtime for member in archive}) == 1, package.name
 
 
 def test_each_depends_on_its_own_version(packages):

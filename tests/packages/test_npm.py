@@ -46,6 +46,13 @@ def test_node_runs_on_it(project):
     assert (ran.returncode, ran.stdout) == (0, "true\n"), ran.stderr
 
 
+def test_modules_import_it_by_names(project):
+    (project / "module.mjs").write_text('import { command, library } from "reheap"; console.log(command(), library());')
+    ran = subprocess.run(["node", "module.mjs"], cwd=project, capture_output=True, text=True)
+    folder = project / "node_modules" / "@reheap" / SYSTEM
+    assert ran.stdout.split() == [f"{folder}/bin/reheap", f"{folder}/lib/libreheap.so"], ran.stderr
+
+
 def test_it_ends_as_the_program_ended(project):
     assert run(project, "run", "--", "node", "-e", "process.exit(3)").returncode == 3
     assert run(project, "run", "--", "sh", "-c", "kill -TERM $$").returncode == -signal.SIGTERM

@@ -26,12 +26,13 @@ function file(...parts) {
   return found;
 }
 
-module.exports = {
-  /** Path of the command: reheap, or reheap.exe. */
-  command: () => file("bin", process.platform === "win32" ? "reheap.exe" : "reheap"),
-  /** Path of the library that LD_PRELOAD takes, or of the DLL. hardened: the build that ends programs that misuse memory. */
-  library: ({ hardened = false } = {}) => {
-    const name = hardened ? "reheap-hardened" : "reheap";
-    return process.platform === "win32" ? file("bin", `${name}.dll`) : file("lib", `lib${name}.so`);
-  },
-};
+/** Path of the command: reheap, or reheap.exe. */
+const command = () => file("bin", process.platform === "win32" ? "reheap.exe" : "reheap");
+
+/** Path of the library that LD_PRELOAD takes, or of the DLL. hardened: the build that ends programs that misuse memory. */
+function library({ hardened = false } = {}) {
+  const name = hardened ? "reheap-hardened" : "reheap";
+  return process.platform === "win32" ? file("bin", `${name}.dll`) : file("lib", `lib${name}.so`);
+}
+
+module.exports = { command, library }; // by names alone: else `import { library }` does not find them

@@ -3,12 +3,12 @@
 #include <errno.h>
 
 #include "entry/linux/next.h"
+#include "platform/linux/libc.h"
 
 using Handler = void (*)();
 
 extern "C" {
 extern void* __dso_handle;
-[[gnu::weak]] int __register_atfork(Handler before, Handler in_parent, Handler in_child, void* library);
 // By this name here; a header's declaration would show it to others.
 [[gnu::visibility("hidden")]] int own_atfork(Handler before, Handler in_parent,
                                              Handler in_child) __asm__("pthread_atfork");

@@ -8,6 +8,7 @@
 
 #include "entry/describe.h"
 #include "entry/linux/aligned.h"
+#include "entry/linux/no_bytes.h"
 #include "heap/stats.h"
 #include "platform/linux/libc.h"
 #include "platform/platform.h"
@@ -79,12 +80,14 @@ RH_EXPORT void free(void* block) RH_C_NOEXCEPT { rules::free(block); }
 
 RH_EXPORT void* calloc(size_t count, size_t size) RH_C_NOEXCEPT { return rules::allocate_zeroed(count, size); }
 
-RH_EXPORT void* realloc(void* block, size_t size) RH_C_NOEXCEPT { return rules::reallocate(block, size); }
+RH_EXPORT void* realloc(void* block, size_t size) RH_C_NOEXCEPT {
+  return rules::reallocate(block, size_for_realloc(size));
+}
 
 RH_EXPORT void* reallocarray(void* block, size_t count, size_t size) RH_C_NOEXCEPT {
   size_t bytes = 0;
   if (!rules::product(count, size, &bytes)) return rules::out_of_memory();
-  return rules::reallocate(block, bytes);
+  return rules::reallocate(block, size_for_realloc(bytes));
 }
 
 RH_EXPORT void cfree(void* block) RH_C_NOEXCEPT { rules::free(block); }

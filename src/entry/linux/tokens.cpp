@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "entry/linux/aligned.h"
+#include "entry/linux/no_bytes.h"
 #include "entry/token_names.h"
 #include "platform/linux/libc.h"
 
@@ -31,7 +32,7 @@ auto aligned_of(Partition of) {
 void* reallocate_of(Partition of, void* block, size_t size) {
   if (block == nullptr) return allocate_of(of, kBlockAlign, size);
   if constexpr (kHardened) {
-    if (hardened::holds(block)) return rules::reallocate_typed(of, block, size);
+    if (hardened::holds(block)) return rules::reallocate_typed(of, block, size_for_realloc(size));
   }
   return g_foreign.reallocate(block, size);
 }

@@ -9,3 +9,7 @@
 #else
 #define RH_C_NOEXCEPT
 #endif
+
+// glibc's, at whose end `library` is no more; in all its versions and ways to link. musl has none.
+extern "C" [[gnu::weak]] int __register_atfork(void (*before)(), void (*in_parent)(), void (*in_child)(),
+                                               void* library);

@@ -40,4 +40,7 @@ void free_foreign(void* block);  // by the C library itself
 // Whether the system can move a large block's pages to another address.
 extern const bool kMovesPages;
 
+// Whether realloc to no bytes frees the block and gives NULL; else it gives another one.
+extern const bool kReallocFrees;
+
 }  // namespace contract

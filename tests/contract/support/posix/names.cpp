@@ -35,10 +35,12 @@ const Maker plain[] = {
     {"memalign(4096, n)", [](std::size_t size) { return memalign(4096, size); }},
     {"posix_memalign(64, n)", [](std::size_t size) { return make_posix(64, size); }},
     {"valloc", [](std::size_t size) { return valloc(size); }},
+#if defined(__GLIBC__)
     {"pvalloc", [](std::size_t size) { return pvalloc(size); }},
+#endif
 };
 
-const AlignedMaker aligned[] = {
+const AlignedMaker with_alignment[] = {
     {"aligned_alloc", [](std::size_t alignment, std::size_t size) { return aligned_alloc(alignment, size); },
      resize_plain, free},
     {"memalign", [](std::size_t alignment, std::size_t size) { return memalign(alignment, size); }, resize_plain, free},
@@ -60,7 +62,7 @@ using MakeAligned = void*(std::size_t, std::size_t);
 }  // namespace
 
 std::span<const Maker> makers() { return plain; }
-std::span<const AlignedMaker> aligned_makers() { return aligned; }
+std::span<const AlignedMaker> aligned_makers() { return with_alignment; }
 std::size_t usable(void* block) { return malloc_usable_size(block); }
 
 void* resize_array(void* block, std::size_t count, std::size_t size) { return reallocarray(block, count, size); }
@@ -70,8 +72,11 @@ bool c_library_is_strict() { return true; }
 
 std::span<const Maker> foreign_makers() {
   static const Maker all[] = {{"malloc", of_c_library<Make>("malloc")},
+#if defined(__GLIBC__)
                               {"__libc_malloc", of_c_library<Make>("__libc_malloc")},
-                              {"valloc", of_c_library<Make>("valloc")}};
+                              {"valloc", of_c_library<Make>("valloc")}
+#endif
+  };
   return all;
 }
 
@@ -81,8 +86,13 @@ std::span<const AlignedMaker> foreign_aligned_makers() {
   return all;
 }
 
-void free_foreign(void* block) { of_c_library<void(void*)>("__libc_free")(block); }
+void free_foreign(void* block) { of_c_library<void(void*)>("free")(block); }
 
 const bool kMovesPages = true;
+#if defined(__GLIBC__)
+const bool kReallocFrees = true;
+#else
+const bool kReallocFrees = false;
+#endif
 
 }  // namespace contract

@@ -93,5 +93,6 @@ void free_foreign(void* block) {
 }
 
 const bool kMovesPages = false;
+const bool kReallocFrees = true;
 
 }  // namespace contract
