@@ -7,6 +7,7 @@ import controls
 import corpus
 import document
 import fast_path
+import hardened
 import heaps
 import hours
 import idle
@@ -47,6 +48,7 @@ MEASURING = {
 ELSEWHERE = {
     "calibration": (calibration.main, "the lab itself, on what is known beforehand (docs/lab-calibration.md)"),
     "coherence": (coherence.main, "how allocators scale to more cores than there are, by simulation"),
+    "hardened": (hardened.main, "instructions of the hardened build, of calls and of real programs"),
     "musl": (musl.main, "programs made for musl, on its own malloc and on reheap"),
     "windows": (windows.main, "Windows programs under Wine, on allocators of its own list"),
 }

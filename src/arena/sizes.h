@@ -58,7 +58,7 @@ class Sizes : public std::conditional_t<k64Bit, WindowNotes, PieceNotes> {
  public:
   RH_INLINE void note(const void* block, size_t size, bool smallest) {
     uint8_t* note = of(block);
-    if (smallest) {
+    if (RH_UNLIKELY(smallest)) {
       *note = static_cast<uint8_t>(size);
     } else {
       uint16_t value = static_cast<uint16_t>(size);
@@ -68,7 +68,7 @@ class Sizes : public std::conditional_t<k64Bit, WindowNotes, PieceNotes> {
 
   RH_INLINE size_t noted(const void* block, bool smallest) const {
     const uint8_t* note = of(block);
-    if (smallest) return *note;
+    if (RH_UNLIKELY(smallest)) return *note;
     uint16_t value;
     __builtin_memcpy(&value, note, sizeof(value));
     return value;

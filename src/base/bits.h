@@ -31,6 +31,30 @@ constexpr uint64_t mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
+// Both halves of a product in one: each bit of it depends on all bits of both factors. (W. Yi: wyhash, 2019.)
+constexpr uint64_t folded_product_by_parts(uint64_t one, uint64_t other) {
+  constexpr uint64_t kHalf = UINT32_MAX;
+  uint64_t low = (one & kHalf) * (other & kHalf);
+  uint64_t middle = (one >> 32) * (other & kHalf) + (low >> 32);
+  uint64_t beside = (one & kHalf) * (other >> 32) + (middle & kHalf);
+  return ((one >> 32) * (other >> 32) + (middle >> 32) + (beside >> 32)) ^ (beside << 32 | (low & kHalf));
+}
+
+inline uint64_t folded_product(uint64_t one, uint64_t other) {
+#if defined(__x86_64__) && !defined(__arm64ec__)
+  // Of a product of 128 bits GCC keeps two registers more than it needs.
+  uint64_t low = one, high;
+  asm("mulq %2" : "+a"(low), "=d"(high) : "rm"(other) : "cc");
+  return high ^ low;
+#elif defined(__SIZEOF_INT128__)
+  __extension__ using Long = unsigned __int128;
+  Long product = Long{one} * other;
+  return static_cast<uint64_t>(product >> 64) ^ static_cast<uint64_t>(product);
+#else
+  return folded_product_by_parts(one, other);
+#endif
+}
+
 inline uintptr_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
 }  // namespace rh

@@ -9,7 +9,7 @@
 
 namespace rh {
 
-enum class Secret : uint8_t { links, marks, order, tails, tail_ends, regions, count };
+enum class Secret : uint8_t { links, marks, order, tails, tail_factor, regions, count };
 
 // 0 until the library has started, and in all builds but hardened ones.
 RH_HIDDEN extern constinit uint64_t g_secrets[static_cast<unsigned>(Secret::count)];

@@ -35,22 +35,19 @@ template <typename Allocate> [[gnu::noinline]] void* allocate_or_null(size_t siz
 // As libstdc++: no memory has an alignment that is no power of two, and the new-handler is not asked for it.
 inline bool is_possible(std::align_val_t alignment) { return is_power_of_two(number(alignment)); }
 
-template <Maker maker> RH_INLINE void* make_hardened(size_t size) { return rules::allocate_hardened(size, maker); }
+// Without more ado, and in all cases.
+template <Maker maker> RH_INLINE void* make_fast(size_t size) {
+  return kHardened ? hardened::allocate_fast(size, maker) : allocate_fast(size);
+}
+template <Maker maker> void* make_slow(size_t size) {
+  return kHardened ? rules::allocate_hardened(size, maker) : rh::allocate_slow(size);
+}
 
-template <Maker maker> RH_INLINE void* make_hardened(size_t size, Partition of) {
+// In hardened builds alone.
+template <Maker maker> void* make_fast(size_t size, Partition of) {
   return rules::allocate_typed(of, kBlockAlign, size, maker);
 }
-
-// Without more ado, and in all cases.
-template <Maker maker, typename... Of> RH_INLINE void* make_fast(size_t size, Of... of) {
-  if constexpr (kHardened) return make_hardened<maker>(size, of...);
-  return allocate_fast(size);
-}
-
-template <Maker maker, typename... Of> void* make_slow(size_t size, Of... of) {
-  if constexpr (kHardened) return make_hardened<maker>(size, of...);
-  return rh::allocate_slow(size);
-}
+template <Maker maker> void* make_slow(size_t size, Partition of) { return make_fast<maker>(size, of); }
 
 template <Maker maker> void* make_aligned(size_t size, std::align_val_t alignment, Partition partition = kUntyped) {
   if (number(alignment) > kMaxAlignment) return nullptr;

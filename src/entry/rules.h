@@ -7,6 +7,7 @@
 #include "entry/foreign.h"
 #include "entry/start.h"
 #include "hardened/hardened.h"
+#include "hardened/small.h"
 #include "heap/heap.h"
 #include "heap/regions.h"
 #include "heap/shared.h"
@@ -27,6 +28,7 @@ using hardened::Maker;
 void* allocate_hardened(size_t size, Maker maker, bool zeroed = false);
 void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap = nullptr, bool zeroed = false);
 void free_hardened(void* block, Maker maker, size_t size = hardened::kUnknown);
+void free_otherwise(void* block, Maker maker, size_t size);  // where the shortest way does not lead
 void* reallocate_hardened(void* block, size_t size);
 void* reallocate_aligned_hardened(void* block, size_t alignment, size_t size);
 size_t expand_hardened(void* block, size_t size);
@@ -42,8 +44,7 @@ void* allocate_beside(const void* block, size_t alignment, size_t size);
 RH_NOINLINE void* allocate_cold(size_t size);
 
 RH_INLINE void* allocate(size_t size) {
-  if constexpr (kHardened) return checked(allocate_hardened(size, Maker::c));
-  void* block = allocate_fast(size);
+  void* block = kHardened ? hardened::allocate_fast(size, Maker::c) : allocate_fast(size);
   return RH_LIKELY(block != nullptr) ? block : allocate_cold(size);
 }
 
@@ -62,23 +63,24 @@ size_t expand(void* block, size_t size);
 
 RH_NOINLINE void free_cold(void* block);
 
-RH_INLINE void free(void* block, Maker maker = Maker::c) {
-  if constexpr (kHardened) return free_hardened(block, maker);
+RH_INLINE void free(void* block, Maker maker = Maker::c, size_t size = hardened::kUnknown) {
+  if constexpr (kHardened) {
+    if (!hardened::free_fast(block, maker, size)) free_otherwise(block, maker, size);
+    return;
+  }
   if (rh::deallocate_fast(block)) return;
   if (block != nullptr) free_cold(block);
 }
 
-RH_INLINE void free_sized(void* block, size_t size, Maker maker = Maker::c) {
-  if constexpr (kHardened) return free_hardened(block, maker, size);
-  free(block);
-}
+RH_INLINE void free_sized(void* block, size_t size, Maker maker = Maker::c) { rules::free(block, maker, size); }
 
 // The rules of realloc for a live block of which `present` bytes are its user's: `resize` changes it without a copy, or
 // gives null, and `allocate` makes room for one.
 template <typename Resize, typename Allocate>
 RH_INLINE void* reallocate_by(void* block, size_t present, size_t size, Resize resize, Allocate allocate) {
+  auto end = [block] { kHardened ? free_hardened(block, Maker::c) : rules::free(block); };
   if (size == 0) {
-    free(block);
+    end();
     return nullptr;
   }
   if (size > kMaxRequest) return out_of_memory();
@@ -86,7 +88,7 @@ RH_INLINE void* reallocate_by(void* block, size_t present, size_t size, Resize r
   void* copy = allocate();
   if (copy == nullptr) return nullptr;
   __builtin_memcpy(copy, block, size < present ? size : present);
-  free(block);
+  end();
   return copy;
 }
 

@@ -7,22 +7,20 @@
 namespace rh::rules {
 
 void* allocate_hardened(size_t size, Maker maker, bool zeroed) {
-  void* block = hardened::allocate_fast(size, maker);
-  return RH_LIKELY(block != nullptr) ? block : allocate_hardened(kBlockAlign, size, maker, nullptr, zeroed);
+  if (void* block = hardened::allocate_fast(size, maker)) return block;
+  if (void* block = hardened::allocate_medium(size, maker)) return block;
+  return allocate_hardened(kBlockAlign, size, maker, nullptr, zeroed);
 }
 
-// When memory is short what this thread keeps from use is let go, and one more attempt made.
 void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap, bool zeroed) {
   start();
   if (alignment < kBlockAlign) alignment = kBlockAlign;
-  if (void* block = hardened::allocate(heap, alignment, size, maker, zeroed)) return block;
-  hardened::flush();
   return hardened::allocate(heap, alignment, size, maker, zeroed);
 }
 
-RH_NOINLINE static void free_otherwise(void* block, Maker maker, size_t size) {
-  const bool foreign = block != nullptr && hardened::free(block, maker, size) == Freed::foreign;
-  if (foreign && !free_in_region(block, size)) g_foreign.free(block);
+RH_NOINLINE void free_otherwise(void* block, Maker maker, size_t size) {
+  if (block == nullptr || hardened::free_own_block(block, maker, size)) return;
+  if (hardened::free(block, maker, size) == Freed::foreign && !free_in_region(block, size)) g_foreign.free(block);
 }
 
 void free_hardened(void* block, Maker maker, size_t size) {
@@ -30,6 +28,7 @@ void free_hardened(void* block, Maker maker, size_t size) {
 }
 
 void* reallocate_hardened(void* block, size_t size) {
+  if (void* resized = hardened::resize_own_block(block, size)) return resized;
   size_t present = hardened::size_of(block, "realloc");
   // One without bytes cannot grow.
   auto resize = [=] { return present != 0 ? hardened::resize(block, size) : nullptr; };
@@ -55,9 +54,9 @@ size_t expand_hardened(void* block, size_t size) {
 
 // Null when there is no memory for it: then nothing of that partition can be allocated, for it may lie nowhere else.
 static Heap* heap_of(Partition partition) {
+  if (Heap* heap = tags::heap_for(own_heap_if_any(), partition)) return heap;
   start();
   if (Heap* heap = tags::heap_for(own_heap(), partition)) return heap;
-  hardened::flush();
   idle::reclaim();
   return tags::heap_for(own_heap(), partition);
 }

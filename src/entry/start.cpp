@@ -5,7 +5,9 @@
 #include "entry/foreign.h"
 #include "entry/options.h"
 #include "entry/profiling.h"
+#include "hardened/hardened.h"
 #include "heap/guards.h"
+#include "heap/idle.h"
 #include "heap/registry.h"
 #include "platform/path.h"
 #include "platform/platform.h"
@@ -19,8 +21,11 @@ constinit std::atomic<bool> g_started{false};
 void start_now() {
   // The first allocation of a process comes from its only thread.
   if (g_started.exchange(true, std::memory_order_relaxed)) return;
-  if constexpr (kHardened)
+  if constexpr (kHardened) {
     for (uint64_t& secret : g_secrets) secret = platform::random_secret();
+    // A function of this file's own: before relocation the address of another file's may not be known.
+    idle::let_go_by([] { hardened::flush(); });
+  }
   options::load();
 }
 

@@ -11,18 +11,30 @@ namespace rh::hardened {
 inline constexpr unsigned kQuarantine = 32, kMostQuarantine = 256;
 RH_HIDDEN extern constinit std::atomic<unsigned> g_quarantine;
 
-// Keeps `block` in the next of `count` places; gives what was there, which may be null. What comes out is out before
-// anything is done with it: a fork may find the thread anywhere here, and better that the child loses a block than that
-// it frees one twice.
+// The next of so many places; kNone where no use is made of them.
 template <typename Block, size_t kPlaces>
-RH_INLINE Block exchange(DelayedOf<Block, kPlaces>& delayed, Block block, unsigned count = kPlaces) {
-  unsigned at = delayed.next < count ? delayed.next : 0;
+RH_INLINE unsigned next_place(const DelayedOf<Block, kPlaces>& delayed, unsigned count) {
+  if (RH_LIKELY(delayed.next < count)) return delayed.next;
+  return delayed.next == Delayed::kNone ? Delayed::kNone : 0;
+}
+
+// Keeps `block` in that place; gives what was there, which may be null. What comes out is out before anything is done
+// with it: a fork may find the thread anywhere here, and better that the child loses a block than that it frees one
+// twice.
+template <typename Block, size_t kPlaces>
+RH_INLINE Block exchange_at(DelayedOf<Block, kPlaces>& delayed, unsigned at, Block block) {
   Block& place = delayed.places[at];
   delayed.next = at + 1;
   Block before = place;
   place = block;
   std::atomic_signal_fence(std::memory_order_release);
   return before;
+}
+
+// The same in the next place, of a thread's own heap.
+template <typename Block, size_t kPlaces>
+RH_INLINE Block exchange(DelayedOf<Block, kPlaces>& delayed, Block block, unsigned count = kPlaces) {
+  return exchange_at(delayed, next_place(delayed, count), block);
 }
 
 template <typename Block, size_t kPlaces, typename Visit>

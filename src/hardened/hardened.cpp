@@ -64,7 +64,7 @@ class Large {
   bool begin_delay() {
     if (end() - start() > kMostDelayed) return false;
     if (is_long() && !take_memory()) return false;
-    if (!is_long()) each_end([](unsigned char* bytes, size_t length) { clear(bytes, length); });
+    if (!is_long()) each_end([](unsigned char* bytes, size_t length) { clear(bytes, Steps::of(length)); });
     span_->owner.store(with_note(span_->owner.load(), kDelayed));
     return true;
   }
@@ -97,7 +97,9 @@ class Large {
   bool is_unwritten() {
     span_->zero = false;
     bool unwritten = true;
-    each_end([&](const unsigned char* bytes, size_t length) { unwritten = unwritten && is_clear(bytes, length); });
+    each_end([&](const unsigned char* bytes, size_t length) {
+      unwritten = unwritten && is_clear(bytes, Steps::of(length));
+    });
     if (RH_UNLIKELY(!unwritten)) tell_written(block(), size());
     return unwritten;
   }
@@ -207,12 +209,7 @@ void* resize_small(const BlockAt& at, size_t size, Resize how) {
   bool loose = how == Resize::stays_loose;
   size_t tail = loose && size <= before ? 0 : Tail::kLength;
   if (!rh::resize_in_place(at, size + tail, loose ? Fit::loose : Fit::close)) return nullptr;
-  // What is no longer the user's, or not yet, reads as zero.
-  unsigned char* bytes = static_cast<unsigned char*>(block);
-  size_t from = size < before ? size : before;
-  __builtin_memset(bytes + from, 0, small.room() - from);
-  small.set_size(size);
-  small.tail().write(Maker::c);
+  small.resize(before, size);
   unsigned tag = platform::has_tags() ? platform::stored_tag(block) : 0;
   return tag == 0 ? block : memory_tags::cover(block, tag, size, small.room());
 }
@@ -267,8 +264,8 @@ void* allocate(Heap* heap, size_t alignment, size_t size, Maker maker, bool zero
       return allocate_large(heap, alignment, size, maker, zeroed);
     }
     Small small(block);
-    if (RH_LIKELY(small.is_unwritten())) return small.hand_out(size, maker);
-    tell_written(block, small.room());  // nobody is to have it
+    if (RH_LIKELY(small.becomes_clear())) return small.hand_out(size, maker);
+    give_up(block);
   }
 }
 

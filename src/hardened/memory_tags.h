@@ -38,7 +38,11 @@ inline uint64_t excluded(const Span* slab, const void* block) {
   return tags;
 }
 
-RH_INLINE bool has_tag(const Heap* owner) { return platform::has_tags() && owner != nullptr && !is_first_class(owner); }
+RH_INLINE bool has_tag(const Span* slab) {
+  if (!platform::has_tags()) return false;
+  const Heap* owner = owner_of(slab);
+  return owner != nullptr && !is_first_class(owner);
+}
 
 // Whether a pointer has the tag of the block that begins there.
 RH_INLINE bool fits(const void* pointer, const void* block) {

@@ -6,10 +6,62 @@ namespace rh::hardened {
 
 constinit std::atomic<unsigned> g_quarantine{kQuarantine};
 
+// Of the slab of a block that somebody holds: its heap, if only this thread takes from it.
+RH_INLINE static Heap* heap_of_mine(const Span* slab) {
+  Heap* owner = slab->owner.load_acquire();  // may have adopted the slab meanwhile
+  if (owner == nullptr || without_notes(owner) != owner) return nullptr;
+  return owner == thread_heap() || is_bound_to_me(owner) ? owner : nullptr;
+}
+
+// That slab, of a pointer into one whose blocks are kept from use when they are freed; else null.
+RH_INLINE static Span* slab_of_mine(const void* block) {
+  if (!g_realm.holds(block)) return nullptr;
+  Span* slab = slab::head(g_realm.span_of(block));
+  if (slab->kind.load() != SpanKind::slab) return nullptr;
+  const Heap* heap = heap_of_mine(slab);
+  return heap != nullptr && !is_first_class(heap) ? slab : nullptr;
+}
+
+void* give_up(void* block) {
+  tell_written(block, Small(block).room());
+  return nullptr;
+}
+
+void* allocate_medium(size_t size, Maker maker) {
+  const size_t whole = size + Tail::kLength;
+  if (whole <= kTableMax || whole - kTableMax - 1 >= platform::g_unset.medium_sizes.load()) return nullptr;
+  Bin bin = {thread_heap(), size_class::computed(whole)};
+  if (!bin.is_there()) return nullptr;
+  Block* block = bin.heap->bins[bin.size_class];
+  return block != nullptr ? pop_from(bin, slab::of_unwritten(block), block, size, maker) : nullptr;
+}
+
+bool free_own_block(void* pointer, Maker maker, size_t freed_as) {
+  void* block = memory_tags::plain(pointer);
+  Span* slab = slab_of_mine(block);
+  return slab != nullptr && free_in<Which::any>(thread_heap(), slab, block, pointer, maker, freed_as);
+}
+
+void* resize_own_block(void* pointer, size_t size) {
+  void* block = memory_tags::plain(pointer);
+  Span* slab = platform::has_tags() || size > kMaxSmall - Tail::kLength ? nullptr : slab_of_mine(block);
+  if (slab == nullptr || !fits_in_place(size + Tail::kLength, slab::properties(slab).size, Fit::close)) return nullptr;
+  Small small(slab, block);
+  const size_t before = size_of_intact<Which::any>(small, pointer, Maker::c);
+  if (before == kUnknown || size == 0) return nullptr;
+  small.resize(before, size);
+  return block;
+}
+
 void let_go(void* block) {
   if (block == nullptr) return;
-  size_t room = Small(block).room();
-  if (RH_UNLIKELY(!starts_clear(block, room))) return tell_written(block, room);
+  Span* slab = slab::head(g_realm.span_of(block));
+  const Steps& steps = kSteps[slab->size_class.load()];
+  if (RH_UNLIKELY(!starts_clear(block, steps))) return tell_written(block, steps.length);
+  if (Heap* heap = heap_of_mine(slab)) {
+    if (!link_clear(heap, slab, block)) return;
+    return heap == thread_heap() ? free_reached_mark(slab) : bound_reached_mark(heap, slab);
+  }
   if (!rh::deallocate_fast(block) && !rh::deallocate_otherwise(block)) rh::deallocate_slow(block);
 }
 

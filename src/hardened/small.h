@@ -13,39 +13,65 @@ namespace rh::hardened {
 // Blocks up to here are delayed in the places of small ones.
 inline constexpr size_t kMostDelayedSmall = 1024;
 
+inline constexpr auto kSteps = [] {
+  size_class::Table<Steps, size_class::kCount> table{};
+  for (size_t index = 0; index < size_class::kCount; ++index)
+    table.entries[index] = Steps::of(size_class::size_of(index));
+  return table;
+}();
+
 // A block in a slab, in anybody's hands or none's.
 class Small {
  public:
-  Small(Span* slab, void* block) : slab_(slab), block_(block), class_(slab->size_class.load()) {}
+  RH_INLINE Small(Span* slab, void* block) : slab_(slab), block_(block), class_(slab->size_class.load()) {}
   explicit Small(void* block) : Small(slab::head(g_realm.span_of(block)), block) {}
 
-  size_t size() const { return g_realm.sizes().noted(block_, is_smallest()); }
-  size_t room() const { return size_class::kProperties[class_].size; }
+  RH_INLINE size_t size() const { return g_realm.sizes().noted(block_, is_smallest()); }
+  // Whether a carved block starts there, of any address in the slab, or in its first unit.
+  RH_INLINE bool starts() const { return slab::is_block(slab_, address_of(block_) - g_realm.address(slab_)); }
+  RH_INLINE bool starts_near() const { return slab::starts_carved(slab_, block_); }
+
+  void* block() const { return block_; }
+  const Steps& steps() const { return kSteps[class_]; }
+  size_t room() const { return steps().length; }
   // Each block that nobody holds has a note of that: it was carved with one, or freed.
   bool is_free() const { return g_realm.sizes().is_noted_free(block_, is_smallest()); }
   Tail tail(size_t size) const { return {block_, size, room()}; }
   Tail tail() const { return tail(size()); }
 
-  void set_size(size_t size) { g_realm.sizes().note(block_, size, is_smallest()); }
+  RH_INLINE void set_size(size_t size) { g_realm.sizes().note(block_, size, is_smallest()); }
 
-  // Its first bytes are the heap's. A long one that nobody has had is not looked at: much of it may never be touched.
-  bool is_unwritten() const {
-    if (RH_UNLIKELY(room() > kMostDelayedSmall) && g_realm.sizes().is_noted_fresh(block_, is_smallest())) return true;
-    const unsigned char* rest = static_cast<const unsigned char*>(block_) + sizeof(Block);
-    return room() <= sizeof(Block) || is_clear(rest, room() - sizeof(Block));
+  // Takes the heap's words out of it; then, whether nobody has written to the rest. A long one that nobody has had is
+  // not looked at: much of it may never be touched.
+  RH_INLINE bool becomes_clear() {
+    *static_cast<Sixteen*>(block_) = Sixteen{};
+    if (RH_LIKELY(room() <= Steps::kFew)) return is_clear_few(block_, steps());
+    if (room() > kMostDelayedSmall && g_realm.sizes().is_noted_fresh(block_, false)) return true;
+    return is_clear_many(block_, steps());
   }
 
-  void* hand_out(size_t size, Maker maker) {
-    clear(block_, sizeof(Block));
-    unsigned tag = memory_tags::has_tag(owner()) ? platform::random_tag(memory_tags::excluded(slab_, block_)) : 0;
+  // One that has become clear. `kWhole`: there is room for a whole tail.
+  template <bool kWhole = false> RH_INLINE void* hand_out(size_t size, Maker maker) {
+    unsigned tag = memory_tags::has_tag(slab_) ? platform::random_tag(memory_tags::excluded(slab_, block_)) : 0;
     set_size(size);
-    tail(size).write(maker);
+    if constexpr (kWhole)
+      tail(size).write_whole(maker);
+    else
+      tail(size).write(maker);
     return tag == 0 ? block_ : memory_tags::cover(block_, tag, size, room());
   }
 
-  void note_free() {
+  RH_INLINE void note_free() {
     g_realm.sizes().note_free(block_, is_smallest(), memory_tags::take(block_, room()));
-    clear(block_, room());
+    clear(block_, steps());
+  }
+
+  // Within its room. What is no longer the user's, or not yet, reads as zero.
+  void resize(size_t before, size_t size) {
+    const size_t from = size < before ? size : before;
+    __builtin_memset(static_cast<unsigned char*>(block_) + from, 0, room() - from);
+    set_size(size);
+    tail(size).write(Maker::c);
   }
 
   Heap* owner() const { return owner_of(slab_); }
@@ -61,16 +87,25 @@ class Small {
 // Whether the size classes of a table are enough; not for blocks of no bytes.
 RH_INLINE bool has_bin(size_t size) { return RH_LIKELY(size - 1 < kTableMax - Tail::kLength); }
 
+// Says that a free block was written to, which nobody is to have; null.
+RH_COLD void* give_up(void* block);
+
+// Of a bin its first block, which is as the heap left it, and in a slab; null when the rest of it is not.
+RH_INLINE void* pop_from(Bin bin, Span* slab, Block* block, size_t size, Maker maker) {
+  Small small(slab, block);
+  Block* next = block->next;
+  __builtin_prefetch(next, 1);
+  bin.heap->bins[bin.size_class] = next;
+  if (RH_UNLIKELY(!small.becomes_clear())) return give_up(block);
+  return small.hand_out<true>(size, maker);
+}
+
 // From the bin that serves the size and its tail. Null where it takes longer.
 RH_INLINE void* allocate_from(Bin bin, size_t size, Maker maker) {
   Block* block = bin.heap->bins[bin.size_class];
   if (RH_UNLIKELY(block == nullptr)) return nullptr;
-  Small small(slab::of_unwritten(block), block);
-  if (RH_UNLIKELY(!small.is_unwritten())) return nullptr;
-  Block* next = block->next;
-  __builtin_prefetch(next, 1);
-  bin.heap->bins[bin.size_class] = next;
-  return small.hand_out(size, maker);
+  Span* slab = slab::of_unwritten_near(block);
+  return RH_LIKELY(slab != nullptr) ? pop_from(bin, slab, block, size, maker) : nullptr;
 }
 
 // The same from the calling thread's heap.
@@ -86,40 +121,79 @@ RH_INLINE void* allocate_fast_in(Heap* heap, size_t size, Maker maker) {
   return allocate_from({heap, platform::g_unset.classes[size + Tail::kLength].load()}, size, maker);
 }
 
+// The same of sizes above those, up to the longest that slabs serve. Null where it takes longer.
+void* allocate_medium(size_t size, Maker maker);
+
 // To the heap, of what was kept from use. Not where somebody has written to the line that the heap is about to write
 // to: nobody is to have it again. The rest is looked at when somebody is to.
 void let_go(void* block);
 
+// To a heap of the thread's, which is to look at the slab when it is true. The block reads as zero.
+RH_INLINE bool link_clear(Heap* heap, Span* slab, void* block) {
+  Block* free = static_cast<Block*>(block);
+  free->mark = slab::mark_of(slab, free);
+  return slab::link_local(slab, free, &heap->bins[slab->size_class.load()]);
+}
+
 RH_INLINE void let_go_fast(Heap* heap, void* block) {
   Span* slab = g_realm.span_of(block);
   if (RH_UNLIKELY(slab->owner.load() != heap)) return let_go(block);
-  if (RH_UNLIKELY(!starts_clear(block, slab::properties(slab).size))) return let_go(block);
-  if (free_own(heap, slab, static_cast<Block*>(block))) free_reached_mark(slab);
+  if (RH_UNLIKELY(!starts_clear(block, kSteps[slab->size_class.load()]))) return let_go(block);
+  if (link_clear(heap, slab, block)) free_reached_mark(slab);
 }
 
 // Whether it is as it was written: of a block in use, whose bytes have two tags.
 RH_INLINE bool has_tail(const Tail& tail, Maker maker) {
   platform::Unchecked unchecked;
-  return tail.is(maker);
+  return tail.is_whole(maker);
 }
 
-// False, and nothing done, where it takes longer. A template, for other builds see it too, whose heaps keep nothing
-// from use.
+// Which blocks of a slab: any, or only those up to kMostDelayedSmall in its first unit.
+enum class Which : uint8_t { near_and_short, any };
+
+// The size of a block, if it is live, with a whole tail of that maker; else kUnknown. Of any address in a slab that
+// only this thread takes from; `pointer` is what the program has of it.
+template <Which which> RH_INLINE size_t size_of_intact(const Small& small, const void* pointer, Maker maker) {
+  if (RH_UNLIKELY(!(which == Which::any ? small.starts() : small.starts_near()))) return kUnknown;
+  // The note of one that is free is a longer size than that of any block.
+  size_t size = small.size(), room = small.room();
+  if (RH_UNLIKELY(size > room - Tail::kLength)) return kUnknown;
+  if (which == Which::near_and_short && RH_UNLIKELY(room > kMostDelayedSmall)) return kUnknown;
+  bool intact = memory_tags::fits(pointer, small.block()) && has_tail(small.tail(size), maker);
+  return RH_LIKELY(intact) ? size : kUnknown;
+}
+
+// Of a block of such a slab, whose thread's own heap is given. False, and nothing done, where it takes longer. A
+// template, for other builds see it too, whose heaps keep nothing from use.
+template <Which which, typename Own>
+RH_INLINE bool free_in(Own* heap, Span* slab, void* block, const void* pointer, Maker maker, size_t freed_as) {
+  Small small(slab, block);
+  size_t size = size_of_intact<which>(small, pointer, maker);
+  if (RH_UNLIKELY(size == kUnknown || (freed_as != kUnknown && freed_as != size))) return false;
+  unsigned at = next_place(heap->delayed.small, g_quarantine.load(std::memory_order_relaxed));
+  if (RH_UNLIKELY(at == Delayed::kNone)) return false;  // the heap of a tag
+  small.note_free();
+  bool is_long = which == Which::any && small.room() > kMostDelayedSmall;
+  void* before = is_long ? exchange(heap->delayed.medium, block) : exchange_at(heap->delayed.small, at, block);
+  if (RH_UNLIKELY(before == nullptr)) return true;
+  if constexpr (which == Which::any)
+    let_go(before);
+  else
+    let_go_fast(heap, before);
+  return true;
+}
+
 template <typename Own = Heap> RH_INLINE bool free_fast(void* pointer, Maker maker, size_t freed_as = kUnknown) {
   void* block = memory_tags::plain(pointer);
   Span* slab = own_span(block);
-  if (RH_UNLIKELY(slab == nullptr || !slab::starts_carved(slab, block))) return false;
-  Small small(slab, block);
-  size_t size = small.size();
-  if (RH_UNLIKELY(small.is_free() || small.room() > kMostDelayedSmall)) return false;
-  if (RH_UNLIKELY(!memory_tags::fits(pointer, block))) return false;
-  if (RH_UNLIKELY(!has_tail(small.tail(size), maker) || (freed_as != kUnknown && freed_as != size))) return false;
-  Own* heap = thread_heap();
-  if (RH_UNLIKELY(heap->shared)) return false;
-  small.note_free();
-  void* before = exchange(heap->delayed.small, block, g_quarantine.load(std::memory_order_relaxed));
-  if (RH_LIKELY(before != nullptr)) let_go_fast(heap, before);
-  return true;
+  if (RH_UNLIKELY(slab == nullptr)) return false;
+  return free_in<Which::near_and_short, Own>(thread_heap(), slab, block, pointer, maker, freed_as);
 }
+
+// The same of any block in a slab of the thread's, and of those that have a type.
+bool free_own_block(void* pointer, Maker maker, size_t freed_as);
+
+// Resizes such a block of malloc's where it lies, if it may stay there. Null, and nothing done, where it takes longer.
+void* resize_own_block(void* pointer, size_t size);
 
 }  // namespace rh::hardened

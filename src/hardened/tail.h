@@ -4,8 +4,6 @@
 // the wrong function. (Canaries: C. Cowan et al., StackGuard, 1998.)
 #pragma once
 
-#include <bit>
-
 #include "base/bits.h"
 #include "base/compiler.h"
 #include "base/secret.h"
@@ -25,54 +23,59 @@ class Tail {
   static constexpr size_t kLength = 8;
 
   // Of a block of `size` bytes, whose memory ends at a multiple of kLength, `room` bytes behind its start.
-  Tail(void* block, size_t size, size_t room)
-      : block_(block), start_(static_cast<unsigned char*>(block) + size), length_(room - size) {}
+  Tail(void* block, size_t size, size_t room) : block_(static_cast<unsigned char*>(block)), size_(size), room_(room) {}
 
   void write(Maker maker) const {
-    if (RH_UNLIKELY(length_ < kLength)) return write_short(maker);
-    uint64_t last = value_of(maker), first = turned(last, start_);
-    __builtin_memcpy(start_, &first, kLength);
+    if (RH_UNLIKELY(length() < kLength)) return write_short(maker);
+    write_whole(maker);
+  }
+
+  bool is(Maker maker) const { return RH_UNLIKELY(length() < kLength) ? is_short(maker) : is_whole(maker); }
+
+  // The same of one that is not short.
+  RH_INLINE void write_whole(Maker maker) const {
+    uint64_t last = value_of(maker), first = turned(last, start());
+    __builtin_memcpy(start(), &first, kLength);
     __builtin_memcpy(last_word(), &last, kLength);
   }
 
-  bool is(Maker maker) const {
-    if (RH_UNLIKELY(length_ < kLength)) return is_short(maker);
+  RH_INLINE bool is_whole(Maker maker) const {
     uint64_t first, last;
-    __builtin_memcpy(&first, start_, kLength);
+    __builtin_memcpy(&first, start(), kLength);
     __builtin_memcpy(&last, last_word(), kLength);
     uint64_t value = value_of(maker);
-    return first == turned(value, start_) && last == value;
+    return first == turned(value, start()) && last == value;
   }
 
  private:
   // Repeated at every multiple of kLength; from elsewhere on it is the same, turned. All targets put the lowest byte
   // first.
-  uint64_t value_of(Maker maker) const {
+  RH_INLINE uint64_t value_of(Maker maker) const {
     uint64_t number = (address_of(block_) + static_cast<uint64_t>(maker)) ^ secret(Secret::tails);
-    number *= 0x9e3779b97f4a7c15u;
-    number ^= number >> 32;
-    return number * 0xd6e8feb86659fd93u ^ secret(Secret::tail_ends);
+    return folded_product(number, secret(Secret::tail_factor));
   }
-  static uint64_t turned(uint64_t value, const unsigned char* place) {
-    return std::rotr(value, static_cast<int>(address_of(place) % kLength * 8));
+  RH_INLINE static uint64_t turned(uint64_t value, const unsigned char* place) {
+    unsigned bits = static_cast<unsigned>(address_of(place)) * 8 % 64;
+    return value >> bits | value << (-bits % 64);
   }
   unsigned char byte_at(const unsigned char* place, Maker maker) const {
     return static_cast<unsigned char>(turned(value_of(maker), place));
   }
-  unsigned char* last_word() const { return start_ + length_ - kLength; }
+  RH_INLINE unsigned char* start() const { return block_ + size_; }
+  RH_INLINE unsigned char* last_word() const { return block_ + room_ - kLength; }
+  RH_INLINE size_t length() const { return room_ - size_; }
 
   void write_short(Maker maker) const {
-    for (size_t at = 0; at < length_; ++at) start_[at] = byte_at(start_ + at, maker);
+    for (unsigned char* at = start(); at < block_ + room_; ++at) *at = byte_at(at, maker);
   }
   bool is_short(Maker maker) const {
-    for (size_t at = 0; at < length_; ++at)
-      if (start_[at] != byte_at(start_ + at, maker)) return false;
+    for (const unsigned char* at = start(); at < block_ + room_; ++at)
+      if (*at != byte_at(at, maker)) return false;
     return true;
   }
 
-  void* block_;
-  unsigned char* start_;
-  size_t length_;
+  unsigned char* block_;
+  size_t size_, room_;
 };
 
 }  // namespace rh::hardened

@@ -411,10 +411,7 @@ void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
     if (relief::is_called()) relief::answer();
     return resized == large::Resized::no ? nullptr : block;
   }
-  size_t usable = at.usable_size();
-  // A block that would be less than half used moves to its own class, unless that had none to begin with.
-  bool wasteful = size < usable / 2 && usable > size_class::size_of(size_class::kLeastLender);
-  if (size > usable || (fit == Fit::close && wasteful)) return nullptr;
+  if (!fits_in_place(size, at.usable_size(), fit)) return nullptr;
   return noted(static_cast<Block*>(block), at.span->size_class.load(), size);
 }
 

@@ -318,9 +318,18 @@ static void collect_everything() {
   collect_all(token, kLeftAtHandToo);
 }
 
+static constinit std::atomic<void (*)()> g_let_go{nullptr};
+
+void let_go_by(void (*let_go)()) { g_let_go.store(let_go, std::memory_order_relaxed); }
+
+static void let_go() {
+  if (auto by = g_let_go.load(std::memory_order_relaxed)) by();
+}
+
 bool reclaim() {
   if (inconsistent()) return false;
   size_t before = g_arena.figures().in_use;
+  let_go();
   collect_everything();
   // What is purged becomes one with the purged memory beside it, which may be as long as is wanted.
   bool merged = g_arena.purge(0) != 0;
@@ -328,6 +337,7 @@ bool reclaim() {
 }
 
 void collect_beside(Heap* heap) {
+  let_go();
   ThreadToken token = platform::thread_token();
   if (heap->tag == 0) {
     collect(heap, token, kLeftAtHandToo);

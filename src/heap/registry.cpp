@@ -314,6 +314,7 @@ static Heap* make_new_shared() {
   if (memory == nullptr) return nullptr;
   Heap* heap = new (memory) Heap;
   heap->shared = true;
+  heap->delayed.do_without();
   heap->next = g_shared.load();
   if (heap->next != nullptr) heap->next->previous = heap;
   g_shared.store(heap);

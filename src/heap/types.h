@@ -113,14 +113,18 @@ class ClassSet {
 // is seen (hardened/delay.h).
 template <typename Block, size_t kPlaces> struct DelayedOf {
   Block places[kPlaces];
-  unsigned next;
+  unsigned next;  // kNone: no use is made of them
 };
 struct Delayed {
+  static constexpr unsigned kNone = ~0u;
+  void do_without() { small.next = kNone; }
   DelayedOf<void*, 256> small;  // or as many of these places as the option says
   DelayedOf<void*, 8> medium;
   DelayedOf<Span*, 4> large;
 };
-struct NothingDelayed {};
+struct NothingDelayed {
+  void do_without() {}
+};
 
 // What a thread knows of its allocations while they are watched (heap/watch.h): which are chosen next, of each class,
 // of the large ones, and of those from heaps of the program's.

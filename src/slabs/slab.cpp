@@ -115,26 +115,35 @@ bool is_balanced(const Span* slab) {
   return static_cast<uint16_t>(sum + hollow_blocks(slab)) == carved && carved <= properties(slab).capacity;
 }
 
+// All orders of a few.
+constexpr unsigned kFew = 4, kOrders = 24;
+constexpr auto kOrderOf = [] {
+  size_class::Table<uint8_t[kFew], kOrders> table{};
+  unsigned number = 0;
+  for (unsigned word = 0; word < kFew * kFew * kFew * kFew; ++word) {
+    unsigned seen = 0;
+    for (unsigned at = 0; at < kFew; ++at) seen |= 1u << (word >> 2 * at) % kFew;
+    if (seen != (1u << kFew) - 1) continue;
+    for (unsigned at = 0; at < kFew; ++at) table.entries[number][at] = (word >> 2 * at) % kFew;
+    ++number;
+  }
+  return table;
+}();
+
 // What hardened builds do instead of linking them in address order: they read as zero and say that they are free, and
-// which of a few neighbours follows cannot be foreseen (R. Durstenfeld: Random permutation, 1964). Only of a few: the
-// program's own walks would take twice the time.
+// which of a few neighbours follows cannot be foreseen. Only of a few: the program's own walks would take twice the
+// time.
 static Block* link_shuffled(const Span* slab, uintptr_t first, unsigned count) {
   size_t size = properties(slab).size;
   if (!slab->zero) __builtin_memset(reinterpret_cast<void*>(first), 0, count * size);
   uint64_t random = mix(secret(Secret::order) ^ first);
   Block* next = nullptr;
-  constexpr unsigned kFew = 4;
   for (unsigned left = count; left != 0;) {
     unsigned few = (left - 1) % kFew + 1;
     left -= few;
-    uint8_t order[kFew];
-    for (unsigned index = 0; index < few; ++index) {
-      unsigned other = static_cast<unsigned>(random >> (4 * index + 8)) % (index + 1);
-      order[index] = order[other];
-      order[other] = static_cast<uint8_t>(index);
-    }
-    for (unsigned index = 0; index < few; ++index) {
-      Block* block = block_at(first + (left + order[index]) * size);
+    for (unsigned index : kOrderOf[(random >> 32) * kOrders >> 32]) {
+      if (RH_UNLIKELY(index >= few)) continue;
+      Block* block = block_at(first + (left + index) * size);
       block->next = next;
       block->mark = mark_of(slab, block);
       next = block;

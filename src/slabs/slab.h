@@ -153,6 +153,14 @@ RH_INLINE Span* of_unwritten(const Block* block) {
   return slab;
 }
 
+// The same of a block in its slab's first unit whose list goes on there, or ends; null where there is more to it.
+RH_INLINE Span* of_unwritten_near(const Block* block) {
+  Span* slab = g_realm.span_of(block);
+  uintptr_t next = address_of(block->next);
+  bool is_near = ((next ^ address_of(block)) & ~(kUnitSize - kBlockAlign)) == 0 || next == 0;
+  return RH_LIKELY(is_near && slab->kind.load() == SpanKind::slab && is_marked(slab, block)) ? slab : nullptr;
+}
+
 // Marks a block as free, which it must not be.
 RH_INLINE void mark_free(const Span* slab, Block* block) {
   uint64_t mark = mark_of(slab, block);
@@ -262,9 +270,9 @@ RH_INLINE bool starts_carved(const Span* slab, const void* pointer) {
 // count is reached, or many frees went into the bin. The count is written last: a thread that sees it also sees the
 // block as free and the list complete.
 //
-// What was freed last is allocated next as long as it goes into the bin: its lines are in the cache.
-RH_INLINE bool free_local(Span* slab, Block* block, Block** bin) {
-  mark_free(slab, block);
+// What was freed last is allocated next as long as it goes into the bin: its lines are in the cache. `link_local` is
+// the same of a block that is marked as free already.
+RH_INLINE bool link_local(Span* slab, Block* block, Block** bin) {
   static_assert(kUncounted == 0);
   Block** list = select(slab->armed.load(), bin, &slab->free);
   if constexpr (platform::kThreadsAreTerminated) ++slab->freed.begun;
@@ -274,6 +282,11 @@ RH_INLINE bool free_local(Span* slab, Block* block, Block** bin) {
   schedule_point();
   *list = block;
   return RH_UNLIKELY(slab->countdown.decrement() == 0);
+}
+
+RH_INLINE bool free_local(Span* slab, Block* block, Block** bin) {
+  mark_free(slab, block);
+  return link_local(slab, block, bin);
 }
 
 }  // namespace rh::slab

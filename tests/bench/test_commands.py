@@ -6,6 +6,7 @@ import sys
 import bench
 import corpus
 import fast_path
+import hardened
 import hours
 import idle
 import misuse
@@ -86,6 +87,11 @@ def test_watched_what_is_added_is_told_of_each_program_and_of_all():
     rows = watched.rows_of({"one": [1_000_000, 1_010_000, 1_000_000], "other": [2_000_000, 2_060_000, 2_000_000]})
     assert rows == [["one", "1", "+1.00 %", "+0.00 %"], ["other", "2", "+3.00 %", "+0.00 %"],
                     ["median", "", "+2.00 %", "+0.00 %"], ["most", "", "+3.00 %", "+0.00 %"]]
+
+
+def test_hardened_each_program_has_a_ratio_and_all_have_a_mean():
+    rows = hardened.rows_of({"one": (1_000_000, 2_000_000), "other": (4_000_000, 32_000_000)})
+    assert rows == [["one", "1", "2", "2.000"], ["other", "4", "32", "8.000"], ["geometric mean", "", "", "4.000"]]
 
 
 def test_fast_path_start_up_cancels_out():

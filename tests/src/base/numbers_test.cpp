@@ -21,6 +21,19 @@ TEST(Bits, PowersOfTwo) {
   }
 }
 
+TEST(Bits, BothHalvesOfAProductAreFolded) {
+  constexpr uint64_t kMost = UINT64_MAX;
+  EXPECT_EQ(folded_product_by_parts(kMost, kMost), kMost);  // ...fffe and ...0001
+  EXPECT_EQ(folded_product_by_parts(kMost, 0), 0u);
+  EXPECT_EQ(folded_product_by_parts(uint64_t{1} << 63, 6), 3u);
+  uint64_t one = 1, other = 2;
+  for (int count = 0; count < 10000; ++count) {
+    one = mix(one + other);
+    other = mix(other);
+    ASSERT_EQ(folded_product(one, other), folded_product_by_parts(one, other)) << one << ' ' << other;
+  }
+}
+
 TEST(Bits, AlignsToPowersOfTwo) {
   for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
     for (uintptr_t value = 0; value < 10000; value += 7) {

@@ -210,6 +210,19 @@ TEST(Api, BatchesMakeAndFree) {
   rh_heap_destroy(bound);
 }
 
+TEST(Api, ARefusedRequestCountsOnce) {
+  rh_free(rh_malloc(100));  // hardened builds keep it from use
+  for (rh_heap* heap : {rh_heap_create(), rh_heap_create_bound()}) {
+    rh_heap_limit(heap, 2 * kMiB);
+    size_t refused = 0;
+    for (size_t size : {size_t{100}, size_t{5000}, 4 * kMiB}) {
+      while (rh_heap_malloc(heap, size) != nullptr) {}
+      EXPECT_EQ(stats_of(heap).refused, ++refused) << size;
+    }
+    rh_heap_destroy(heap);
+  }
+}
+
 TEST(Api, ABatchThatDoesNotFitIsMadeInPart) {
   std::vector<void*> blocks(100000, nullptr);
   rh_heap* heap = rh_heap_create();
