@@ -102,13 +102,15 @@ bool is_last_thread() { return platform::others_are_gone(); }
 bool take_lock(HANDLE handle) { return static_cast<BOOLEAN>(original<LockFunction>(Role::lock)(handle)) != 0; }
 
 // Held for a call: waits while another thread holds the heap's lock. (A call that is just under way when the lock is
-// taken is not waited for.)
+// taken is not waited for.) The helper does not wait: its start and its end allocate under the loader's lock, which the
+// holder may need next, or have to wait for when the process ends; and a program that has but one thread expects none
+// to wait.
 class CallLock {
  public:
   CallLock(HANDLE handle, const Served* of, ULONG flags) {
     if (of == nullptr || of->locked.load(std::memory_order_acquire) == 0) return;
     bool waits = ((flags | of->flags) & HEAP_NO_SERIALIZE) == 0;
-    if (waits && !is_last_thread() && take_lock(handle)) locked_ = handle;
+    if (waits && !is_last_thread() && !platform::is_helper() && take_lock(handle)) locked_ = handle;
   }
   ~CallLock() {
     if (locked_ != nullptr) original<LockFunction>(Role::unlock)(locked_);

@@ -52,6 +52,9 @@ void forget_probes();
 // Whether the process has more rights than the one that started it.
 bool is_raised();
 
+// Whether the calling thread is the helper, which may be only starting, or ending already. A system call.
+bool is_helper();
+
 // Ends the helper thread for good, wherever it is, when a library is about to be unloaded.
 void stop_helper();
 

@@ -149,6 +149,14 @@ bool start_helper(void (*main)(), bool (*is_wanted)()) {
   return false;
 }
 
+// By what it runs: its id is known to others only when it has begun, after all that a thread's start does.
+bool is_helper() {
+  constexpr auto kThreadQuerySetWin32StartAddress = static_cast<THREADINFOCLASS>(9);
+  void* start = nullptr;
+  NtQueryInformationThread(GetCurrentThread(), kThreadQuerySetWin32StartAddress, &start, sizeof(start), nullptr);
+  return start == reinterpret_cast<void*>(run_helper);
+}
+
 bool helper_is_lost() { return g_helper.load(std::memory_order_acquire) == kRuns && thread_is_gone(kHelperToken); }
 
 void forget_helper() { g_helper.store(kNone, std::memory_order_relaxed); }

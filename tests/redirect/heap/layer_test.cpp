@@ -574,6 +574,11 @@ DWORD run_to_its_end(std::string command) {
   return code;
 }
 
+// The helper starts meanwhile; the program knows of no other thread.
+TEST(End, AProgramOfOneThreadMayLeaveItsHeapLocked) {
+  EXPECT_EQ(run_to_its_end("\"" HEAPS_LOCKED "\" \"" REHEAP_DLL "\""), 0u);
+}
+
 TEST(End, AProcessEndsWhileItsThreadsAllocate) {
   for (int round = 0; round < 20; ++round)
     ASSERT_EQ(run_to_its_end("\"" HEAPS_ENDS "\" \"" REHEAP_DLL "\" \"" HEAPS_LATE "\""), 0u) << "round " << round;
