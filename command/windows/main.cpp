@@ -14,6 +14,13 @@
 namespace rh::command {
 namespace {
 
+// What a script gives whose variable has no value: by an empty name the program's own file would be replaced.
+const CLI::Validator not_empty([](std::string& name) { return std::string(name.empty() ? "an empty name" : ""); }, "");
+
+// Others would be taken modulo 2 to the 64th.
+const CLI::Validator begins_with_digit(
+    [](std::string& size) { return std::string(size < "0" || size > "9~" ? "not a size: " + size : ""); }, "");
+
 struct Command {
   CLI::App app{"reheap puts its memory allocator under programs as they are.", "reheap"};
   RunOptions run;
@@ -72,14 +79,19 @@ struct Command {
     sub->add_option("--seconds", profile.seconds, "For how long (30)")->check(CLI::Range(0.0, 86400.0))->type_name("S");
     sub->add_option("--rate", profile.rate, "One byte in SIZE is sampled; else as the process was told")
         ->transform(CLI::AsSizeValue(false))
+        ->transform(begins_with_digit)  // of these the last one given sees the word first
         ->type_name("SIZE");
-    sub->add_option("-o,--output", profile.file, "The file, as pprof reads it (profile.PID.pb.gz)")->type_name("FILE");
+    sub->add_option("-o,--output", profile.file, "The file, as pprof reads it (profile.PID.pb.gz)")
+        ->check(not_empty)
+        ->type_name("FILE");
     sub->footer("The exit code is 0, or 2 for a mistake in the options, 125 when it cannot be done.");
   }
 
   static void add_files(CLI::App& sub, PatchOptions& options) {
     sub.add_option("FILE", options.file, "The program's file")->required()->type_name("");
-    sub.add_option("-o,--output", options.output, "Where the result goes; else in FILE's place")->type_name("OUT");
+    sub.add_option("-o,--output", options.output, "Where the result goes; else in FILE's place")
+        ->check(not_empty)
+        ->type_name("OUT");
   }
 
   static void add_library(CLI::App& sub, std::string& library, bool& hardened) {

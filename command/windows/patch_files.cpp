@@ -96,7 +96,7 @@ template <class Make> auto about(const std::wstring& file, Make make) {
 }
 
 void print(const std::string& line) {
-  const std::string text = line + "\r\n";
+  const std::string text = line + "\n";  // the C runtime makes the end of a line of it
   fwrite(text.data(), 1, text.size(), stdout);
 }
 
@@ -122,8 +122,8 @@ void copy_library(const std::string& program, const std::wstring& target) {
 int patch(const PatchOptions& options) {
   const std::wstring file = path_of(options.file);
   const std::wstring target = options.output.empty() ? file : path_of(options.output);
-  const Patched result =
-      about(file, [&] { return patched(File(file, GENERIC_READ, OPEN_EXISTING).read(), options.request); });
+  const std::string bytes = File(file, GENERIC_READ, OPEN_EXISTING).read();
+  const Patched result = about(file, [&] { return patched(bytes, options.request); });
   const std::wstring library = folder_of(target) + wide(options.request.library);
   if (options.copy_library) copy_library(result.bytes, library);
   write_in_place(target, result.bytes);
@@ -139,7 +139,8 @@ int patch(const PatchOptions& options) {
 int unpatch(const PatchOptions& options) {
   const std::wstring file = path_of(options.file);
   const std::wstring target = options.output.empty() ? file : path_of(options.output);
-  const Unpatched result = about(file, [&] { return unpatched(File(file, GENERIC_READ, OPEN_EXISTING).read()); });
+  const std::string bytes = File(file, GENERIC_READ, OPEN_EXISTING).read();
+  const Unpatched result = about(file, [&] { return unpatched(bytes); });
   write_in_place(target, result.bytes);
   const std::string name = narrow(target);
   print(name + (result.exact ? ": as it was before, byte for byte"

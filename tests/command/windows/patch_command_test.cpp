@@ -155,6 +155,15 @@ TEST(PatchCommand, LeavesFilesAloneThatItRefuses) {
   expect_untouched(text, kPatch, 126, "no program for Windows");
 }
 
+TEST(PatchCommand, EndsLinesOnce) { EXPECT_EQ(Place().call(L"patch app.exe").output.find("\r\r"), std::string::npos); }
+
+TEST(PatchCommand, NamesAMissingFileOnce) {
+  for (const wchar_t* words : {L"patch none.exe", L"unpatch none.exe"}) {
+    const std::string errors = Place().call(words).errors;
+    EXPECT_EQ(errors.find("none.exe"), errors.rfind("none.exe")) << errors;
+  }
+}
+
 TEST(PatchCommand, LeavesAFileAloneThatCannotBeReplaced) {
   const Place place;
   const HANDLE held = CreateFileW(place.folder().path(L"app.exe").c_str(), GENERIC_READ, FILE_SHARE_READ, nullptr,

@@ -28,6 +28,9 @@ TEST(Usage, TellsMistakes) {
   expect_mistake(L"run --dll", "--dll");
   expect_mistake(L"doctor --", "say what to examine");
   expect_mistake(L"enter 1 2", "enter");
+  expect_mistake(L"patch show.exe -o \"\"", "--output");
+  for (const wchar_t* size : {L"-1", L"99999999999999999999", L"20E", L"1x", L"k"})
+    expect_mistake(std::wstring(L"profile --pid 1 --rate ") + size, "--rate");
 }
 
 TEST(Usage, TellsWhatThereIs) {
