@@ -117,7 +117,7 @@ if(NOT WIN32)
   function(reheap_shared target output)
     add_library(${target} SHARED
       ${ARGN} ${REHEAP_SRC}/entry/linux/atfork_shared.cpp ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp
-      ${REHEAP_SRC}/entry/linux/dlmopen.cpp)
+      ${REHEAP_SRC}/entry/linux/dlmopen.cpp ${REHEAP_SRC}/entry/linux/replaced_shared.cpp)
     reheap_public(${target} ${output})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:reheap_dialect> ${REHEAP_SYSTEM_LIBRARIES})
     set_target_properties(${target} PROPERTIES

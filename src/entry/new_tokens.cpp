@@ -54,22 +54,14 @@ RH_TOKEN(void*, new_quiet_of, "??2@YAPEAX_KAEBUnothrow_t@std@@@Z", (size, quiet)
 RH_TOKEN(void*, new_array_quiet_of, "??_U@YAPEAX_KAEBUnothrow_t@std@@@Z", (size, quiet), size_t size, Quiet quiet)
 #endif
 #else
-// By the letter of size_t.
-#if defined(__LP64__)
-#define RH_TOKEN_SIZE "m"
-#elif __SIZEOF_POINTER__ == 8
-#define RH_TOKEN_SIZE "y"
-#else
-#define RH_TOKEN_SIZE "j"
-#endif
-RH_TOKEN(void*, new_of, "_Znw" RH_TOKEN_SIZE, (size), size_t size)
-RH_TOKEN(void*, new_array_of, "_Zna" RH_TOKEN_SIZE, (size), size_t size)
-RH_TOKEN(void*, new_quiet_of, "_Znw" RH_TOKEN_SIZE "RKSt9nothrow_t", (size, quiet), size_t size, Quiet quiet)
-RH_TOKEN(void*, new_array_quiet_of, "_Zna" RH_TOKEN_SIZE "RKSt9nothrow_t", (size, quiet), size_t size, Quiet quiet)
-RH_TOKEN(void*, new_aligned_of, "_Znw" RH_TOKEN_SIZE "St11align_val_t", (size, align), size_t size, Align align)
-RH_TOKEN(void*, new_array_aligned_of, "_Zna" RH_TOKEN_SIZE "St11align_val_t", (size, align), size_t size, Align align)
-RH_TOKEN(void*, new_aligned_quiet_of, "_Znw" RH_TOKEN_SIZE "St11align_val_tRKSt9nothrow_t", (size, align, quiet),
+RH_TOKEN(void*, new_of, "_Znw" RH_SIZE_LETTER, (size), size_t size)
+RH_TOKEN(void*, new_array_of, "_Zna" RH_SIZE_LETTER, (size), size_t size)
+RH_TOKEN(void*, new_quiet_of, "_Znw" RH_SIZE_LETTER "RKSt9nothrow_t", (size, quiet), size_t size, Quiet quiet)
+RH_TOKEN(void*, new_array_quiet_of, "_Zna" RH_SIZE_LETTER "RKSt9nothrow_t", (size, quiet), size_t size, Quiet quiet)
+RH_TOKEN(void*, new_aligned_of, "_Znw" RH_SIZE_LETTER "St11align_val_t", (size, align), size_t size, Align align)
+RH_TOKEN(void*, new_array_aligned_of, "_Zna" RH_SIZE_LETTER "St11align_val_t", (size, align), size_t size, Align align)
+RH_TOKEN(void*, new_aligned_quiet_of, "_Znw" RH_SIZE_LETTER "St11align_val_tRKSt9nothrow_t", (size, align, quiet),
          size_t size, Align align, Quiet quiet)
-RH_TOKEN(void*, new_array_aligned_quiet_of, "_Zna" RH_TOKEN_SIZE "St11align_val_tRKSt9nothrow_t", (size, align, quiet),
+RH_TOKEN(void*, new_array_aligned_quiet_of, "_Zna" RH_SIZE_LETTER "St11align_val_tRKSt9nothrow_t", (size, align, quiet),
          size_t size, Align align, Quiet quiet)
 #endif

@@ -8,6 +8,15 @@
 #include "entry/bad_alloc.h"
 #include "entry/rules.h"
 
+// What the names of functions have for size_t, but for those of Microsoft's compiler.
+#if defined(__LP64__)
+#define RH_SIZE_LETTER "m"
+#elif __SIZEOF_POINTER__ == 8
+#define RH_SIZE_LETTER "y"
+#else
+#define RH_SIZE_LETTER "j"
+#endif
+
 namespace rh::operators {
 
 using rules::Maker;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "entry/bad_alloc.h"
+#include "entry/replaced.h"
 
 bool rh::call_new_handler_quietly(std::size_t size) noexcept {
   try {
@@ -11,3 +12,23 @@ bool rh::call_new_handler_quietly(std::size_t size) noexcept {
     return false;
   }
 }
+
+#if defined(__ELF__)
+
+void* rh::operators::call_quietly(Make* theirs, std::size_t size) noexcept {
+  try {
+    return theirs(size);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void* rh::operators::call_quietly(MakeAligned* theirs, std::size_t size, std::align_val_t alignment) noexcept {
+  try {
+    return theirs(size, alignment);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+#endif
