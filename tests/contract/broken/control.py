@@ -15,7 +15,7 @@ import sys
 
 SOUND_SECONDS = 90
 BROKEN_SECONDS = 8  # a test that hangs has noticed
-TRIES = 4  # breakages that show only when threads meet
+TRIES = 20  # breakages that show only when threads meet
 
 
 def failure(program, shim, breakage, test):
