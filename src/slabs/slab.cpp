@@ -141,7 +141,7 @@ static Block* link_shuffled(const Span* slab, uintptr_t first, unsigned count) {
   for (unsigned left = count; left != 0;) {
     unsigned few = (left - 1) % kFew + 1;
     left -= few;
-    for (unsigned index : kOrderOf[(random >> 32) * kOrders >> 32]) {
+    for (unsigned index : kOrderOf[static_cast<size_t>((random >> 32) * kOrders >> 32)]) {
       if (RH_UNLIKELY(index >= few)) continue;
       Block* block = block_at(first + (left + index) * size);
       block->next = next;

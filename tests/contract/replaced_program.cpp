@@ -49,15 +49,15 @@ void check(bool holds, const char* what) {
 
 }  // namespace
 
-#if REPLACED_SINGLE
+#ifdef REPLACED_SINGLE
 void* operator new(std::size_t size) { return make(size); }
 void operator delete(void* block) noexcept { drop(block); }
 #endif
-#if REPLACED_ARRAY
+#ifdef REPLACED_ARRAY
 void* operator new[](std::size_t size) { return make(size); }
 void operator delete[](void* block) noexcept { drop(block); }
 #endif
-#if REPLACED_ALIGNED
+#ifdef REPLACED_ALIGNED
 void* operator new(std::size_t size, std::align_val_t alignment) { return make(size, std::size_t(alignment)); }
 void operator delete(void* block, std::align_val_t alignment) noexcept { drop(block, std::size_t(alignment)); }
 #endif

@@ -74,15 +74,15 @@ TEST(RegionApi, EveryFunctionKnowsItsBlocks) {
 TEST(RegionApi, FailsAsOthersDo) {
   rh_heap* heap = in_memory();
   void* block = rh_heap_malloc(heap, 100);
-  const volatile size_t no_power = 3;
+  const volatile size_t no_power = 3, most = SIZE_MAX;
   auto fails = [](void* got, int error) { return got == nullptr && errno == error; };
   EXPECT_TRUE(fails(rh_heap_malloc(heap, sizeof(g_memory)), ENOMEM));
-  EXPECT_TRUE(fails(rh_heap_malloc(heap, SIZE_MAX), ENOMEM));
-  EXPECT_TRUE(fails(rh_heap_calloc(heap, SIZE_MAX, 2), ENOMEM));
+  EXPECT_TRUE(fails(rh_heap_malloc(heap, most), ENOMEM));
+  EXPECT_TRUE(fails(rh_heap_calloc(heap, most, 2), ENOMEM));
   EXPECT_TRUE(fails(rh_heap_aligned_alloc(heap, no_power, 10), EINVAL));
   EXPECT_TRUE(fails(rh_heap_aligned_alloc(heap, kMaxAlignment, 10), ENOMEM));
   EXPECT_TRUE(fails(rh_realloc(block, sizeof(g_memory)), ENOMEM));
-  EXPECT_TRUE(fails(rh_realloc(block, SIZE_MAX), ENOMEM));
+  EXPECT_TRUE(fails(rh_realloc(block, most), ENOMEM));
   EXPECT_EQ(rh_expand(block, sizeof(g_memory)), 0u);
   rh_heap_limit(heap, 1000);
   EXPECT_TRUE(fails(rh_heap_malloc(heap, 2000), ENOMEM));
@@ -146,25 +146,27 @@ TEST(RegionApi, TrimsAndIsCounted) {
 }
 
 TEST(RegionApi, MisuseEndsTheProcess) {
+  auto drop = [](auto) {};
   rh_heap* heap = in_memory();
-  auto* block = static_cast<char*>(rh_heap_malloc(heap, 100));
-  auto* next = static_cast<char*>(rh_heap_malloc(heap, 100));
-  EXPECT_DEATH(rh_free(block + 16), "free of invalid pointer 0x[0-9a-f]+: not the start of a live block");
-  EXPECT_DEATH((void)rh_usable_size(block + 16), "malloc_usable_size of invalid pointer");
-  EXPECT_DEATH((void)rh_realloc(block + 16, 10), "realloc of invalid pointer");
+  char* volatile block = static_cast<char*>(rh_heap_malloc(heap, 100));  // hidden from who sees misuse as it compiles
+  char* volatile next = static_cast<char*>(rh_heap_malloc(heap, 100));
+  char* volatile within = block + 16;
+  EXPECT_DEATH(rh_free(within), "free of invalid pointer 0x[0-9a-f]+: not the start of a live block");
+  EXPECT_DEATH(drop(rh_usable_size(within)), "malloc_usable_size of invalid pointer");
+  EXPECT_DEATH(drop(rh_realloc(within, 10)), "realloc of invalid pointer");
   EXPECT_DEATH(std::memset(block, 1, 128); rh_free(block), "was written to behind its end, seen at its free");
   EXPECT_DEATH(std::memset(block, 1, 128); block = static_cast<char*>(rh_realloc(block, 10)), "seen at its realloc");
   EXPECT_DEATH(rh_free(next); rh_free(next), "free of a block that is free already: 0x[0-9a-f]+");
   EXPECT_DEATH(rh_free(block); std::memset(block, 1, 16);
-               (void)rh_heap_malloc(heap, 100), "write to free memory of a heap");
+               drop(rh_heap_malloc(heap, 100)), "write to free memory of a heap");
   rh_heap* other = near_code();
-  EXPECT_DEATH((void)rh_heap_realloc(other, block, 10), "rh_heap_realloc of a block of another heap");
-  EXPECT_DEATH((void)rh_heap_realloc(heap, rh_malloc(10), 10), "rh_heap_realloc of a block of another heap");
+  EXPECT_DEATH(drop(rh_heap_realloc(other, block, 10)), "rh_heap_realloc of a block of another heap");
+  EXPECT_DEATH(drop(rh_heap_realloc(heap, rh_malloc(10), 10)), "rh_heap_realloc of a block of another heap");
   rh_heap_destroy(heap);
   EXPECT_DEATH(rh_heap_destroy(heap), "rh_heap_destroy of invalid heap");
-  EXPECT_DEATH((void)rh_heap_malloc(heap, 10), "rh_heap_malloc of invalid heap");
+  EXPECT_DEATH(drop(rh_heap_malloc(heap, 10)), "rh_heap_malloc of invalid heap");
   rh_heap* again = in_memory();
-  EXPECT_DEATH((void)rh_heap_trim(heap), "rh_heap_trim of invalid heap");
+  EXPECT_DEATH(drop(rh_heap_trim(heap)), "rh_heap_trim of invalid heap");
   rh_heap_destroy(again);
 }
 
