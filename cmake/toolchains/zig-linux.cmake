@@ -15,6 +15,6 @@ include(${CMAKE_CURRENT_LIST_DIR}/zig.cmake)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 
 # Programs for another processor run under QEMU, on Debian's C library for it.
-if(CMAKE_SYSTEM_NAME)
+if(NOT processor STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
   set(CMAKE_CROSSCOMPILING_EMULATOR qemu-${processor} -L /usr/${processor}-linux-gnu)
 endif()

@@ -282,8 +282,14 @@ void* Region::take(Piece* piece, Grains units, size_t alignment, size_t size) {
   return reinterpret_cast<unsigned char*>(piece) + kHeader;
 }
 
+// Of a piece with a block of so many bytes; no region has as many where there is no such piece.
+size_t Region::grains_for(size_t size) {
+  constexpr uint64_t kMost = (kMostBytes < SIZE_MAX ? kMostBytes : SIZE_MAX) - kHeader - kTail;
+  return size <= kMost ? grains_of(kHeader + size + kTail) : SIZE_MAX;
+}
+
 void* Region::allocate(size_t alignment, size_t size) {
-  const size_t grains = size <= kMostBytes - kHeader - kTail ? grains_of(kHeader + size + kTail) : SIZE_MAX;
+  const size_t grains = grains_for(size);
   LockGuard guard(lock_);
   if (!usable() || grains > (limit_ - base_) / kBlockAlign) return nullptr;
   const Grains units = grains < kLeastPiece ? kLeastPiece : static_cast<Grains>(grains);
@@ -361,7 +367,7 @@ bool Region::fit(Piece* piece, Grains units) {
 }
 
 bool Region::resize(void* block, size_t size) {
-  const size_t grains = size <= kMostBytes - kHeader - kTail ? grains_of(kHeader + size + kTail) : SIZE_MAX;
+  const size_t grains = grains_for(size);
   LockGuard guard(lock_);
   Piece* piece = nullptr;
   if (grains > (limit_ - base_) / kBlockAlign || seen(block, &piece).seen != Seen::block) return false;

@@ -148,6 +148,7 @@ class Region {
   static unsigned rows_for(size_t size);
   static size_t lists_end(unsigned rows);
   static Column column_of(Grains units);
+  static size_t grains_for(size_t size);
 
   Row* rows() { return reinterpret_cast<Row*>(this + 1); }
   Piece* at(Grains index) { return reinterpret_cast<Piece*>(address_of(this) + size_t{index} * kBlockAlign); }

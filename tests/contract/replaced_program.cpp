@@ -116,7 +116,7 @@ void use_the_library() {
   std::thread([shared = std::make_shared<std::string>(100, 'x')] { use_all_forms(); }).join();
 }
 
-std::size_t volatile g_impossible = SIZE_MAX / 4;
+std::size_t volatile g_impossible = SIZE_MAX / 2 + 100;
 
 }  // namespace
 
