@@ -17,9 +17,14 @@ namespace {
 // What a script gives whose variable has no value: by an empty name the program's own file would be replaced.
 const CLI::Validator not_empty([](std::string& name) { return std::string(name.empty() ? "an empty name" : ""); }, "");
 
-// Others would be taken modulo 2 to the 64th.
-const CLI::Validator begins_with_digit(
-    [](std::string& size) { return std::string(size < "0" || size > "9~" ? "not a size: " + size : ""); }, "");
+// Others would be taken modulo 2 to the 64th, or for the largest number there is.
+const CLI::Validator is_plain_size(
+    [](std::string& size) {
+      const size_t digits = size.find_first_not_of("0123456789");
+      const bool possible = digits != 0 && !size.empty() && (digits < 20 || size.size() < 20);
+      return std::string(possible ? "" : "not a size: " + size);
+    },
+    "");
 
 struct Command {
   CLI::App app{"reheap puts its memory allocator under programs as they are.", "reheap"};
@@ -79,7 +84,7 @@ struct Command {
     sub->add_option("--seconds", profile.seconds, "For how long (30)")->check(CLI::Range(0.0, 86400.0))->type_name("S");
     sub->add_option("--rate", profile.rate, "One byte in SIZE is sampled; else as the process was told")
         ->transform(CLI::AsSizeValue(false))
-        ->transform(begins_with_digit)  // of these the last one given sees the word first
+        ->transform(is_plain_size)  // of these the last one given sees the word first
         ->type_name("SIZE");
     sub->add_option("-o,--output", profile.file, "The file, as pprof reads it (profile.PID.pb.gz)")
         ->check(not_empty)
