@@ -16,8 +16,9 @@ constinit std::atomic<bool> g_looked{false};
 // By several threads at once, perhaps: all of them find the same.
 void look() {
   bool ours = true;
+  const RootsInUse in_use = roots_in_use();
   for (unsigned at = 0; at < kRoots; ++at) {
-    void* used = root_in_use(static_cast<Root>(at));
+    void* used = in_use.functions[at];
     if (used == nullptr || used == kOurRoots[at].function) continue;
     g_theirs[at].store(used, std::memory_order_relaxed);
     ours = false;

@@ -41,8 +41,12 @@ struct OurRoot {
 };
 RH_HIDDEN extern const OurRoot kOurRoots[kRoots];
 
-// The one that this process calls by that name: ours, or another. Each kind of library has its own way to tell.
-void* root_in_use(Root root);
+// Those that this process calls by these names: ours, or others; null where there is none. Each kind of library has its
+// own way to tell.
+struct RootsInUse {
+  void* functions[kRoots];
+};
+RootsInUse roots_in_use();
 
 RH_HIDDEN extern constinit Word<bool> g_roots_are_ours;  // false until that was looked at
 RH_INLINE bool roots_are_ours() { return g_roots_are_ours.load(); }

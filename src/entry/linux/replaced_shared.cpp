@@ -33,12 +33,15 @@ bool is_defined_there(const void* function) {
 
 }  // namespace
 
-void* root_in_use(Root root) {
-  const OurRoot& ours = kOurRoots[static_cast<unsigned>(root)];
-  // As the program would find it: what a library finds that is linked with -Bsymbolic is its own.
-  void* found = dlsym(dlopen(nullptr, RTLD_LAZY), ours.name);
-  if (found == ours.function || found == nullptr) return ours.function;
-  return is_defined_there(found) ? found : ours.function;
+// As the program would find them: what a library finds that is linked with -Bsymbolic is its own.
+RootsInUse roots_in_use() {
+  RootsInUse in_use = {};
+  void* program = dlopen(nullptr, RTLD_LAZY);
+  for (unsigned at = 0; at < kRoots; ++at) {
+    void* found = dlsym(program, kOurRoots[at].name);
+    if (found == kOurRoots[at].function || is_defined_there(found)) in_use.functions[at] = found;
+  }
+  return in_use;
 }
 
 }  // namespace rh::operators

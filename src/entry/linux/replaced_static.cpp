@@ -3,19 +3,17 @@
 
 namespace rh::operators {
 
-void* root_in_use(Root root) {
-  switch (root) {
-  case Root::make: return reinterpret_cast<void*>(static_cast<Make*>(&::operator new));
-  case Root::make_array: return reinterpret_cast<void*>(static_cast<Make*>(&::operator new[]));
-  case Root::make_aligned: return reinterpret_cast<void*>(static_cast<MakeAligned*>(&::operator new));
-  case Root::make_array_aligned: return reinterpret_cast<void*>(static_cast<MakeAligned*>(&::operator new[]));
-  case Root::free: return reinterpret_cast<void*>(static_cast<Free*>(&::operator delete));
-  case Root::free_array: return reinterpret_cast<void*>(static_cast<Free*>(&::operator delete[]));
-  case Root::free_aligned: return reinterpret_cast<void*>(static_cast<FreeAligned*>(&::operator delete));
-  case Root::free_array_aligned: return reinterpret_cast<void*>(static_cast<FreeAligned*>(&::operator delete[]));
-  case Root::count: break;
-  }
-  return nullptr;
+RootsInUse roots_in_use() {
+  return {{
+      reinterpret_cast<void*>(static_cast<Make*>(&::operator new)),
+      reinterpret_cast<void*>(static_cast<Make*>(&::operator new[])),
+      reinterpret_cast<void*>(static_cast<MakeAligned*>(&::operator new)),
+      reinterpret_cast<void*>(static_cast<MakeAligned*>(&::operator new[])),
+      reinterpret_cast<void*>(static_cast<Free*>(&::operator delete)),
+      reinterpret_cast<void*>(static_cast<Free*>(&::operator delete[])),
+      reinterpret_cast<void*>(static_cast<FreeAligned*>(&::operator delete)),
+      reinterpret_cast<void*>(static_cast<FreeAligned*>(&::operator delete[])),
+  }};
 }
 
 }  // namespace rh::operators
