@@ -2,8 +2,10 @@
 
 #include <new>
 
+#include "arena/growth.h"
 #include "arena/purge.h"
 #include "base/check.h"
+#include "platform/pages.h"
 
 namespace rh {
 
@@ -274,7 +276,9 @@ bool Arena::is_lost(ThreadToken worker, ThreadToken token) {
 
 void Arena::take_from_purger() {
   Span* span = busy_.load();
-  if (platform::commit(g_realm.address(span), Units{span->units}.bytes())) {
+  const uintptr_t start = g_realm.address(span);
+  const platform::Pages pages = platform::pages_within(start, start + Units{span->units}.bytes());
+  if (pages.empty() || platform::commit(pages.start, pages.size())) {
     put_back_whole();
   } else {
     note_in_use(in_use_ + Units{span->units});  // for ever
@@ -399,8 +403,40 @@ Span* Arena::take_out(Span* span, Units most) {
     // It is no younger than it was.
     insert_oldest(rest, stamp);
   }
+  if (units_of_page() > Units{1}) span = widen(span);
   span->kind.store(SpanKind::busy);
   return span;
+}
+
+// Where pages are longer than units they go back whole: with a span that is in no set goes what is clean of its first
+// page and its last, if that makes them whole.
+Span* Arena::widen(Span* span) {
+  const size_t page = platform::page_size();
+  const uintptr_t start = g_realm.address(span), end = start + Units{span->units}.bytes();
+  const size_t before = (start - align_down(start, page)) >> kUnitShift;
+  const size_t behind = (align_up(end, page) - end) >> kUnitShift;
+  Span* next = span + span->units;
+  Span* head = before != 0 && span != g_realm.first() ? head_before(span) : nullptr;
+  Span* tail = behind != 0 && g_realm.contains(next) ? next : nullptr;
+  auto has = [span](const Span* clean, size_t units) {
+    return clean != nullptr && is_alike(clean, span, SpanKind::free_clean) && clean->units >= units;
+  };
+  const bool first_is_whole = before == 0 || has(head, before), last_is_whole = behind == 0 || has(tail, behind);
+  const bool in_one_page = align_down(start, page) == align_down(end - 1, page);
+  if (in_one_page && !(first_is_whole && last_is_whole)) return span;
+  if (behind != 0 && last_is_whole) {
+    Span* behind_tail = tail + tail->units;
+    remove(tail);
+    insert_part(tail + behind, behind_tail, SpanKind::free_clean);
+    span->units += static_cast<uint32_t>(behind);
+  }
+  if (before == 0 || !first_is_whole) return span;
+  remove(head);
+  Span* first = span - before;
+  insert_part(head, first, SpanKind::free_clean);
+  first->node = span->node;
+  first->units = span->units + static_cast<uint32_t>(before);
+  return first;
 }
 
 // The busy span is free again, in plain spans: nothing tells of the purge where they become one with their neighbours.

@@ -191,6 +191,7 @@ class Arena {
   Units allowed_surplus(Units surplus);
   void return_surplus(Units surplus, ThreadToken token);
   Span* take_out(Span* span, Units most);
+  Span* widen(Span* span);
   void put_back(const Purge& purge);
   void put_back_whole();
   bool absorb(Span* neighbour, const Span* dirty);

@@ -4,6 +4,7 @@ namespace rh::slab {
 
 namespace {
 
+// Where pages are longer there are no holes.
 constexpr size_t kPage = platform::kPageSize;
 constexpr unsigned kPagesInUnit = kUnitSize / kPage;
 
@@ -199,7 +200,7 @@ Pages purge(const Layout& layout, Pages pages) {
 }  // namespace
 
 size_t punch(Span* slab) {
-  if constexpr (!platform::kReplacesByZeros) return 0;
+  if (!platform::kReplacesByZeros || platform::page_size() != kPage) return 0;
   Layout layout(slab);
   Pages before = holes_of(slab);
   FreeBlocks free(layout, before);
