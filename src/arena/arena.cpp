@@ -176,6 +176,14 @@ void Arena::free(Span* span, ThreadToken token) {
   note_dirty();
 }
 
+// What of a span is whole pages, and can go back.
+static Units whole_pages(const Span* span) {
+  if (units_of_page() == Units{1}) return {span->units};
+  const uintptr_t start = g_realm.address(span);
+  const platform::Pages pages = platform::pages_within(start, start + Units{span->units}.bytes());
+  return pages.empty() ? Units{} : Units{pages.size() >> kUnitShift};
+}
+
 // Puts a span into its set, merged with free neighbours of its kind.
 void Arena::insert(Span* span, SpanKind kind, uint32_t stamp) {
   span = merge(span, kind, &stamp);
@@ -188,7 +196,9 @@ void Arena::insert(Span* span, SpanKind kind, uint32_t stamp) {
     tail->units = span->units - 1;
   }
   set_of(kind, span).insert(span);
-  if (kind == SpanKind::free_dirty) by_age_.push_back(span);
+  if (kind != SpanKind::free_dirty) return;
+  by_age_.push_back(span);
+  in_pages_ += whole_pages(span);
 }
 
 // The head of what lies before a span, if that is free.
@@ -233,7 +243,10 @@ void Arena::remove(Span* span) {
   SpanKind kind = kind_of(span);
   RH_CHECK(is_free(kind));
   set_of(kind, span).remove(span);
-  if (kind == SpanKind::free_dirty) by_age_.remove(span);
+  if (kind == SpanKind::free_dirty) {
+    by_age_.remove(span);
+    in_pages_ -= whole_pages(span);
+  }
   if (span->units > 1) set_kind(span + span->units - 1, SpanKind::none);
   set_kind(span, SpanKind::none);
 }
@@ -489,6 +502,7 @@ void Arena::give_up_free() {
   dirty_ = {};
   clean_ = decommitted_ = {};
   by_age_ = {};
+  in_pages_ = {};
   busy_.store(nullptr);
   in_growth_ = nullptr;
   note_in_use(Units::holding(g_realm.committed()));
@@ -540,8 +554,8 @@ void Arena::note_committed() {
 
 // All who free read it: so it is told to them when it has moved by an eighth, and not a little at that.
 void Arena::note_dirty() {
-  size_t dirty = dirty_.total().bytes(), told = dirty_told_.value();
-  dirty_bytes_.set(dirty);
+  size_t dirty = in_pages_.bytes(), told = dirty_told_.value();
+  dirty_bytes_.set(dirty_.total().bytes());
   size_t moved = dirty > told ? dirty - told : told - dirty;
   if (moved > told / 8 && moved >= kNotableDirty) dirty_told_.set(dirty);
 }

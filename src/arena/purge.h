@@ -1,6 +1,6 @@
 // A span on its way back to the OS. The OS refuses every range with a page that is locked in memory: what can go back
-// around such pages is found by halves, the longest parts first. Where pages are longer than units, those at the ends of
-// the span that it has only a part of stay too.
+// around such pages is found by halves, the longest parts first. Where pages are longer than units, those of which the
+// span has only a part stay too.
 #pragma once
 
 #include "arena/span.h"

@@ -36,8 +36,8 @@ Units alignment_for(size_t size, size_t alignment) {
   return size > kMostInParts && wanted < page ? page : wanted;
 }
 
-uintptr_t start_of(const Span* span) { return g_realm.address(span); }
-uintptr_t end_of(const Span* span) { return start_of(span) + Units{span->units}.bytes(); }
+uintptr_t first_byte_of(const Span* span) { return g_realm.address(span); }
+uintptr_t end_byte_of(const Span* span) { return first_byte_of(span) + Units{span->units}.bytes(); }
 
 constinit std::atomic<size_t> g_moves{0};
 
@@ -78,7 +78,7 @@ void unmark(Span* span) {
 // False when the OS refuses: nothing may lie there again. Of a page that it shares nobody was to change anything.
 bool make_plain(const Span* span) {
   if (!span->altered) return true;
-  const platform::Pages pages = platform::pages_within(start_of(span), end_of(span));
+  const platform::Pages pages = platform::pages_within(first_byte_of(span), end_byte_of(span));
   return pages.empty() || (platform::renew(pages.start, pages.size()) && platform::commit(pages.start, pages.size()));
 }
 
@@ -113,8 +113,7 @@ Heap* home_of(const Span* span) { return without_notes(span->owner.load()); }
 }  // namespace
 
 Span* allocate(size_t size, size_t alignment, Prefer prefer, Partition partition) {
-  Span* span =
-      g_arena.allocate(units_for(size, alignment), alignment_for(size, alignment), prefer, nullptr, partition);
+  Span* span = g_arena.allocate(units_for(size, alignment), alignment_for(size, alignment), prefer, nullptr, partition);
   if (span != nullptr) begin(span, size, kNobody);
   return span;
 }
@@ -164,8 +163,8 @@ Span* head_of(Span* unit) {
 
 void clear(Span* span, size_t size) {
   if (span->zero) return;
-  if (size >= kLeastReplaced && platform::make_zero(start_of(span), end_of(span))) return;
-  __builtin_memset(reinterpret_cast<void*>(start_of(span)), 0, size);
+  if (size >= kLeastReplaced && platform::make_zero(first_byte_of(span), end_byte_of(span))) return;
+  __builtin_memset(reinterpret_cast<void*>(first_byte_of(span)), 0, size);
 }
 
 Prefer preferred_for_zero(size_t size) { return size >= kLeastReplaced ? Prefer::zero : Prefer::warm; }
@@ -223,7 +222,7 @@ Resized resize_in_place(Span* span, size_t size, Fit fit) {
 bool may_move(const Span* span, size_t size) {
   size_t present = Units{span->units}.bytes();
   return size > present && worth_moving(present) && !span->altered &&
-         platform::is_whole_pages(start_of(span), end_of(span));
+         platform::is_whole_pages(first_byte_of(span), end_byte_of(span));
 }
 
 // Where a limit counts what is moved once, it goes back as what it is: empty.

@@ -382,7 +382,8 @@ void Region::reset() {
   if (inconsistent()) return;
   if (hollow_ != 0) {
     const size_t least = align_up(least_of(base_, size()), platform::page_size()), there = end_ - base_;
-    const bool whole = g_arena.take_near(hollow_ * platform::page_size()) && platform::commit(base_ + least, there - least);
+    const bool whole =
+        g_arena.take_near(hollow_ * platform::page_size()) && platform::commit(base_ + least, there - least);
     if (!whole) {
       g_arena.give_near(there - least - hollow_ * platform::page_size());
       end_ = base_ + least;

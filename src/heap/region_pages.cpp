@@ -17,7 +17,8 @@ size_t Region::Pages::count() const { return start < end ? (end - start) / platf
 
 // Those of a free piece that hold nothing of it.
 Region::Pages Region::pages_within(Piece* piece) {
-  return {align_up(address_of(piece) + sizeof(Piece), platform::page_size()), align_down(address_of(behind(piece)), platform::page_size())};
+  return {align_up(address_of(piece) + sizeof(Piece), platform::page_size()),
+          align_down(address_of(behind(piece)), platform::page_size())};
 }
 
 bool Region::commit_more(size_t bytes) {

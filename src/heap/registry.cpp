@@ -24,8 +24,8 @@ constexpr size_t kChunkHeader = 64;
 constexpr size_t kChunk = 16 * align_up(kHeapSize, platform::kPageSize);
 static_assert(kChunk % platform::kMostPageSize == 0);
 
-// A first-class heap has pages of its own, where they are short: those of one that was destroyed go back, and read as zero to who asks about
-// it.
+// A first-class heap has pages of its own, where they are short: those of one that was destroyed go back. What was its
+// memory reads as zero to who asks about it.
 constexpr size_t kSharedSize = std::bit_ceil(align_up(sizeof(Heap), platform::kPageSize));
 constexpr size_t kSharedChunk = 16 * kSharedSize;
 static_assert(is_power_of_two(kSharedChunk) && kSharedChunk % platform::kMostPageSize == 0);

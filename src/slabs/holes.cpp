@@ -4,7 +4,6 @@ namespace rh::slab {
 
 namespace {
 
-// Where pages are longer there are no holes.
 constexpr size_t kPage = platform::kPageSize;
 constexpr unsigned kPagesInUnit = kUnitSize / kPage;
 
@@ -200,7 +199,7 @@ Pages purge(const Layout& layout, Pages pages) {
 }  // namespace
 
 size_t punch(Span* slab) {
-  if (!platform::kReplacesByZeros || platform::page_size() != kPage) return 0;
+  if (!may_have_holes()) return 0;
   Layout layout(slab);
   Pages before = holes_of(slab);
   FreeBlocks free(layout, before);
