@@ -49,7 +49,7 @@ if(REHEAP_TESTS AND REHEAP_FAKE_SOURCES)
   if(CMAKE_CROSSCOMPILING AND REHEAP_ZIG)
     set(fake_space RH_FAKE_SPACE_GIB=4)
   endif()
-  target_compile_definitions(reheap_core_fake PRIVATE RH_FAKE_PLATFORM ${fake_space})
+  target_compile_definitions(reheap_core_fake PRIVATE ${fake_space} PUBLIC RH_FAKE_PLATFORM)
   target_link_libraries(reheap_core_fake PRIVATE reheap_dialect reheap_no_exceptions
                                          PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
   target_include_directories(reheap_core_fake PUBLIC ${PROJECT_SOURCE_DIR}/include)

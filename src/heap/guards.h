@@ -20,6 +20,9 @@ namespace rh::guards {
 inline constexpr size_t kPlaces = k64Bit ? 256 : 64;
 inline constexpr size_t kMostSize = kUnitSize - platform::kPageSize;
 
+// Whether places have pages of their own: not where a page is a unit or longer. There blocks are not guarded.
+inline bool are_possible() { return platform::page_size() == platform::kPageSize; }
+
 // One allocation in `every` of each thread, on average; 0: none, as it is at first. May change at any time.
 void set_every(uint64_t every);
 inline uint64_t every() { return watch::guarded_every(); }

@@ -105,7 +105,7 @@ uintptr_t reserve_in_steps(uintptr_t code, size_t size, size_t step) {
 }
 
 uintptr_t reserve_near(uintptr_t code, size_t size) {
-  if constexpr (!k64Bit) return platform::reserve(size, platform::kReserveGrain);  // all of it is within reach
+  if constexpr (!k64Bit) return platform::reserve(size, platform::reserve_grain());  // all of it is within reach
   constexpr size_t kWide = 16 * kMiB;
   const uintptr_t at = reserve_in_steps(code, size, kWide);
   return at != 0 ? at : reserve_in_steps(code, size, kMiB);
@@ -113,7 +113,7 @@ uintptr_t reserve_near(uintptr_t code, size_t size) {
 
 // Gives how much is committed of it; 0: nothing could be.
 size_t commit_first(uintptr_t base, size_t size) {
-  const size_t least = align_up(Region::least_of(base, size), platform::kPageSize);
+  const size_t least = align_up(Region::least_of(base, size), platform::page_size());
   if (!g_arena.take_near(least)) return 0;
   if (platform::commit(base, least)) return least;
   g_arena.give_near(least);
@@ -132,7 +132,7 @@ Made make_in(void* memory, size_t size) {
 
 Made make_near(const void* code, size_t size) {
   if (code == nullptr || size == 0 || size > kReach) return {nullptr, Failure::invalid};
-  size = align_up(size, platform::kReserveGrain);
+  size = align_up(size, platform::reserve_grain());
   if (Region::least_of(0, size) == 0) return {nullptr, Failure::invalid};
   const uintptr_t base = reserve_near(address_of(code), size);
   if (base == 0) return {nullptr, Failure::memory};

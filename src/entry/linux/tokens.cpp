@@ -73,7 +73,7 @@ void* memalign_of(Partition of, size_t alignment, size_t size) {
 }
 
 void* valloc_of(Partition of, size_t size) {
-  return kHardened ? allocate_of(of, platform::kPageSize, size) : valloc(size);
+  return kHardened ? allocate_of(of, platform::page_size(), size) : valloc(size);
 }
 
 void* pvalloc_of(Partition of, size_t size) {
