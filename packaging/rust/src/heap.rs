@@ -90,7 +90,7 @@ impl Heap<AnyThread> {
     /// block of it is executable. `code` is any address: nothing is read there.
     ///
     /// ```
-    /// let code = main as fn() as *const ();
+    /// let code = main as *const ();
     /// let heap = reheap::Heap::near(code, 16 << 20)?;
     /// let constant = heap.boxed(0.5f64)?;
     /// let distance = (&*constant as *const f64 as isize).wrapping_sub(code as isize);

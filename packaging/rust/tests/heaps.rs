@@ -148,7 +148,10 @@ fn a_heaps_limit_refuses() {
 }
 
 type Memory = [MaybeUninit<u8>; 64 * 1024];
-const UNUSED: Memory = [MaybeUninit::uninit(); 64 * 1024];
+
+fn unused() -> Memory {
+    [MaybeUninit::uninit(); 64 * 1024]
+}
 
 fn lies_in(memory: &std::ops::Range<*const MaybeUninit<u8>>, block: *const u8) -> bool {
     memory.contains(&(block as *const MaybeUninit<u8>))
@@ -156,7 +159,7 @@ fn lies_in(memory: &std::ops::Range<*const MaybeUninit<u8>>, block: *const u8) -
 
 #[test]
 fn a_heap_over_memory_has_all_there() {
-    let mut memory = UNUSED;
+    let mut memory = unused();
     let place = memory.as_ptr_range();
     for _ in 0..3 {
         let seen = Heap::with_memory(&mut memory, |heap| {
@@ -181,7 +184,7 @@ fn a_heap_over_memory_has_all_there() {
 
 #[test]
 fn memory_comes_back_when_the_work_panics() {
-    let mut memory = UNUSED;
+    let mut memory = unused();
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         Heap::with_memory(&mut memory, |heap| {
             heap.alloc(layout(100, 8)).unwrap();
@@ -194,7 +197,7 @@ fn memory_comes_back_when_the_work_panics() {
 
 #[test]
 fn a_heap_over_memory_is_of_all_threads() {
-    let mut memory = UNUSED;
+    let mut memory = unused();
     let heap = unsafe { Heap::over(&mut memory) }.unwrap();
     let here = heap.boxed(1u64).unwrap();
     thread::scope(|scope| {
@@ -204,7 +207,7 @@ fn a_heap_over_memory_is_of_all_threads() {
         }
     });
     assert_eq!((*here, heap.stats().blocks), (1, 1));
-    let moved = thread::spawn(|| Heap::in_static(Box::leak(Box::new(UNUSED))).unwrap()).join().unwrap();
+    let moved = thread::spawn(|| Heap::in_static(Box::leak(Box::new(unused()))).unwrap()).join().unwrap();
     assert_eq!(*moved.boxed(2).unwrap(), 2);
 }
 
