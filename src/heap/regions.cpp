@@ -1,6 +1,7 @@
 #include "heap/regions.h"
 
 #include "arena/arena.h"
+#include "base/schedule.h"
 #include "base/secret.h"
 
 namespace rh::regions {
@@ -59,8 +60,11 @@ void set(Place* place, uint32_t life, Region* region, uintptr_t start, uintptr_t
   const uint32_t version = place->version.load(std::memory_order_relaxed) | 1;
   place->version.store(version, std::memory_order_relaxed);
   place->life.store(0, std::memory_order_release);
+  schedule_point();
   place->start.store(start, std::memory_order_release);
+  schedule_point();
   place->end.store(end, std::memory_order_release);
+  schedule_point();
   place->region.store(region, std::memory_order_release);
   place->life.store(life, std::memory_order_release);
   place->version.store(version + 1, std::memory_order_release);
@@ -164,9 +168,12 @@ Region* find(const void* pointer) {
   for (unsigned index = 0, end = count(); index < end; ++index) {
     const Place& place = g_places[index];
     const uint32_t version = place.version.load(std::memory_order_acquire);
+    schedule_point();
     const uintptr_t start = place.start.load(std::memory_order_acquire);
+    schedule_point();
     if (RH_LIKELY(address - start >= place.end.load(std::memory_order_acquire) - start)) continue;
     Region* region = place.region.load(std::memory_order_acquire);
+    schedule_point();
     // What it said when it changed is nobody's who may be asking.
     if (version % 2 == 0 && place.version.load(std::memory_order_relaxed) == version) return region;
   }
