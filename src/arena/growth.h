@@ -9,9 +9,8 @@
 namespace rh {
 
 // Pieces are a multiple of this: their descriptors can be reserved by themselves.
-inline constexpr size_t kPieceGrain = k64Bit && platform::kReserveGrain > platform::kPageSize
-                                          ? kMiB*(platform::kReserveGrain / platform::kPageSize)
-                                          : kMiB;
+inline constexpr size_t kTableOfMiB = (kMiB >> kUnitShift) * sizeof(Span);
+inline constexpr size_t kPieceGrain = k64Bit ? kMiB * divide_up(platform::kReserveGrain, kTableOfMiB) : kMiB;
 static_assert(!k64Bit || (kPieceGrain >> kUnitShift) * sizeof(Span) % platform::kReserveGrain == 0,
               "the table of a piece is a reservation");
 static_assert(kPieceGrain / kBlockAlign % platform::kReserveGrain == 0, "and so are its notes");

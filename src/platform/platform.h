@@ -16,7 +16,11 @@ namespace rh::platform {
 // ---- address space ----------------------------------------------------------------------------
 // Addresses and sizes are multiples of kPageSize.
 
+#if defined(__APPLE__) && defined(__aarch64__)
+inline constexpr size_t kPageSize = 16384;
+#else
 inline constexpr size_t kPageSize = 4096;
+#endif
 
 #if defined(_WIN32)
 // Reservations start at multiples of this.
@@ -221,8 +225,9 @@ void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 // no other thread is inside the streams as a whole.
 void note_streams_allocate();
 
-// How to declare a variable of the forking thread. Where nothing forks, thread-local storage may need a C runtime.
-#if defined(_WIN32)
+// How to declare a variable of the forking thread. Where nothing forks, thread-local storage may need a C runtime;
+// where it allocates, on Darwin, the system lets one thread fork at a time.
+#if defined(_WIN32) || defined(__APPLE__)
 #define RH_OF_FORKING_THREAD
 #else
 #define RH_OF_FORKING_THREAD RH_THREAD_LOCAL
