@@ -95,9 +95,11 @@ if(APPLE)
   target_link_libraries(reheap PRIVATE $<BUILD_INTERFACE:reheap_dialect> $<BUILD_INTERFACE:reheap_no_exceptions>)
   # Linked by the C driver: no C++ library is needed, and the linker says so where one is.
   set(CMAKE_CXX_IMPLICIT_LINK_LIBRARIES "")
+  set(CMAKE_SHARED_LIBRARY_RUNTIME_C_FLAG "-Wl,-rpath,") # which CMake knows on macOS itself alone
   set_target_properties(reheap PROPERTIES
     LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${REHEAP_SOVERSION}
     INSTALL_NAME_DIR @rpath BUILD_WITH_INSTALL_NAME_DIR ON)
+  target_link_options(reheap PRIVATE -Wl,-S) # no notes where object files lay
   add_library(reheap::reheap ALIAS reheap)
 elseif(NOT WIN32)
   # Beside a file that is built with exceptions.
