@@ -21,10 +21,13 @@ constinit std::atomic<bool> g_stands_first{false};
 
 // ---- blocks -------------------------------------------------------------------------------------
 
-// Asked about any pointer: 0 for all but the start of a block that is live.
+// A block without bytes, as some on guarded pages are, is one all the same.
+size_t as_told(size_t size) { return size != 0 ? size : 1; }
+
+// Asked about any pointer: 0, which says that it is not ours, for all but the start of a block that is live.
 size_t size_of(malloc_zone_t*, const void* pointer) {
   const BlockAt at = find_block(pointer);
-  return at.is_start() && !at.is_marked() ? at.usable_size() : 0;
+  return at.is_start() && !at.is_marked() ? as_told(at.usable_size()) : 0;
 }
 
 void* allocate(malloc_zone_t*, size_t size) { return rules::allocate(size); }
@@ -70,7 +73,7 @@ class Ranges {
   Ranges& operator=(const Ranges&) = delete;
 
   void add(void* block, size_t size) {
-    ranges_[count_++] = {address_of(block), size};
+    ranges_[count_++] = {address_of(block), as_told(size)};
     if (count_ == kMost) tell();
   }
 

@@ -13,6 +13,7 @@
 #include "arena/realm.h"
 #include "entry/darwin/zones.h"
 #include "entry/foreign.h"
+#include "heap/guards.h"
 #include "heap/heap.h"
 #include "heap/stats.h"
 #include "platform/fake/fake.h"
@@ -32,6 +33,35 @@ bool reads_zero(const void* block, size_t size) {
   for (size_t at = 0; at < size; ++at)
     if (bytes[at] != 0) return false;
   return true;
+}
+
+using Found = std::map<uintptr_t, size_t>;
+
+Found enumerate() {
+  Found found;
+  auto record = [](task_t, void* context, unsigned type, vm_range_t* ranges, unsigned count) {
+    EXPECT_EQ(type, MALLOC_PTR_IN_USE_RANGE_TYPE);
+    for (unsigned at = 0; at < count; ++at)
+      EXPECT_TRUE(static_cast<Found*>(context)->emplace(ranges[at].address, ranges[at].size).second);
+  };
+  malloc_zone_t* zone = ours();
+  EXPECT_EQ(zone->introspect->enumerator(mach_task_self(), &found, MALLOC_PTR_IN_USE_RANGE_TYPE,
+                                         reinterpret_cast<vm_address_t>(zone), nullptr, record),
+            KERN_SUCCESS);
+  return found;
+}
+
+using Held = std::set<uintptr_t>;
+
+void expect_found(const Held& held) {
+  malloc_zone_t* zone = ours();
+  const Found found = enumerate();
+  EXPECT_EQ(found.size(), held.size());
+  for (uintptr_t block : held) {
+    auto at = found.find(block);
+    ASSERT_NE(at, found.end()) << std::hex << block;
+    EXPECT_EQ(at->second, zone->size(zone, reinterpret_cast<void*>(block)));
+  }
 }
 
 TEST(Zone, StandsFirstAndTheOthersStay) {
@@ -154,6 +184,25 @@ TEST(Zone, TheSizeOfWhatIsNoBlockIsNone) {
   EXPECT_FALSE(zone->claimed_address(zone, nullptr));
 }
 
+// Guarded blocks are as long as was asked for.
+TEST(Zone, GuardedBlocksHaveASizeToo) {
+  malloc_zone_t* zone = ours();
+  guards::set_every(1);
+  Held held;
+  for (size_t size : {0, 1, 100, 5000}) {
+    void* block = zone->malloc(zone, size);
+    EXPECT_GE(zone->size(zone, block), 1u) << size;
+    EXPECT_TRUE(held.insert(address_of(block)).second);
+  }
+  EXPECT_NE(guards::figures().live, 0u);
+  expect_found(held);
+  for (uintptr_t block : held) {
+    zone->free(zone, reinterpret_cast<void*>(block));
+    EXPECT_EQ(zone->size(zone, reinterpret_cast<void*>(block)), 0u);
+  }
+  expect_found({});
+}
+
 TEST(Zone, BatchesSayHowManyTheyAre) {
   malloc_zone_t* zone = ours();
   std::vector<void*> blocks(300);
@@ -180,35 +229,6 @@ TEST(Zone, TheMakerOfAForeignBlockIsFound) {
 }
 
 // ---- what tools ask -----------------------------------------------------------------------------
-
-using Found = std::map<uintptr_t, size_t>;
-
-Found enumerate() {
-  Found found;
-  auto record = [](task_t, void* context, unsigned type, vm_range_t* ranges, unsigned count) {
-    EXPECT_EQ(type, MALLOC_PTR_IN_USE_RANGE_TYPE);
-    for (unsigned at = 0; at < count; ++at)
-      EXPECT_TRUE(static_cast<Found*>(context)->emplace(ranges[at].address, ranges[at].size).second);
-  };
-  malloc_zone_t* zone = ours();
-  EXPECT_EQ(zone->introspect->enumerator(mach_task_self(), &found, MALLOC_PTR_IN_USE_RANGE_TYPE,
-                                         reinterpret_cast<vm_address_t>(zone), nullptr, record),
-            KERN_SUCCESS);
-  return found;
-}
-
-using Held = std::set<uintptr_t>;
-
-void expect_found(const Held& held) {
-  malloc_zone_t* zone = ours();
-  const Found found = enumerate();
-  EXPECT_EQ(found.size(), held.size());
-  for (uintptr_t block : held) {
-    auto at = found.find(block);
-    ASSERT_NE(at, found.end()) << std::hex << block;
-    EXPECT_EQ(at->second, zone->size(zone, reinterpret_cast<void*>(block)));
-  }
-}
 
 TEST(Zone, TheEnumeratorTellsOfExactlyWhatIsLive) {
   malloc_zone_t* zone = ours();
