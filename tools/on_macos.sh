@@ -51,7 +51,8 @@ try "an account of itself" "${insert[@]}" REHEAP_VERBOSE=1 $made/plain reheap
 try "guarded allocations" "${insert[@]}" REHEAP_SAMPLE_GUARD=100 $made/plain reheap
 
 # The system's own programs drop DYLD_INSERT_LIBRARIES; those of Homebrew and MacPorts do not.
-for command in "python3 -c print(sum(len(str(i)*9)for(i)in(range(300000))))" "node -e console.log(1)" "sqlite3 :memory: .quit"; do
+for command in "python3 -c print(sum(len(str(i)*9)for(i)in(range(300000))))" "node -e console.log(1)" \
+  "sqlite3 :memory: .quit"; do
   program=$(command -v "${command%% *}") || continue
   [[ $program == /usr/bin/* || $program == /bin/* ]] && continue
   # shellcheck disable=SC2086

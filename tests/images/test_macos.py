@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What the files made for macOS say of themselves: test_macos.py OBJDUMP NM PROCESSOR EXPECTED LIBRARY PROGRAM…
 
-EXPECTED is the list of libreheap.so's names, of which ours (rh_…) are libreheap.dylib's. The programs are one linked with
-libreheap.a, one with libreheap.dylib, and one with libreheap-core.a."""
+EXPECTED is the list of libreheap.so's names, of which ours (rh_…) are libreheap.dylib's. The programs are one linked
+with libreheap.a, one with libreheap.dylib, and one with libreheap-core.a."""
 
 import pathlib
 import re
@@ -38,7 +38,8 @@ class MachO:
 
     def names(self, wanted: int) -> list:
         """Of libraries."""
-        return [command[struct.unpack_from("<I", command, 8)[0]:].rstrip(b"\0").decode() for command in self.all(wanted)]
+        return [command[struct.unpack_from("<I", command, 8)[0]:].rstrip(b"\0").decode()
+                for command in self.all(wanted)]
 
     def built_for(self) -> tuple:
         platform, oldest = struct.unpack_from("<2I", self.all(BUILD_VERSION)[0], 8)
@@ -101,7 +102,8 @@ def flaws_of_library(path: str, objdump: str, nm: str, processor: str, expected:
 
 def flaws_of_pairs(file: MachO, places: dict, symbols: str):
     """Each pair is where a function of ours is, and which one dyld puts it in the place of."""
-    addresses = {int(place, 16): name for place, name in re.findall(r"^(\w+) t .*?\d+our_(\w+?)E", symbols, re.MULTILINE)}
+    named = re.findall(r"^(\w+) t .*?\d+our_(\w+?)E", symbols, re.MULTILINE)
+    addresses = {int(place, 16): name for place, name in named}
     start, pairs = file.section("__interpose")
     if len(pairs) != 16 * len(INTERPOSED):
         yield f"interposes {len(pairs) / 16} functions, not {len(INTERPOSED)}"
