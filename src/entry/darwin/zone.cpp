@@ -1,5 +1,6 @@
 #include "entry/darwin/zone.h"
 
+#include <dlfcn.h>
 #include <mach/mach_init.h>
 
 #include <atomic>
@@ -201,6 +202,13 @@ void fill_table() {
   g_zone.claimed_address = may_be_ours;
 }
 
+// The table, and what it leads to, must not go with a plugin that somebody closes.
+void stay_loaded() {
+  Dl_info ours = {};
+  if (dladdr(&g_zone, &ours) != 0 && ours.dli_fname != nullptr)
+    dlopen(ours.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 malloc_zone_t* first() {
   vm_address_t* zones = nullptr;
   unsigned count = 0;
@@ -218,6 +226,7 @@ void stand_first() {
   // It is made at first use, over the first zone, which it takes for one of the system's.
   malloc_default_purgeable_zone();
   fill_table();
+  stay_loaded();
   for (unsigned attempt = 0; attempt < kAttempts; ++attempt) {
     malloc_zone_register(&g_zone);
     malloc_zone_t* before = first();
