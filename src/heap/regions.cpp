@@ -17,8 +17,8 @@ struct Place {
   uint32_t last_life = 0;
 };
 
-constexpr unsigned kIndexBits = 10, kPageBits = 12;
-static_assert(kMost == 1u << kIndexBits && platform::kPageSize == 1u << kPageBits);
+constexpr unsigned kIndexBits = 10, kPageBits = std::countr_zero(platform::kPageSize);
+static_assert(kMost == 1u << kIndexBits);
 constexpr uint32_t kMostLife = k64Bit ? UINT32_MAX : (1u << (32 - kIndexBits - kPageBits)) - 1;
 
 RH_RARE_ZEROS constinit Place g_places[kMost] = {};
