@@ -12,6 +12,8 @@
 #include <thread>
 
 #include "held.h"
+#include "reheap/reheap.h"
+#include "support/library.h"
 
 using namespace chaos;
 
@@ -127,7 +129,14 @@ void use_in_another_thread() {
   for (;;) pause();
 }
 
+// One block in five on pages of its own, which are made accessible and inaccessible again and again.
+void put_blocks_on_guarded_pages() {
+  auto* set = CONTRACT_FIND(rh_option_set);
+  if (set && !is_hardened()) NEED(set("sample_guard", "5"), "sample_guard");
+}
+
 void use_under_refusal(const Call& call, int error, Filter filter) {
+  if (error == EPERM) put_blocks_on_guarded_pages();
   Held before[32];
   Random random(static_cast<std::uint64_t>(call.number * 7 + error));
   for (Held& held : before) held.take(random.size(2 * MiB), random.next());
