@@ -42,8 +42,8 @@ RH_RARE_ZEROS constinit Books g_books = {};
 RH_RARE_ZEROS constinit Sieve g_sieve;  // of g_books.blocks
 constinit std::atomic<uint64_t> g_last_every{0};
 
-// Where a stack is followed to: the caller may stand on a small one. Each has room for one thread, or for a handler that
-// has interrupted one.
+// Where a stack is followed to: the caller may stand on a small one. Each has room for one thread, or for a handler
+// that has interrupted one.
 struct Desk {
   std::atomic<ThreadToken> holder;
   uintptr_t frames[platform::kMostFrames];

@@ -76,7 +76,8 @@ size_t usable_size_next(void* block) {
   return next(block);
 }
 
-// Of blocks that another malloc makes it could not tell who had used them before, and would tell of races that are none.
+// Of blocks that another malloc makes it could not tell who had used them before, and would tell of races that are
+// none.
 Foreign::Allocate* instead() { return platform::is_under_thread_sanitizer() ? __interceptor_memalign : nullptr; }
 
 }  // namespace
