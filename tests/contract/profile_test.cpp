@@ -141,11 +141,11 @@ std::size_t taken_of_stack() {
   return begin_of_handler - reinterpret_cast<std::uintptr_t>(area) - unwritten;
 }
 
-// malloc alone takes 1.3 KiB of it where it asks for memory.
+// malloc alone takes 1.3 KiB of it where it asks for memory; with internal checks 1.7, and what is new 2.1.
 SCENARIO(profile_on_small_stack) {
   free(opaque(malloc(10)));
   const std::size_t taken = taken_of_stack();
-  NEED(taken < 2000, "%zu bytes of the stack", taken);
+  NEED(taken < 2500, "%zu bytes of the stack", taken);
   return 0;
 }
 
