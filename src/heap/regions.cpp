@@ -190,9 +190,11 @@ Region* of_handle(uintptr_t handle) {
 
 size_t trim() {
   size_t bytes = 0;
-  if (count() == 0) return 0;
-  LockGuard guard(g_lock);
-  visit_each([&bytes](Region* region) { bytes += region->trim(); });
+  // Who forks waits for the lock, which is held for one.
+  for (unsigned index = 0, end = count(); index < end; ++index) {
+    LockGuard guard(g_lock);
+    if (Region* region = live(g_places[index])) bytes += region->trim();
+  }
   return bytes;
 }
 

@@ -108,6 +108,9 @@ Moved move_pages(uintptr_t from, uintptr_t to, size_t size);
 // Whether it is worth trying reserve_at at an address of our choice in this process.
 bool places_freely();
 
+// Whether the program was built with ThreadSanitizer, which has a malloc of its own and must see what it gives out.
+bool is_under_thread_sanitizer();
+
 // ---- limits -----------------------------------------------------------------------------------
 
 // What the OS lets this process hold, as it stands at this moment: by control groups, or by a job. In bytes.
