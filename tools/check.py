@@ -24,7 +24,7 @@ INSTALLED = {"release", "windows-x86_64"}
 INSTALLED_ONLY = "^(programs|integrations|command|tools)$"
 
 # Tried when named: no package has them, and their compilers' C++ libraries take minutes to make.
-NAMED_ONLY = {"linux-riscv64", "windows-x86_64-zig", "windows-arm64", "windows-arm64ec"}
+NAMED_ONLY = {"linux-riscv64", "macos-x86_64", "windows-x86_64-zig", "windows-arm64", "windows-arm64ec"}
 
 # Each of the two starts the other's programs, where they are there: never half of them.
 WITH_EACH_OTHER = {"windows-x86_64", "windows-i686"}
