@@ -66,6 +66,9 @@ struct Settings {
 // Whether its value is a file's path, which is taken from where the command is given.
 inline bool names_file(const LibraryOption& option) { return Str(option.allowed) == "FILE"; }
 
+// Whether a value means no file, or is none: the library is told it as it is.
+bool is_switch(Str value);
+
 // Whether a value has the form the option allows: what the library makes of it, the library says.
 bool well_formed(const LibraryOption& option, Str value);
 

@@ -40,9 +40,24 @@ bool is_place(Str text) {
   return text == "low" || text == "image" || (text.starts_with("0x") && text.part(2).only(hexadecimal_digits));
 }
 
+bool is_word(Str text, Str word) {
+  if (text.size != word.size) return false;
+  for (std::size_t at = 0; at < text.size; ++at) {
+    const char letter = text.data[at];
+    if ((letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter) != word.data[at]) return false;
+  }
+  return true;
+}
+
 bool is_layers(Str text) { return text == "both" || text == "crt" || text == "heap" || text == "none"; }
 
 }  // namespace
+
+bool is_switch(Str value) {
+  for (const char* word : {"0", "1", "on", "off", "yes", "no", "true", "false"})
+    if (is_word(value, word)) return true;
+  return false;
+}
 
 bool well_formed(const LibraryOption& option, Str value) {
   if (option.name == "--decay-ms") return is_number(value, 600000);

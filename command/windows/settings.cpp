@@ -6,14 +6,14 @@
 namespace rh::command {
 namespace {
 
-// The program may change its folder before it ends, and a file may be called "1".
+// The program may change its folder before it ends.
 std::string full_path_of(const std::string& file) {
   const std::wstring path = full_path(wide(file));
   return path.empty() ? file : narrow(path);
 }
 
 void set(const LibraryOption& option, const std::string& value) {
-  std::string given = names_file(option) && !value.empty() ? full_path_of(value) : value;
+  std::string given = names_file(option) && !value.empty() && !is_switch(value.c_str()) ? full_path_of(value) : value;
   if (option.value == Value::optional && value.empty()) given = "1";
   if (option.value == Value::none) given = "1";
   SetEnvironmentVariableW(wide(option.variable).c_str(), wide(given).c_str());

@@ -16,6 +16,9 @@ struct Foreign {
   void (*free)(void* block);
   void* (*reallocate)(void* block, size_t size);
   size_t (*usable_size)(void* block);
+  // Who is to make all blocks in our place: ThreadSanitizer, where it is in the program. Null: nobody is.
+  using Allocate = void*(size_t alignment, size_t size);
+  Allocate* (*instead)() = nullptr;
   // Sets the errno of the C library that callers look at.
   void (*set_errno)(int error);
 };

@@ -26,12 +26,18 @@ RH_RARE_ZEROS constinit OptionPath g_doctor = {};
 RH_RARE_ZEROS constinit OptionPath g_misuse_json = {};
 constinit Window g_window = {};
 
-bool set_stats(const char* value) { return set_path(same_text(value, "0") ? "" : value, &g_stats); }
+constexpr const char* kFile = "a file's path of less than 480 bytes, or 0 for none (./yes is a file of that name)";
+constexpr const char* kStats =
+    "1 (to stderr), 0 or off (none), or a file's path of less than 480 bytes (./yes is a file of that name)";
+
+bool set_stats(const char* value) {
+  return same_text(value, "1") ? set_path(value, &g_stats) : set_file(value, &g_stats);
+}
 
 bool set_doctor(const char* value) { return set_path(value, &g_doctor); }
 
 bool set_misuse_json(const char* value) {
-  if (!set_path(value, &g_misuse_json)) return false;
+  if (!set_file(value, &g_misuse_json)) return false;
   set_misuse_file(g_misuse_json.text[0] != 0 ? g_misuse_json.text : nullptr);
   return true;
 }
@@ -176,7 +182,7 @@ struct Option {
 };
 
 constexpr Option kOptions[] = {
-    {"stats", "1 (to stderr) or a file's path of less than 480 bytes", set_stats, true},
+    {"stats", kStats, set_stats, true},
     {"verbose", "0 or 1", [](const char* value) { return set_switch(value, &g_verbose); }, true},
     {"layers", "both, crt, heap or none", set_layers, false},
     {"decay_ms", "0 to 600000", set_decay, true},
@@ -192,14 +198,14 @@ constexpr Option kOptions[] = {
     {"memory_tags",
      platform::kHasTags ? "sync, async or off" : "nothing in a build that is not hardened, nor but on arm64 Linux",
      set_memory_tags, false},
-    {"misuse_json", "a file's path of less than 480 bytes", set_misuse_json, true},
+    {"misuse_json", kFile, set_misuse_json, true},
     {"sample_guard",
      kHardened ? "nothing in a hardened build, which guards all blocks"
      : platform::kMostPageSize == platform::kPageSize
          ? "0 to 1000000000: one allocation in so many gets pages of its own"
          : "0 to 1000000000: one allocation in so many gets pages of its own; 0 where these are longer than 4 KiB",
      set_sample_guard, true},
-    {"profile", kHardened ? "nothing in a hardened build" : "a file's path of less than 480 bytes",
+    {"profile", kHardened ? "nothing in a hardened build" : kFile,
      [](const char* value) { return !kHardened && profiling::set_target(value); }, false},
     {"profile_rate", kHardened ? "nothing in a hardened build" : "1 to 1T: one byte in so many is sampled",
      set_profile_rate, true},

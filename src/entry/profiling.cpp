@@ -29,7 +29,7 @@ void handle_signal() { profile::when_unlocked(toggle); }
 
 }  // namespace
 
-bool set_target(const char* path) { return set_path(path, &g_target); }
+bool set_target(const char* path) { return set_file(path, &g_target); }
 
 bool set_every(uint64_t every) {
   if (every == 0 || every > profile::kMostEvery) return false;

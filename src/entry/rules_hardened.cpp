@@ -15,6 +15,8 @@ void* allocate_hardened(size_t size, Maker maker, bool zeroed) {
 void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap, bool zeroed) {
   start();
   if (alignment < kBlockAlign) alignment = kBlockAlign;
+  if (heap == nullptr)
+    if (const MadeElsewhere made = allocate_elsewhere(alignment, size, zeroed); made.is_left) return made.block;
   return hardened::allocate(heap, alignment, size, maker, zeroed);
 }
 

@@ -7,6 +7,7 @@
 #include "entry/profiling.h"
 #include "hardened/hardened.h"
 #include "heap/guards.h"
+#include "heap/heap.h"
 #include "heap/idle.h"
 #include "heap/registry.h"
 #include "platform/path.h"
@@ -26,6 +27,7 @@ void start_now() {
     // A function of this file's own: before relocation the address of another file's may not be known.
     idle::let_go_by([] { hardened::flush(); });
   }
+  if (platform::is_under_thread_sanitizer() && g_foreign.instead != nullptr) leave_to(g_foreign.instead());
   options::load();
 }
 
@@ -60,6 +62,10 @@ void begin() {
   guards::look_at_faults();
   profiling::begin_listening();
   g_foreign.resolve();
+  if (is_left_to_other()) {
+    Text message;
+    report(message << "this program is built with ThreadSanitizer, which serves malloc itself");
+  }
   if (options::verbose()) report_line([](Text& text, const void*) { describe::process(text); }, nullptr);
   if (const char* path = options::doctor_target(); *path != 0) {
     describe_to(path, "REHEAP_DOCTOR", describe::process);

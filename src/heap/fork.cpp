@@ -24,8 +24,8 @@ constexpr uint64_t kNestedPatienceMs = 1;
 // Forks follow each other. One that waits this long is in a circle with another, by way of somebody else's lock.
 constexpr uint64_t kTurnPatienceMs = 2000;
 
-// Without the registry's lock the child can free nothing for the rest of its life. Who trims memory holds it while all
-// first-class heaps are gone through, waiting for no other lock, so that this is no circle; but for a thread that was
+// Without the registry's lock the child can free nothing for the rest of its life. Who trims memory holds it while one
+// first-class heap gives pages back, waiting for no other lock, so that this is no circle; but for a thread that was
 // interrupted holding it and forks: that waits longer still, for its turn.
 constexpr uint64_t kRegistryPatienceMs = 1000;
 
@@ -62,6 +62,10 @@ bool is_waited_for(ThreadToken token) { return g_arena.lock().held_by(token) || 
 
 bool hold(Lock& lock, ThreadToken token, uint64_t patience_ms) {
   return lock.held_by(token) || lock.acquire_within(patience_ms, kForkToken);
+}
+
+bool hold_registry(ThreadToken token, uint64_t patience_ms) {
+  return registry::lock().held_by(token) || registry::acquire_for_fork(patience_ms);
 }
 
 void note_breaks() {
@@ -123,6 +127,7 @@ bool is_missed(const Heap* heap) { return heap->fork_state == ForkState::missed;
 void renew(Heap* heap) {
   bool shared = heap->shared, sampled = heap->sampled, is_forking = heap->is_forking;
   uint16_t life = heap->life;
+  uint64_t number = heap->number;
   Tenant tenant = heap->tenant.load();
   Heap* home = heap->home.load();
   Heap *next = heap->next, *previous = heap->previous;
@@ -145,6 +150,7 @@ void renew(Heap* heap) {
   heap->shared = shared;
   heap->sampled = sampled;
   heap->life = life;
+  heap->number = number;
   heap->tenant.store(tenant);
   heap->home.store(home);
   heap->is_forking = is_forking;
@@ -207,7 +213,7 @@ static bool prepare(ThreadToken token) {
   const uint64_t patience_ms = nested ? kNestedPatienceMs : kForkPatienceMs;
   if (!g_turn.acquire_within(kTurnPatienceMs, token)) return false;
   note_breaks();
-  if (!hold(registry::lock(), token, nested ? kNestedPatienceMs : kRegistryPatienceMs)) return false;
+  if (!hold_registry(token, nested ? kNestedPatienceMs : kRegistryPatienceMs)) return false;
   g_fork.threads = registry::threads();
   g_fork.shared_heaps = registry::shared_heaps();
   for_each_heap([&](Heap* heap) { note_heap(heap, hold(heap->lock, token, patience_ms)); });
@@ -260,6 +266,7 @@ void after_in_child() {
   ThreadToken token = platform::thread_token();
   const bool sure = t_stage == Stage::prepared && !was_broken();
   if constexpr (kDebugChecks) lock_order::forget_others(token);
+  profile::forget_others(token);
   if (t_stage == Stage::prepared)
     start_child(token);
   else

@@ -16,7 +16,7 @@
 
 namespace rh::guards {
 
-// The most blocks at a time, and their most bytes.
+// The most blocks at a time, and their most bytes: none where a page is as long as a place.
 inline constexpr size_t kPlaces = k64Bit ? 256 : 64;
 inline constexpr size_t kMostSize = kUnitSize - platform::kPageSize;
 

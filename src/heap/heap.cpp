@@ -207,8 +207,27 @@ RH_NOINLINE static void* allocate_looked_at(Heap* heap, size_t size_class, size_
   return block;
 }
 
+static constinit std::atomic<Allocate*> g_other{nullptr};
+
+void leave_to(Allocate* other) {
+  if (other == nullptr) return;
+  g_other.store(other, std::memory_order_relaxed);
+  watch::begin(watch::Watcher::other);
+}
+
+bool is_left_to_other() { return g_other.load(std::memory_order_relaxed) != nullptr; }
+
+MadeElsewhere allocate_elsewhere(size_t alignment, size_t size, bool zeroed) {
+  Allocate* other = g_other.load(std::memory_order_relaxed);
+  if (other == nullptr) return {false, nullptr};
+  void* block = other(alignment, size);
+  if (zeroed && block != nullptr) __builtin_memset(block, 0, size);
+  return {true, block};
+}
+
 // Of each tag those to come are known ahead, by the heap that the thread has for it.
 static void* allocate_watched(size_t alignment, size_t size, bool zeroed) {
+  if (const MadeElsewhere made = allocate_elsewhere(alignment, size, zeroed); made.is_left) return made.block;
   if (RH_UNLIKELY(own_heap() == nullptr)) return allocate_any(nullptr, alignment, size, zeroed);
   Heap* heap = heap_in_use_if_any();
   const size_t size_class = class_for(alignment, size);

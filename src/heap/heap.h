@@ -243,6 +243,18 @@ void* resize_by_moving(const BlockAt& at, size_t size);
 // The usable size of a request of `size`; 0 when it cannot be met.
 size_t good_size(size_t size);
 
+// From now on another allocator makes all blocks but those of the program's heaps. Null: none does.
+using Allocate = void*(size_t alignment, size_t size);
+void leave_to(Allocate* other);
+bool is_left_to_other();
+
+// Its block; none while nothing is left to another.
+struct MadeElsewhere {
+  bool is_left;
+  void* block;  // null: it has no memory
+};
+MadeElsewhere allocate_elsewhere(size_t alignment, size_t size, bool zeroed);
+
 // The calling thread's heap; made or adopted at first. Null when there is no memory for it.
 Heap* own_heap();
 

@@ -97,29 +97,36 @@ bool collect(Heap* heap, ThreadToken token, Due due) {
   return true;
 }
 
-// From a list of heaps. False when some were passed over.
-bool collect_each(Heap* first, ThreadToken token, Due due) {
+// False when it was passed over.
+bool collect_if_due(Heap* heap, ThreadToken token, Due due) {
+  const bool wanted = due.now || at_rest(heap);
+  if (wanted && collect(heap, token, due)) return true;
+  collect_store(heap, token);
+  return false;
+}
+
+// False when some were passed over, as for the next.
+bool collect_threads(ThreadToken token, Due due) {
   bool all = true;
-  for (Heap* heap = first; heap != nullptr; heap = heap->next) {
-    bool wanted = due.now || at_rest(heap);
-    if (!wanted || !collect(heap, token, due)) {
-      collect_store(heap, token);
-      all = false;
-    }
+  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) {
+    all &= collect_if_due(heap, token, due);
     sparse::look(heap, due.now, due.most_slabs, token);
   }
   return all;
 }
 
-// From first-class heaps, whose list others change under its lock.
+// Those who fork wait for the lock of their list: it is held for so many slabs of one that give pages.
 bool collect_shared(ThreadToken token, Due due) {
   constexpr unsigned kMostSlabs = 256;
-  if (!due.now && due.most_slabs > kMostSlabs) due.most_slabs = kMostSlabs;
-  bool all = registry::shared_heaps() == nullptr;
-  if (!all) {
-    if (!registry::lock().try_acquire(token)) return false;
-    all = collect_each(registry::shared_heaps(), token, due);
-    registry::lock().release();
+  const unsigned most = due.most_slabs < kMostSlabs ? due.most_slabs : kMostSlabs;
+  bool all = true;
+  if (registry::shared_heaps() != nullptr) {
+    registry::Walk walk(token);
+    while (Heap* heap = walk.next()) {
+      all &= collect_if_due(heap, token, due);
+      while (sparse::look(heap, due.now, most, token) && due.now && walk.stay()) continue;
+    }
+    all &= walk.is_whole();
   }
   if (all) retained::forget_freed();
   return all;
@@ -127,7 +134,7 @@ bool collect_shared(ThreadToken token, Due due) {
 
 void collect_all(ThreadToken token, Due due) {
   bool shared = collect_shared(token, due);
-  bool threads = collect_each(registry::threads(), token, due);
+  bool threads = collect_threads(token, due);
   if (shared && threads) retained::begin_count();
 }
 

@@ -1,6 +1,7 @@
 #include "heap/regions.h"
 
 #include "arena/arena.h"
+#include "base/schedule.h"
 #include "base/secret.h"
 
 namespace rh::regions {
@@ -16,8 +17,8 @@ struct Place {
   uint32_t last_life = 0;
 };
 
-constexpr unsigned kIndexBits = 10, kPageBits = 12;
-static_assert(kMost == 1u << kIndexBits && platform::kPageSize == 1u << kPageBits);
+constexpr unsigned kIndexBits = 10, kPageBits = std::countr_zero(platform::kPageSize);
+static_assert(kMost == 1u << kIndexBits);
 constexpr uint32_t kMostLife = k64Bit ? UINT32_MAX : (1u << (32 - kIndexBits - kPageBits)) - 1;
 
 RH_RARE_ZEROS constinit Place g_places[kMost] = {};
@@ -59,8 +60,11 @@ void set(Place* place, uint32_t life, Region* region, uintptr_t start, uintptr_t
   const uint32_t version = place->version.load(std::memory_order_relaxed) | 1;
   place->version.store(version, std::memory_order_relaxed);
   place->life.store(0, std::memory_order_release);
+  schedule_point();
   place->start.store(start, std::memory_order_release);
+  schedule_point();
   place->end.store(end, std::memory_order_release);
+  schedule_point();
   place->region.store(region, std::memory_order_release);
   place->life.store(life, std::memory_order_release);
   place->version.store(version + 1, std::memory_order_release);
@@ -164,9 +168,12 @@ Region* find(const void* pointer) {
   for (unsigned index = 0, end = count(); index < end; ++index) {
     const Place& place = g_places[index];
     const uint32_t version = place.version.load(std::memory_order_acquire);
+    schedule_point();
     const uintptr_t start = place.start.load(std::memory_order_acquire);
+    schedule_point();
     if (RH_LIKELY(address - start >= place.end.load(std::memory_order_acquire) - start)) continue;
     Region* region = place.region.load(std::memory_order_acquire);
+    schedule_point();
     // What it said when it changed is nobody's who may be asking.
     if (version % 2 == 0 && place.version.load(std::memory_order_relaxed) == version) return region;
   }
@@ -183,9 +190,11 @@ Region* of_handle(uintptr_t handle) {
 
 size_t trim() {
   size_t bytes = 0;
-  if (count() == 0) return 0;
-  LockGuard guard(g_lock);
-  visit_each([&bytes](Region* region) { bytes += region->trim(); });
+  // Who forks waits for the lock, which is held for one.
+  for (unsigned index = 0, end = count(); index < end; ++index) {
+    LockGuard guard(g_lock);
+    if (Region* region = live(g_places[index])) bytes += region->trim();
+  }
   return bytes;
 }
 

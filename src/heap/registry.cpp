@@ -43,6 +43,8 @@ constinit std::atomic<Heap*> g_threads{nullptr};
 alignas(64) constinit std::atomic<Heap*> g_cursor{nullptr};  // of those who look for a heap of their own
 alignas(64) constinit std::atomic<bool> g_loading{true};
 constinit Word<Heap*> g_shared{nullptr};  // whether there are any is asked without the lock
+constinit uint64_t g_last_number = 0;
+constinit std::atomic<bool> g_fork_waits{false};
 constinit SharedChunk* g_shared_chunks = nullptr;
 
 // Who makes and destroys heaps all the time gets them with pages that are there, and a few spans.
@@ -316,6 +318,7 @@ static Heap* make_new_shared() {
   if (memory == nullptr) return nullptr;
   Heap* heap = new (memory) Heap;
   heap->shared = true;
+  heap->number = ++g_last_number;
   heap->delayed.do_without();
   heap->next = g_shared.load();
   if (heap->next != nullptr) heap->next->previous = heap;
@@ -350,6 +353,42 @@ static void forget_shared(Heap* heap) {
 
 void retire_shared(Heap* heap) {
   if (!keep_as_spare(heap)) forget_shared(heap);
+}
+
+Walk::Walk(ThreadToken token) : token_(token), holds_(g_lock.try_acquire(token)) {}
+
+Walk::~Walk() {
+  if (holds_) g_lock.release();
+}
+
+// What a heap's memory says of its number holds for ever: it is never unmapped, reads as zero when it went back, and
+// has another number when it is a heap again.
+bool Walk::let_go() {
+  constexpr unsigned kMostPauses = 1000;
+  g_lock.release();
+  for (unsigned pause = 0; g_fork_waits.load(std::memory_order_relaxed) && pause != kMostPauses; ++pause)
+    platform::back_off(pause);
+  holds_ = g_lock.acquire_within(kForkPatienceMs, token_);
+  return holds_ && at_ != nullptr && at_->number == number_;
+}
+
+bool Walk::stay() { return let_go(); }
+
+Heap* Walk::next() {
+  if (!holds_) return nullptr;
+  const bool is_there = at_ != nullptr && let_go();
+  if (!holds_) return nullptr;
+  Heap* heap = is_there ? at_->next : g_shared.load();
+  while (heap != nullptr && heap->number >= number_) heap = heap->next;
+  if (heap != nullptr) number_ = heap->number;
+  return at_ = heap;
+}
+
+bool acquire_for_fork(uint64_t patience_ms) {
+  g_fork_waits.store(true, std::memory_order_relaxed);
+  const bool acquired = g_lock.acquire_within(patience_ms, kForkToken);
+  g_fork_waits.store(false, std::memory_order_relaxed);
+  return acquired;
 }
 
 // Lists are right from their heads on, forwards; a piece of memory may have been taken from the chunk and not counted.

@@ -22,9 +22,40 @@ void adopt_slabs(Heap* heap, SizeClass size_class);
 // The heaps of threads, newest first. The list only grows; it may be walked without a lock.
 Heap* threads();
 
-// First-class heaps; to be walked holding lock().
+// First-class heaps; to be walked holding lock(), or by a Walk.
 Heap* shared_heaps();
 Lock& lock();
+
+// Goes through the first-class heaps, holding lock() by `token` while it stands at one. In between it lets go: others
+// make and destroy heaps then, the one it stood at too, and who is about to fork comes first. What is made meanwhile it
+// leaves out. The caller holds no heap's lock when it moves on.
+class Walk {
+ public:
+  explicit Walk(ThreadToken token);
+  ~Walk();
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
+
+  // Null when there are no more, or the lock could not be had.
+  Heap* next();
+
+  // Lets go, and comes back to the same heap. False when that is gone, or the lock could not be had.
+  bool stay();
+
+  // Whether it could have the lock each time.
+  bool is_whole() const { return holds_; }
+
+ private:
+  bool let_go();
+
+  ThreadToken token_;
+  Heap* at_ = nullptr;
+  uint64_t number_ = UINT64_MAX;  // of that heap
+  bool holds_;
+};
+
+// Acquires lock() for a fork, for whom walks make way.
+bool acquire_for_fork(uint64_t patience_ms);
 
 // They begin at multiples of kPageSize, and each has a life of its own from 1 to kMostLife.
 inline constexpr uint16_t kMostLife = platform::kPageSize - 1;

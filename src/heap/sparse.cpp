@@ -19,15 +19,17 @@ class Look {
  public:
   Look(Heap* heap, bool now, unsigned most, ThreadToken token) : heap_(heap), now_(now), most_(most), token_(token) {}
 
-  void at_all() {
+  // False when there are no more, or the lock could not be had.
+  bool at_all() {
     do {
-      if (!heap_->lock.try_acquire(token_)) return;
+      if (!heap_->lock.try_acquire(token_)) return false;
       bool any = now_ || heap_->sparse > Units{};
       if (any) at_some();
       heap_->lock.release();
-      if (!any || class_ == size_class::kCount) return;
+      if (!any || class_ == size_class::kCount) return false;
       for (unsigned pause = 0; pause < kPauses; ++pause) pause_briefly();
     } while (most_ != 0);
+    return true;
   }
 
  private:
@@ -80,8 +82,9 @@ class Look {
 
 }  // namespace
 
-void look(Heap* heap, bool now, unsigned most, ThreadToken token) {
-  if constexpr (platform::kReplacesByZeros) Look(heap, now, most, token).at_all();
+bool look(Heap* heap, bool now, unsigned most, ThreadToken token) {
+  if constexpr (platform::kReplacesByZeros) return Look(heap, now, most, token).at_all();
+  return false;
 }
 
 size_t returned() { return g_returned.load(std::memory_order_relaxed); }

@@ -11,8 +11,8 @@ namespace rh::sparse {
 inline constexpr unsigned kLooks = 4;
 
 // Looks at the heap's available slabs, and returns pages of those that are due, of about `most` slabs. With `now` all
-// are due. Holding no heap's lock.
-void look(Heap* heap, bool now, unsigned most, ThreadToken token);
+// are due. Holding no heap's lock. True when there were as many: more may be due.
+bool look(Heap* heap, bool now, unsigned most, ThreadToken token);
 
 // How many bytes have gone back by now.
 size_t returned();

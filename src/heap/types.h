@@ -199,6 +199,7 @@ struct Heap {
   Word<Heap*> home;                // of a bound heap: that of the thread it is bound to; written under the lock
   Heap* next = nullptr;            // in the registry; set before it is published
   Heap* previous = nullptr;        // of a shared heap
+  uint64_t number = 0;             // of a shared heap: in the list those behind it have lower ones (registry::Walk)
   Heap* next_spare = nullptr;      // of a shared heap that was destroyed, and is kept for the next
   Account* tag_account = nullptr;  // of a tag's heap
   Heap* next_of_tag = nullptr;     // of a tag's or partition's heap: set before it is published

@@ -12,6 +12,7 @@ namespace rh::watch {
 enum class Watcher : uint8_t {
   guards = 1,   // puts some blocks on guarded pages (heap/guards.h)
   profile = 2,  // has some blocks come from a heap of their own (heap/sampled.h)
+  other = 4,    // another allocator, which makes all blocks
 };
 
 // Or goes on, with another rate. A thread that is in an allocation meanwhile may still do it as before, and threads

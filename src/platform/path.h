@@ -14,6 +14,9 @@ struct OptionPath {
 // False, and nothing set, when it is too long.
 bool set_path(const char* value, OptionPath* path);
 
+// The same of an option's value: 0 and off are no file, nor are other words that say yes or no, for which it is false.
+bool set_file(const char* value, OptionPath* path);
+
 // %p in a path stands for the process's id, so that children do not write over their parent's file. Ends with a zero.
 void expand(const char* path, Text& expanded);
 

@@ -24,6 +24,9 @@ inline constexpr size_t kPageSize = 4096;
 inline constexpr size_t kMostPageSize = 64 * 1024;
 // The running system's.
 size_t page_size();
+#elif defined(__APPLE__) && defined(__aarch64__)
+inline constexpr size_t kMostPageSize = 16 * 1024;
+constexpr size_t page_size() { return kMostPageSize; }
 #else
 inline constexpr size_t kMostPageSize = kPageSize;
 constexpr size_t page_size() { return kPageSize; }
@@ -104,6 +107,9 @@ Moved move_pages(uintptr_t from, uintptr_t to, size_t size);
 
 // Whether it is worth trying reserve_at at an address of our choice in this process.
 bool places_freely();
+
+// Whether the program was built with ThreadSanitizer, which has a malloc of its own and must see what it gives out.
+bool is_under_thread_sanitizer();
 
 // ---- limits -----------------------------------------------------------------------------------
 
@@ -235,8 +241,9 @@ void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 // no other thread is inside the streams as a whole.
 void note_streams_allocate();
 
-// How to declare a variable of the forking thread. Where nothing forks, thread-local storage may need a C runtime.
-#if defined(_WIN32)
+// How to declare a variable of the forking thread. Where nothing forks, thread-local storage may need a C runtime;
+// where it allocates, on Darwin, the system lets one thread fork at a time.
+#if defined(_WIN32) || defined(__APPLE__)
 #define RH_OF_FORKING_THREAD
 #else
 #define RH_OF_FORKING_THREAD RH_THREAD_LOCAL

@@ -42,6 +42,41 @@ RH_RARE_ZEROS constinit Books g_books = {};
 RH_RARE_ZEROS constinit Sieve g_sieve;  // of g_books.blocks
 constinit std::atomic<uint64_t> g_last_every{0};
 
+// Where a stack is followed to: the caller may stand on a small one. Each has room for one thread, or for a handler
+// that has interrupted one.
+struct Desk {
+  std::atomic<ThreadToken> holder;
+  uintptr_t frames[platform::kMostFrames];
+};
+constexpr unsigned kDesks = 8;
+RH_RARE_ZEROS constinit Desk g_desks[kDesks] = {};
+
+class AtDesk {
+ public:
+  AtDesk() {
+    constexpr unsigned kPatience = 1000;
+    const ThreadToken own = platform::thread_token();
+    for (unsigned attempt = 0; attempt != kPatience && desk_ == nullptr; ++attempt) {
+      Desk& desk = g_desks[attempt % kDesks];
+      ThreadToken nobody = 0;
+      if (desk.holder.compare_exchange_strong(nobody, own, std::memory_order_acquire))
+        desk_ = &desk;
+      else if (attempt % kDesks == kDesks - 1)
+        platform::back_off(attempt);
+    }
+  }
+  ~AtDesk() {
+    if (desk_ != nullptr) desk_->holder.store(0, std::memory_order_release);
+  }
+  AtDesk(const AtDesk&) = delete;
+  AtDesk& operator=(const AtDesk&) = delete;
+
+  uintptr_t* frames() { return desk_ != nullptr ? desk_->frames : nullptr; }
+
+ private:
+  Desk* desk_ = nullptr;
+};
+
 double weight(uint64_t size, uint64_t every) { return 1 / chance::chosen_share(size == 0 ? 1 : size, every); }
 
 Amount amount(uint64_t size, uint64_t every) {
@@ -156,8 +191,9 @@ void stop() { g_every.store(0, std::memory_order_relaxed); }
 
 // Whether it is in the books now.
 static bool add_block(uintptr_t address, size_t size, Amount stands_for) {
-  uintptr_t frames[platform::kMostFrames];
-  const unsigned depth = platform::stack(frames, platform::kMostFrames);
+  AtDesk desk;
+  uintptr_t* frames = desk.frames();
+  const unsigned depth = frames != nullptr ? platform::stack(frames, platform::kMostFrames) : 0;
   const uint64_t now = platform::now_ms();
   Locked locked;
   if (inconsistent()) return false;
@@ -305,5 +341,10 @@ bool take(Snapshot& snapshot) {
 void give_back(Snapshot& snapshot) { snapshot.stacks.clear(); }
 
 void begin_anew() { begin_books(); }
+
+void forget_others(ThreadToken own) {
+  for (Desk& desk : g_desks)
+    if (desk.holder.load(std::memory_order_relaxed) != own) desk.holder.store(0, std::memory_order_relaxed);
+}
 
 }  // namespace rh::profile

@@ -89,4 +89,7 @@ Lock& lock();
 // holds it, or nobody else is there.
 void begin_anew();
 
+// In a fork's child: threads other than the calling one, which were following stacks, are not there.
+void forget_others(ThreadToken own);
+
 }  // namespace rh::profile

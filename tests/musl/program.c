@@ -3,6 +3,7 @@
  * over that of one that has ended. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <reheap/reheap.h>
@@ -101,6 +102,25 @@ static void use_the_rest(void) {
   CHECK(malloc((size_t)1 << 62) == NULL && errno == ENOMEM);
 }
 
+/* With the least stack that a thread of musl's may have. */
+static void* allocate_little(void* unused) {
+  for (size_t size = 1; size < 100000; size += size / 64 + 1) {
+    free(malloc(size));
+    free(malloc(size / 7));
+  }
+  return unused;
+}
+
+static void use_small_stacks(void) {
+  pthread_attr_t small;
+  CHECK(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, PTHREAD_STACK_MIN) == 0);
+  for (int i = 0; i < 8; ++i) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, &small, allocate_little, NULL) == 0 && pthread_join(thread, NULL) == 0);
+  }
+  CHECK(pthread_attr_destroy(&small) == 0);
+}
+
 static void make_locks(void) {
   pthread_mutexattr_t kind;
   CHECK(pthread_mutexattr_init(&kind) == 0 && pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE) == 0);
@@ -125,6 +145,7 @@ int main(int count, char** words) {
     if (round % 20 == 0) fork_once();
     if (round % 20 == 1 && g_has_robust) die_with_lock();
   }
+  use_small_stacks();
   use_the_rest();
   if (count == 2 && strcmp(words[1], "reheap") == 0) look_at_heaps();
   puts("ok");

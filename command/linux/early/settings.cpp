@@ -1,11 +1,12 @@
 #include "common/settings.h"
 
+#include "elf_file.h"
 #include "kernel.h"
 
 namespace rh::command {
 namespace {
 
-// The program may change its directory before it ends, and a file may be called "1".
+// The program may change its directory before it ends.
 Str full_path(Str file) { return file.front() == '/' ? file : join({kernel::working_directory(), "/", file}); }
 
 bool names(const char* entry, Str name) {
@@ -22,19 +23,56 @@ void put(char** entries, std::size_t& count, Str entry) {
   if (at == count) ++count;
 }
 
+// libreheap.so, libreheap-hardened.so.0: what the library is called, in any build and version.
+bool is_name_of_ours(Str path) {
+  Str name = path.base_name();
+  for (const Str part : {Str("libreheap-hardened.so"), Str("libreheap.so")}) {
+    const Str behind = name.part(part.size);
+    if (name.starts_with(part) && (behind.empty() || behind.front() == '.')) return true;
+  }
+  return false;
+}
+
+// The file's own name, whatever links lead to it; empty when it cannot be opened.
+Str real_name(Str path, Architecture& architecture) {
+  const long file = path.holds('/') ? kernel::open(join({path}).data) : -1;
+  if (file < 0) return {};
+  architecture = read_elf(file).architecture;
+  const Str name = kernel::read_link(join({"/proc/self/fd/", decimal(static_cast<unsigned long>(file))}).data);
+  kernel::close(file);
+  return name;
+}
+
+// Whether a program that gets `library` would get two of ours with that entry. Another architecture's stays: that is
+// for programs which cannot load this one.
+bool is_second(Str entry, Str library) {
+  Architecture own, architecture;
+  const Str name = real_name(entry, architecture);
+  const Str own_name = real_name(library, own);
+  if (name.empty()) return is_name_of_ours(entry);
+  if (!(architecture == own)) return false;
+  return name == own_name || is_name_of_ours(entry) || is_name_of_ours(name);
+}
+
+// The library first, and behind it what was there, but for others of ours.
 Str preload(const char* before, Str library) {
-  if (!before || !*before) return join({"LD_PRELOAD=", library});
-  const Str value(before);
-  const Str behind = value.part(library.size, 1);
-  const bool first_already = value.starts_with(library) && (behind.empty() || Str(" :").holds(behind.front()));
-  return first_already ? join({"LD_PRELOAD=", value}) : join({"LD_PRELOAD=", library, ":", value});
+  constexpr const char* separators = " :";
+  Str text = join({"LD_PRELOAD=", library});
+  for (Str rest(before ? before : ""); !rest.empty();) {
+    const std::size_t begin = Str(separators).holds(rest.front()) ? 1 : 0;
+    const Str entry = rest.part(begin, rest.part(begin).find_any(separators));
+    const Str separator = begin != 0 ? rest.part(0, 1) : Str(":");
+    if (!entry.empty() && !is_second(entry, library)) text = join({text, separator, entry});
+    rest = rest.part(begin + entry.size);
+  }
+  return text;
 }
 
 }  // namespace
 
 void set(Settings& settings, const LibraryOption& option, Str value) {
   Str text = join({value});
-  if (names_file(option) && !value.empty()) text = full_path(value);
+  if (names_file(option) && !value.empty() && !is_switch(value)) text = full_path(value);
   if (option.value == Value::optional && value.empty()) text = "1";
   if (option.value == Value::none) text = "1";
   settings.variables[&option - library_options] = join({option.variable, "=", text});

@@ -16,6 +16,14 @@
 extern "C" [[gnu::weak]] void __libc_free(void* block);
 extern "C" [[gnu::weak]] void* __libc_realloc(void* block, size_t size);
 
+// Weak: ThreadSanitizer's, as GCC links it, behind us. Its names are known before the loader can be asked for any.
+extern "C" {
+[[gnu::weak]] void* __interceptor_memalign(size_t alignment, size_t size);
+[[gnu::weak]] void __interceptor_free(void* block);
+[[gnu::weak]] void* __interceptor_realloc(void* block, size_t size);
+[[gnu::weak]] size_t __interceptor_malloc_usable_size(void* block);
+}
+
 namespace rh {
 
 namespace {
@@ -24,9 +32,11 @@ constinit NextFunction<void(void*)> g_free{"free"};
 constinit NextFunction<void*(void*, size_t)> g_realloc{"realloc"};
 constinit NextFunction<size_t(void*)> g_usable_size{"malloc_usable_size"};
 
-template <typename Function> Function* next_or(const NextFunction<Function>& next, Function* otherwise) {
+template <typename Function>
+Function* next_or(const NextFunction<Function>& next, Function* of_sanitizer, Function* otherwise = nullptr) {
   Function* function = next.known();
-  return function != nullptr ? function : otherwise;
+  if (function != nullptr) return function;
+  return platform::is_under_thread_sanitizer() && of_sanitizer != nullptr ? of_sanitizer : otherwise;
 }
 
 [[noreturn]] void fail_unknown(const char* function, const void* block) {
@@ -49,22 +59,26 @@ void resolve() {
 }
 
 void free_next(void* block) {
-  auto* next = next_or(g_free, __libc_free);
+  auto* next = next_or(g_free, __interceptor_free, __libc_free);
   if (next == nullptr) fail_unknown("free", block);
   next(block);
 }
 
 void* reallocate_next(void* block, size_t size) {
-  auto* next = next_or(g_realloc, __libc_realloc);
+  auto* next = next_or(g_realloc, __interceptor_realloc, __libc_realloc);
   if (next == nullptr) fail_unknown("realloc", block);
   return next(block, size);
 }
 
 size_t usable_size_next(void* block) {
-  auto* next = g_usable_size.known();
+  auto* next = next_or(g_usable_size, __interceptor_malloc_usable_size);
   if (next == nullptr) fail_unknown("malloc_usable_size", block);
   return next(block);
 }
+
+// Of blocks that another malloc makes it could not tell who had used them before, and would tell of races that are
+// none.
+Foreign::Allocate* instead() { return platform::is_under_thread_sanitizer() ? __interceptor_memalign : nullptr; }
 
 }  // namespace
 
@@ -73,6 +87,7 @@ constinit const Foreign g_foreign = {
     .free = free_next,
     .reallocate = reallocate_next,
     .usable_size = usable_size_next,
+    .instead = instead,
     .set_errno = [](int error) { errno = error; },
 };
 

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "entry/describe.h"
-#include "entry/linux/aligned.h"
 #include "entry/linux/no_bytes.h"
+#include "entry/posix/aligned.h"
 #include "heap/stats.h"
 #include "platform/linux/libc.h"
 #include "platform/platform.h"

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "heap/heap.h"
 #include "platform/linux/libc.h"
 #include "reheap/reheap.h"
 
@@ -38,10 +39,11 @@ bool makes_our_blocks(void* found) {
 
 }  // namespace
 
-bool serves_malloc() { return makes_our_blocks(found_malloc()); }
+bool serves_malloc() { return !is_left_to_other() && makes_our_blocks(found_malloc()); }
 
 Path malloc_server() {
   void* found = found_malloc();
+  if (is_left_to_other()) return library_of(dlsym(RTLD_NEXT, "malloc"));
   return library_of(makes_our_blocks(found) ? reinterpret_cast<const void*>(&rh_malloc) : found);
 }
 

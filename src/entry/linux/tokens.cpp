@@ -3,8 +3,8 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "entry/linux/aligned.h"
 #include "entry/linux/no_bytes.h"
+#include "entry/posix/aligned.h"
 #include "entry/token_names.h"
 #include "platform/linux/libc.h"
 

@@ -315,4 +315,6 @@ bool renew(uintptr_t address, size_t size) {
 
 bool places_freely() { return g_freely; }
 
+bool is_under_thread_sanitizer() { return false; }
+
 }  // namespace rh::platform

@@ -8,6 +8,9 @@
 #include "platform/memory_tags.h"
 #include "platform/platform.h"
 
+// Its runtime's, of GCC's kind and of Clang's.
+extern "C" [[gnu::weak]] void __tsan_init();
+
 namespace rh::platform {
 
 namespace {
@@ -93,8 +96,8 @@ constexpr long kInstallGuard = 102, kRemoveGuard = 103;
 // Who says yes to this says yes to everything: QEMU does.
 constexpr long kNoAdvice = 9999;
 
-// Some ranges are guarded by their protection.
-constinit std::atomic<bool> g_protects{false};
+// Some ranges are guarded by marks, or by their protection.
+constinit std::atomic<bool> g_marks{false}, g_protects{false};
 
 bool advise(uintptr_t address, size_t size, long advice) {
   return !is_error(system_call(SYS_madvise, static_cast<long>(address), static_cast<long>(size), advice));
@@ -115,7 +118,10 @@ bool guard(uintptr_t address, size_t size, GuardPrice price) {
   bool marked = known != kNoMarks && advise(address, size, kInstallGuard);
   if (known == kUnknown && marked && advise(address, size, kNoAdvice)) marked = false;
   if (known == kUnknown) kernel.store(marked ? kMarks : kNoMarks, std::memory_order_relaxed);
-  if (marked) return true;
+  if (marked) {
+    g_marks.store(true, std::memory_order_relaxed);
+    return true;
+  }
   if (price == GuardPrice::free_only) {
     if (known == kMarks) advise(address, size, kRemoveGuard);
     return false;
@@ -128,6 +134,9 @@ bool guard(uintptr_t address, size_t size, GuardPrice price) {
 bool unguard(uintptr_t address, size_t size) {
   count_os_call(OsCall::guard);
   bool marked = advise(address, size, kRemoveGuard);
+  // A sandbox that was closed since may refuse that: then other pages take their place.
+  if (!marked && g_marks.load(std::memory_order_relaxed))
+    return !is_error(map(address, size, usable(), kReserveFlags | MAP_FIXED));
   if (!g_protects.load(std::memory_order_relaxed)) return marked;
   return protect(address, size, usable());
 }
@@ -206,6 +215,12 @@ std::atomic<uint32_t>* make_shared_counter() {
 }
 
 // Sanitizers keep most of the address space for their shadow.
-bool places_freely() { return !RH_SHADOW_SANITIZER; }
+bool places_freely() { return !RH_SHADOW_SANITIZER && !is_under_thread_sanitizer(); }
+
+#if defined(RH_COHERENCE)  // whose runtime only goes by those names
+bool is_under_thread_sanitizer() { return false; }
+#else
+bool is_under_thread_sanitizer() { return &__tsan_init != nullptr; }
+#endif
 
 }  // namespace rh::platform

@@ -138,4 +138,6 @@ Moved move_pages(uintptr_t, uintptr_t, size_t) { return Moved::refused; }
 
 bool places_freely() { return true; }
 
+bool is_under_thread_sanitizer() { return false; }
+
 }  // namespace rh::platform

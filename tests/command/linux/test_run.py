@@ -135,6 +135,40 @@ class TheLibrary(CommandTest):
         os.link(shorter, longer)
         self.assertEqual(self.preload(longer, shorter), f"{shorter}:{longer}")
 
+    def test_another_of_ours_is_taken_out(self):
+        first, second = (self.copy(FAKE_LIBRARY, name) for name in ("first.so", "second.so"))
+        ours = [self.copy(FAKE_LIBRARY, name) for name in ("libreheap.so", "libreheap-hardened.so", "libreheap.so.0")]
+        link = str(self.folder / "link.so")
+        os.symlink(ours[0], link)
+        for words in ([ours[0]], [*ours, link, FAKE_LIBRARY], ["libreheap.so", "/usr/$LIB/libreheap-hardened.so.0"]):
+            for separator in ":", " ", "::":
+                with self.subTest(words=words, separator=separator):
+                    self.assertEqual(self.preload(separator.join(words)), FAKE_LIBRARY)
+                    between = separator.join([first, *words, second])
+                    self.assertEqual(self.preload(between), f"{FAKE_LIBRARY}:{first}{separator[0]}{second}")
+
+    def test_what_is_only_called_alike_stays(self):
+        for name in ("libreheap-record.so", "libreheap.so2", "mylibreheap.so", "libreheap.so.0/other.so", "libreheap"):
+            self.assertEqual(self.preload(f"/no/such/{name}"), f"{FAKE_LIBRARY}:/no/such/{name}")
+
+    def test_another_architectures_stays(self):
+        # Programs of that architecture, which the program starts, cannot load this one.
+        other = self.copy(FAKE_LIBRARY, "libreheap.so")
+        machine_at = 18
+        with open(other, "r+b") as file:
+            file.seek(machine_at)
+            file.write(b"\xb7\x00")  # EM_AARCH64
+        self.assertEqual(self.preload(other), f"{FAKE_LIBRARY}:{other}")
+
+    def test_one_within_another(self):
+        inner = self.copy(FAKE_LIBRARY, "libreheap-hardened.so")
+        done = call("run", f"--library={LIBRARY}", "--decay-ms=5", "--stats=outer.json", "--", COMMAND, "run",
+                    f"--library={inner}", "--decay-ms=7", "--limit=1G", "--", SHOW, cwd=self.folder)
+        seen = {name: value for name, value in shown(done.stdout).variables.items()
+                if name.startswith((b"REHEAP_", b"LD_"))}
+        self.assertEqual(seen, {b"LD_PRELOAD": os.fsencode(inner), b"REHEAP_DECAY_MS": b"7", b"REHEAP_LIMIT": b"1G",
+                                b"REHEAP_STATS": os.fsencode(self.folder / "outer.json")})
+
     def test_it_is_found_beside_the_command(self):
         for folder in ("lib", "lib64", "lib/x86_64-linux-gnu"):
             with self.subTest(folder=folder):
@@ -230,6 +264,14 @@ class TheLibrary(CommandTest):
         for words in (["--stats"], ["--stats", "--decay-ms", "5"]):
             seen = shown(run(SHOW, options=words).stdout).variables
             self.assertEqual(seen[b"REHEAP_STATS"], b"1")
+
+    def test_a_file_that_is_a_switch_is_none(self):
+        # What they mean the library knows.
+        for option, variable in (("--stats", b"REHEAP_STATS"), ("--profile", b"REHEAP_PROFILE")):
+            for value, given in (("0", b"0"), ("1", b"1"), ("off", b"off"), ("Yes", b"Yes"),
+                                 ("./0", os.fsencode(f"{self.folder}/./0")), ("10", os.fsencode(self.folder / "10"))):
+                seen = shown(run(SHOW, options=(f"{option}={value}",), cwd=self.folder).stdout).variables
+                self.assertEqual(seen[variable], given)
 
     def test_an_option_wins_over_the_environment(self):
         done = run(SHOW, options=("--decay-ms=7",), env=environment(REHEAP_DECAY_MS="9"))

@@ -106,8 +106,21 @@ TEST(Options, StatsGoToStderrOrAFile) {
   EXPECT_TRUE(set_later("stats", "dir/file \"x\".json"));
   EXPECT_STREQ(stats_target(), "dir/file \"x\".json");
   EXPECT_TRUE(has(in_force(), R"("stats":"dir/file \"x\".json")"));
-  EXPECT_TRUE(set_later("stats", "0"));
-  EXPECT_STREQ(stats_target(), "");
+  for (const char* none : {"0", "off", "OFF", ""}) {
+    EXPECT_TRUE(set_later("stats", "dir/file"));
+    EXPECT_TRUE(set_later("stats", none));
+    EXPECT_STREQ(stats_target(), "") << none;
+  }
+  EXPECT_TRUE(set_later("stats", "1"));
+  for (const char* word : {"yes", "No", "on", "true", "FALSE"}) {
+    EXPECT_FALSE(set_later("stats", word)) << word;
+    EXPECT_TRUE(has(said(), "allowed: 1 (to stderr), 0 or off (none), or a file's path"));
+  }
+  EXPECT_STREQ(stats_target(), "1");
+  for (const char* file : {"./off", "offs", "11", "of", "y"}) {
+    EXPECT_TRUE(set_later("stats", file));
+    EXPECT_STREQ(stats_target(), file);
+  }
   EXPECT_TRUE(set_later("stats", "1"));
   std::string long_path(5000, 'x');
   EXPECT_FALSE(set_later("stats", long_path.c_str()));

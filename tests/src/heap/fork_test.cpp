@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/sanitizers.h"
+#include "heap/idle.h"
 #include "support/child.h"
 #include "support/heaps.h"
 
@@ -232,6 +233,48 @@ TEST(Fork, WaitsForWhoGoesThroughAllHeaps) {
   EXPECT_TRUE(ending.well(0)) << ending.status;
   other.join();
   check_and_free(own, 64);
+}
+
+// Each of its first-class heaps has pages that can go back to the OS, which takes a tenth of a second.
+class ManyHeaps {
+ public:
+  ManyHeaps() {
+    for (Heap*& heap : heaps_) {
+      heap = shared::create();
+      std::vector<void*> blocks;
+      for (int count = 0; count < 2000; ++count) blocks.push_back(allocate_in(heap, kBlockAlign, 64, false));
+      for (size_t at = 0; at < blocks.size(); ++at)
+        if (at % 500 != 0) deallocate(blocks[at]);
+    }
+  }
+  ~ManyHeaps() {
+    for (Heap* heap : heaps_) destroy_heap(heap);
+  }
+
+ private:
+  Heap* heaps_[40];
+};
+
+TEST(Fork, WhoTrimsManyHeapsMakesWay) {
+  if (!kThreadsInChildren) GTEST_SKIP() << "there is no fork here, or none with threads";
+  ManyHeaps heaps;
+  static std::atomic<int> steps{0};
+  fake::on_memory_call([] {
+    fake::advance(100);
+    ++steps;
+    std::this_thread::yield();
+  });
+  std::thread other([] { idle::trim(); });
+  while (steps < 5) std::this_thread::yield();
+  Ending ending = in_child([] {
+    fake::on_memory_call(nullptr);
+    EXPECT_FALSE(inconsistent());
+    use_heap();
+    return 0;
+  });
+  EXPECT_TRUE(ending.well(0)) << ending.status;
+  other.join();
+  fake::on_memory_call(nullptr);
 }
 
 // A thread that takes from a heap bound to it, and frees, all the time; some of its blocks stay.

@@ -203,6 +203,34 @@ TEST(Shared, AHandleIsOfOneHeapAndOneLife) {
   destroy_heap(next);
 }
 
+TEST(Shared, AWalkGoesOnWhereHeapsEnd) {
+  // Of those that end, some are kept for the next to be made.
+  std::vector<Heap*> heaps(200);
+  for (Heap*& heap : heaps) heap = shared::create();
+  for (size_t at = 0; at < 100; ++at) destroy_heap(heaps[at]);
+  const std::vector<Heap*> live(heaps.rbegin(), heaps.rbegin() + 100);  // as they stand in the list
+  const ThreadToken token = platform::thread_token();
+  std::vector<Heap*> seen;
+  {
+    registry::Walk walk(token);
+    while (Heap* heap = walk.next()) {
+      EXPECT_TRUE(registry::lock().held_by(token));
+      if (registry::is_spare(heap)) continue;
+      seen.push_back(heap);
+      if (seen.size() % 3 == 0) continue;
+      EXPECT_TRUE(walk.stay());
+      // As if another had done it meanwhile.
+      registry::lock().release();
+      destroy_heap(heap);
+      registry::lock().acquire(token);
+      EXPECT_FALSE(walk.stay());
+    }
+    EXPECT_TRUE(walk.is_whole());
+  }
+  EXPECT_FALSE(registry::lock().held_by(token));
+  EXPECT_EQ(seen, live);
+}
+
 TEST(Shared, HeapsDestroyedLeaveNothing) {
   std::vector<Heap*> heaps;
   size_t before = registry::metadata_bytes();

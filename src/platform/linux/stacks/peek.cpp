@@ -6,15 +6,23 @@
 
 namespace rh::stacks {
 
-bool peek(uintptr_t at, void* to, size_t bytes) { return peek_each(at, 0, 1, to, bytes); }
-
-bool peek_each(uintptr_t at, size_t apart, unsigned pieces, void* to, size_t bytes) {
+static bool copy(void* to, const iovec* there, unsigned pieces) {
   using platform::system_call;
-  iovec here = {to, pieces * bytes}, there[kMostPieces];
-  for (unsigned i = 0; i != pieces; ++i) there[i] = {reinterpret_cast<void*>(at + i * apart), bytes};
+  const iovec here = {to, pieces * there->iov_len};
   const long got = system_call(SYS_process_vm_readv, system_call(SYS_getpid), reinterpret_cast<long>(&here), 1,
                                reinterpret_cast<long>(there), static_cast<long>(pieces), 0);
   return got == static_cast<long>(here.iov_len);
+}
+
+bool peek(uintptr_t at, void* to, size_t bytes) {
+  const iovec there = {reinterpret_cast<void*>(at), bytes};
+  return copy(to, &there, 1);
+}
+
+bool peek_each(uintptr_t at, size_t apart, unsigned pieces, void* to, size_t bytes) {
+  iovec there[kMostPieces];
+  for (unsigned i = 0; i != pieces; ++i) there[i] = {reinterpret_cast<void*>(at + i * apart), bytes};
+  return copy(to, there, pieces);
 }
 
 void Peeking::skip(uint64_t bytes) {

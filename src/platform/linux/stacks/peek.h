@@ -9,8 +9,8 @@ namespace rh::stacks {
 // False when not all of it could be read.
 bool peek(uintptr_t at, void* to, size_t bytes);
 
-// Several pieces, which begin so many bytes apart, by one call to the kernel.
-inline constexpr unsigned kMostPieces = 16;
+// Several pieces, which begin so many bytes apart, by one call to the kernel. More would take more of the stack.
+inline constexpr unsigned kMostPieces = 8;
 bool peek_each(uintptr_t at, size_t apart, unsigned pieces, void* to, size_t bytes);
 
 template <class Value> bool peek(uintptr_t at, Value& to) { return peek(at, &to, sizeof to); }
@@ -43,7 +43,7 @@ class Peeking {
   uintptr_t window_at_ = 0;
   size_t window_bytes_ = 0;
   bool failed_ = false;
-  uint8_t window_[128];
+  uint8_t window_[64];
 };
 
 }  // namespace rh::stacks

@@ -3,6 +3,9 @@
 
 #include "platform/linux/stacks/rule.h"
 
+#include <new>
+
+#include "base/compiler.h"
 #include "platform/linux/stacks/peek.h"
 
 namespace rh::stacks {
@@ -12,6 +15,8 @@ namespace {
 constexpr uint64_t kFpColumn = 6, kSpColumn = 7, kReturnColumn = 16;
 
 constexpr uint64_t kMostTableBytes = 1 << 16;  // of one function
+
+// Its caller may stand on a small stack: what takes much has its turn one after the other, or lies elsewhere.
 
 // ---- pointers ---------------------------------------------------------------------------------
 
@@ -51,7 +56,7 @@ struct IndexEntry {
 };
 
 // The last description that begins at `pc` or before it. 0: there is none.
-uintptr_t find_description(uintptr_t header, uintptr_t pc) {
+RH_NOINLINE uintptr_t find_description(uintptr_t header, uintptr_t pc) {
   constexpr uint8_t kVersion = 1, kSorted = 0x3b;
   constexpr uintptr_t kMostHeaderBytes = 32;
   if (header == 0) return 0;
@@ -119,7 +124,7 @@ bool get_augmentation(Peeking& from, const char* letters, Common& common) {
   return true;
 }
 
-bool get_common(uintptr_t at, Common& common) {
+RH_NOINLINE bool get_common(uintptr_t at, Common& common) {
   Peeking from(at, at + sizeof(uint32_t));
   if (!begin_entry(from) || from.get<uint32_t>() != 0) return false;
   const auto version = from.get<uint8_t>();
@@ -154,7 +159,7 @@ class Program {
   Program(const Common& common, uintptr_t code, uintptr_t pc) : common_(common), code_(code), pc_(pc) {}
 
   // False for what is not understood.
-  bool run(Peeking from) {
+  bool run(Peeking& from) {
     while (from.more() && code_ <= pc_)
       if (!step(from)) return false;
     return !from.failed();
@@ -308,6 +313,17 @@ Rule packed(const Row& row) {
   return fits ? rule : with_kind(Rule::kFramePointer);
 }
 
+RH_NOINLINE bool run_common(Program& program, const Common& common) {
+  Peeking from(common.program, common.end);
+  return program.run(from);
+}
+
+Rule run(Program& program, const Common& common, Peeking& from) {
+  if (!run_common(program, common)) return with_kind(Rule::kFramePointer);
+  program.keep_initial();
+  return program.run(from) ? packed(program.row()) : with_kind(Rule::kFramePointer);
+}
+
 }  // namespace
 
 Rule rule_from_tables(uintptr_t header, uintptr_t pc) {
@@ -326,11 +342,9 @@ Rule rule_from_tables(uintptr_t header, uintptr_t pc) {
   if (common.sized) from.skip(from.get_uleb());
   if (!known || from.failed() || pc - code >= bytes) return unknown;
   if (common.signal) return with_kind(Rule::kSignal);
-  Program program(common, code, pc);
-  if (!program.run(Peeking(common.program, common.end))) return unknown;
-  program.keep_initial();
-  if (!program.run(from)) return unknown;
-  return packed(program.row());
+  // Who asks has the lock.
+  alignas(Program) RH_RARE_ZEROS static unsigned char place_of_program[sizeof(Program)];
+  return run(*new (place_of_program) Program(common, code, pc), common, from);
 }
 
 }  // namespace rh::stacks

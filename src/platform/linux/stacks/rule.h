@@ -30,7 +30,8 @@ struct Rule {
 };
 static_assert(sizeof(Rule) == 8);
 
-// Searches the table of an ELF module, which its .eh_frame_hdr at `header` begins. `header` 0: it has none.
+// Searches the table of an ELF module, which its .eh_frame_hdr at `header` begins. `header` 0: it has none. By one
+// thread at a time.
 Rule rule_from_tables(uintptr_t header, uintptr_t pc);
 
 }  // namespace rh::stacks

@@ -95,13 +95,10 @@ stacks::StackRange range_of(KnownCode& known, uintptr_t sp) {
   return learning.begun() ? t_thread_stack.learn(sp, known.code.modules()) : stacks::StackRange{};
 }
 
-// The functions of this library that led here. Linked into the program, they cannot be told from the rest of it.
-uint32_t count_own(const stacks::Frame* frames, uint32_t count) {
-  const uintptr_t begin = address_of(&__ehdr_start), size = address_of(&_end) - begin;
-  if (begin == image_address()) return 0;
-  uint32_t own = 0;
-  while (own != count && frames[own].address() - begin < size) ++own;
-  return own;
+// The functions of this library that lead here. Linked into the program, they cannot be told from the rest of it.
+stacks::Skipped own_code() {
+  const uintptr_t begin = address_of(&__ehdr_start);
+  return {begin, begin == image_address() ? 0 : address_of(&_end) - begin};
 }
 
 // Costs at most a hundredth of the time, and is not done more often than each second.
@@ -118,32 +115,19 @@ void look_again(KnownCode& known) {
 
 }  // namespace
 
-namespace {
-
-// From here; `kMost` bounds what it takes of the stack that it stands on.
-template <unsigned kMost>
-RH_NOINLINE unsigned stack_of(KnownCode& known, stacks::Registers here, uintptr_t* frames, unsigned most) {
-  constexpr uint32_t kMostOwn = 16;
-  stacks::Frame found[kMost + kMostOwn];
-  const uint32_t room = (most < kMost ? most : kMost) + kMostOwn;
-  uint32_t count = stacks::walk(here, range_of(known, here.sp), stacks::Own::kept, find_rule, &known, found, room);
-  const uint32_t own = count_own(found, count);
-  count -= own;
-  if (count > room - kMostOwn) count = room - kMostOwn;
-  for (uint32_t i = 0; i != count; ++i) frames[i] = found[own + i].address();
-  return count;
-}
-
-}  // namespace
-
+// No memory but the caller's: he may stand on a stack that is a signal's, and small.
 unsigned stack(uintptr_t* frames, unsigned most) {
+  static_assert(sizeof(stacks::Frame) == sizeof(*frames));
   KnownCode* known = known_code();
   if (known == nullptr) return 0;
   stacks::Registers here;
   asm volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2" : "=&r"(here.pc), "=&r"(here.sp), "=&r"(here.fp));
   look_again(*known);
-  constexpr unsigned kFew = 24;
-  return most <= kFew ? stack_of<kFew>(*known, here, frames, most) : stack_of<kMostFrames>(*known, here, frames, most);
+  auto* found = reinterpret_cast<stacks::Frame*>(frames);
+  const uint32_t count = stacks::walk(here, range_of(*known, here.sp), stacks::Own::kept, find_rule, known, found,
+                                      most < kMostFrames ? most : kMostFrames, own_code());
+  for (uint32_t i = 0; i != count; ++i) frames[i] = found[i].address();
+  return count;
 }
 
 void each_module(void (*visit)(const Module& module, void* context), void* context) {

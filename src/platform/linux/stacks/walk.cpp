@@ -77,7 +77,8 @@ class Walk {
 
 }  // namespace
 
-uint32_t walk(Registers from, StackRange range, Own own, FindRule* find, void* context, Frame* frames, uint32_t most) {
+uint32_t walk(Registers from, StackRange range, Own own, FindRule* find, void* context, Frame* frames, uint32_t most,
+              Skipped skipped) {
   Walk walk(from, range);
   Rule rule = find(context, walk.place(), true);
   if (own == Own::left_out) {
@@ -86,9 +87,14 @@ uint32_t walk(Registers from, StackRange range, Own own, FindRule* find, void* c
       rule = find(context, walk.place(), walk.trusted());
     if (rule.module == module) return 0;
   }
-  uint32_t count = 0;
+  constexpr unsigned kMostSkipped = 16;
+  uint32_t count = 0, passed = 0;
   while (rule.kind != Rule::kNowhere && count != most) {
-    frames[count++] = Frame(rule.module, walk.pc());
+    const bool skips = count == 0 && passed != kMostSkipped && skipped.holds(walk.pc());
+    if (skips)
+      ++passed;
+    else
+      frames[count++] = Frame(rule.module, walk.pc());
     if (!walk.step(rule)) break;
     rule = find(context, walk.place(), walk.trusted());
   }

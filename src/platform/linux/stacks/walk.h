@@ -2,6 +2,7 @@
 // everything else by the kernel's leave, so that no table, register or stack, however wrong, makes it fault.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "platform/linux/stacks/rule.h"
@@ -38,8 +39,16 @@ using FindRule = Rule(void* context, uintptr_t pc, bool trusted);
 
 enum class Own : uint8_t { left_out, kept };
 
+// Code whose frames are left out while no other has come, up to sixteen.
+struct Skipped {
+  uintptr_t begin = 0;
+  size_t size = 0;
+  bool holds(uintptr_t pc) const { return pc - begin < size; }
+};
+
 // The innermost frame first; of a stack deeper than `most`, the innermost ones. `own`: what becomes of the frames of
 // the module that `from` is in, up to the first of another one.
-uint32_t walk(Registers from, StackRange range, Own own, FindRule* find, void* context, Frame* frames, uint32_t most);
+uint32_t walk(Registers from, StackRange range, Own own, FindRule* find, void* context, Frame* frames, uint32_t most,
+              Skipped skipped = {});
 
 }  // namespace rh::stacks
