@@ -106,6 +106,9 @@ std::atomic<uint32_t>* make_shared_counter() {
 // Sanitizers keep most of the address space for their shadow.
 bool places_freely() { return !RH_SHADOW_SANITIZER; }
 
+// Its library is not looked for here.
+bool is_under_thread_sanitizer() { return false; }
+
 void begin_tags(TagChecks) {}
 
 }  // namespace rh::platform
