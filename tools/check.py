@@ -23,8 +23,8 @@ LAB = ROOT / "build" / "lab-environment"
 INSTALLED = {"release", "windows-x86_64"}
 INSTALLED_ONLY = "^(programs|integrations|command|tools)$"
 
-# Tried when named: no package has them, and their compiler's C++ library takes a minute to make.
-NAMED_ONLY = {"linux-riscv64"}
+# Tried when named: no package has them, and their compilers' C++ libraries take minutes to make.
+NAMED_ONLY = {"linux-riscv64", "windows-x86_64-zig", "windows-arm64", "windows-arm64ec"}
 
 # Each of the two starts the other's programs, where they are there: never half of them.
 WITH_EACH_OTHER = {"windows-x86_64", "windows-i686"}
