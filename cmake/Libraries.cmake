@@ -5,7 +5,8 @@
 #   reheap_core_fake         the core over the fake platform   (tests only)
 #   reheap_hardened_…_objects  all of it again, and hardened/  -> libreheap-hardened.so, libreheap-hardened.a
 #
-# On Windows there is no libreheap.so; redirect/ makes reheap.dll of
+# On macOS they are libreheap.dylib, of a zone in the place of malloc's names, and libreheap.a. On Windows there is no
+# libreheap.so; redirect/ makes reheap.dll of
 #
 #   reheap_crt_objects       the rules of the C runtimes' functions
 #
@@ -49,7 +50,7 @@ if(REHEAP_TESTS AND REHEAP_FAKE_SOURCES)
   if(CMAKE_CROSSCOMPILING AND REHEAP_ZIG)
     set(fake_space RH_FAKE_SPACE_GIB=4)
   endif()
-  target_compile_definitions(reheap_core_fake PRIVATE RH_FAKE_PLATFORM ${fake_space})
+  target_compile_definitions(reheap_core_fake PRIVATE ${fake_space} PUBLIC RH_FAKE_PLATFORM)
   target_link_libraries(reheap_core_fake PRIVATE reheap_dialect reheap_no_exceptions
                                          PUBLIC ${REHEAP_SYSTEM_LIBRARIES})
   target_include_directories(reheap_core_fake PUBLIC ${PROJECT_SOURCE_DIR}/include)
@@ -85,7 +86,22 @@ add_library(reheap_override_objects OBJECT ${REHEAP_ALONE_SOURCES} ${REHEAP_OVER
 target_link_libraries(reheap_override_objects PRIVATE reheap_dialect reheap_no_exceptions)
 set_target_properties(reheap_override_objects PROPERTIES UNITY_BUILD OFF)  # as with reheap_core
 
-if(NOT WIN32)
+if(APPLE)
+  # A library to insert (DYLD_INSERT_LIBRARIES) or to link. Its name is looked for along the paths that programs say.
+  add_library(reheap SHARED
+    $<TARGET_OBJECTS:reheap_core_objects> $<TARGET_OBJECTS:reheap_override_objects>
+    ${REHEAP_SRC}/entry/darwin/interpose.cpp)
+  reheap_public(reheap reheap)
+  target_link_libraries(reheap PRIVATE $<BUILD_INTERFACE:reheap_dialect> $<BUILD_INTERFACE:reheap_no_exceptions>)
+  # Linked by the C driver: no C++ library is needed, and the linker says so where one is.
+  set(CMAKE_CXX_IMPLICIT_LINK_LIBRARIES "")
+  set(CMAKE_SHARED_LIBRARY_RUNTIME_C_FLAG "-Wl,-rpath,") # which CMake knows on macOS itself alone
+  set_target_properties(reheap PROPERTIES
+    LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${REHEAP_SOVERSION}
+    INSTALL_NAME_DIR @rpath BUILD_WITH_INSTALL_NAME_DIR ON)
+  target_link_options(reheap PRIVATE -Wl,-S) # no notes where object files lay
+  add_library(reheap::reheap ALIAS reheap)
+elseif(NOT WIN32)
   # Beside a file that is built with exceptions.
   set_source_files_properties(${REHEAP_SRC}/entry/linux/dlmopen.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
   set_source_files_properties(${REHEAP_SRC}/entry/linux/atfork_shared.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
@@ -151,13 +167,17 @@ if(CMAKE_CXX_SIMULATE_ID STREQUAL "MSVC" OR MSVC)
   set(REHEAP_ASK_FOR_MALLOC LINKER:/include:malloc)
 elseif(WIN32 AND CMAKE_SIZEOF_VOID_P EQUAL 4)
   set(REHEAP_ASK_FOR_MALLOC -Wl,-u,_malloc)
+elseif(APPLE)
+  set(REHEAP_ASK_FOR_MALLOC -Wl,-u,_rh_malloc) # malloc stays the system's, which asks our zone
 endif()
 target_link_options(reheap_static INTERFACE ${REHEAP_ASK_FOR_MALLOC})
 set_target_properties(reheap_static PROPERTIES EXPORT_NAME static)
 add_library(reheap::static ALIAS reheap_static)
 
 # The same source with another policy (docs/design/hardened.md).
-if(REHEAP_HARDENED)
+if(REHEAP_HARDENED AND APPLE)
+  message(FATAL_ERROR "REHEAP_HARDENED=ON: there is no hardened library for macOS; say -DREHEAP_HARDENED=OFF")
+elseif(REHEAP_HARDENED)
   add_library(reheap_hardened_core_objects OBJECT
     ${REHEAP_PORTABLE_SOURCES} ${REHEAP_PLATFORM_SOURCES} ${REHEAP_HARDENED_SOURCES})
   if(WIN32)

@@ -15,6 +15,8 @@ set(REHEAP_SRC ${PROJECT_SOURCE_DIR}/src)
 set(system linux)
 if(WIN32)
   set(system windows)
+elseif(APPLE)
+  set(system darwin)
 endif()
 
 # How the realm lies: in one window, or in pieces anywhere.
@@ -37,15 +39,19 @@ foreach(name api describe limit_option options profiling region_rules rules star
 endforeach()
 list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${system}/origin.cpp)
 
-# Frames are followed on x86-64 alone; Windows does it itself.
-set(stacks no_stacks)
-if(CMAKE_SIZEOF_VOID_P EQUAL 8 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(stacks stacks)
-endif()
-file(GLOB REHEAP_PLATFORM_SOURCES ${watched}
-  ${REHEAP_SRC}/platform/${system}/*.cpp ${REHEAP_SRC}/platform/${system}/${stacks}/*.cpp)
+file(GLOB REHEAP_PLATFORM_SOURCES ${watched} ${REHEAP_SRC}/platform/${system}/*.cpp)
 if(WIN32)
   list(APPEND REHEAP_PLATFORM_SOURCES ${REHEAP_SRC}/entry/windows/copies.cpp)
+else()
+  # Frames are followed on Linux' x86-64 alone; Windows does it itself.
+  set(whose posix)
+  set(stacks no_stacks)
+  if(system STREQUAL "linux" AND CMAKE_SIZEOF_VOID_P EQUAL 8 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    set(whose linux)
+    set(stacks stacks)
+  endif()
+  file(GLOB others ${watched} ${REHEAP_SRC}/platform/posix/*.cpp ${REHEAP_SRC}/platform/${whose}/${stacks}/*.cpp)
+  list(APPEND REHEAP_PLATFORM_SOURCES ${others})
 endif()
 
 file(GLOB REHEAP_HARDENED_SOURCES ${watched} ${REHEAP_SRC}/hardened/*.cpp)
@@ -55,12 +61,15 @@ list(APPEND REHEAP_HARDENED_SOURCES ${REHEAP_SRC}/entry/rules_hardened.cpp)
 set(REHEAP_FOREIGN_SYSTEM ${REHEAP_SRC}/entry/${system}/foreign_system.cpp)
 
 # How a library comes to know of its start and end; reheap.dll has a DllMain instead.
-set(REHEAP_LIFETIME ${REHEAP_SRC}/entry/${system}/lifetime.cpp)
+set(REHEAP_LIFETIME ${REHEAP_SRC}/entry/posix/lifetime.cpp)
+if(WIN32)
+  set(REHEAP_LIFETIME ${REHEAP_SRC}/entry/windows/lifetime.cpp)
+endif()
 
 # The helper thread is kept out of the way of what changes a process's rights (entry/linux/alone.h): of programs that
 # call such a function, where only the core is linked.
 set(REHEAP_ALONE_SOURCES)
-if(NOT WIN32)
+if(system STREQUAL "linux")
   foreach(name sandbox privileges credentials initgroups)
     list(APPEND REHEAP_ALONE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
   endforeach()
@@ -72,16 +81,25 @@ if(WIN32)
   set(REHEAP_CRT_SOURCES ${REHEAP_SRC}/entry/windows/crt.cpp)
   file(GLOB REHEAP_OVERRIDE_SOURCES ${watched}
     ${REHEAP_SRC}/entry/windows/crt_*.cpp ${REHEAP_SRC}/entry/windows/foreign_crt.cpp)
+elseif(APPLE)
+  foreach(name census foreign_zone zone)
+    list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/darwin/${name}.cpp)
+  endforeach()
 else()
   foreach(name malloc tokens foreign_next waits endless_waits pages dlopen)
     list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
   endforeach()
 endif()
-list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/new.cpp ${REHEAP_SRC}/entry/new_tokens.cpp
-  ${REHEAP_SRC}/entry/replaced.cpp)
+# On Darwin these stay the C++ runtime's, which asks malloc (docs/design/macos.md).
+if(NOT APPLE)
+  list(APPEND REHEAP_OVERRIDE_SOURCES ${REHEAP_SRC}/entry/new.cpp ${REHEAP_SRC}/entry/new_tokens.cpp
+    ${REHEAP_SRC}/entry/replaced.cpp)
+endif()
 
 set(REHEAP_RUNTIME ${REHEAP_SRC}/entry/bad_alloc_static.cpp)
-if(NOT WIN32)
+if(APPLE)
+  set(REHEAP_RUNTIME)
+elseif(NOT WIN32)
   list(APPEND REHEAP_RUNTIME ${REHEAP_SRC}/entry/linux/replaced_static.cpp)
 endif()
 if(CMAKE_CXX_SIMULATE_ID STREQUAL "MSVC" OR MSVC)

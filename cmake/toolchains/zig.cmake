@@ -1,5 +1,6 @@
-# Zig's Clang, which brings the C library of each system it builds for. zig-linux.cmake and zig-windows.cmake say for
-# which: `target` is a triple as Zig takes it, CMAKE_SYSTEM_NAME and CMAKE_SYSTEM_PROCESSOR are set.
+# Zig's Clang, which brings the C library of each system it builds for. zig-linux.cmake, zig-macos.cmake and
+# zig-windows.cmake say for which: `target` is a triple as Zig takes it, CMAKE_SYSTEM_NAME and CMAKE_SYSTEM_PROCESSOR
+# are set.
 
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES REHEAP_ZIG)
 

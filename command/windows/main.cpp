@@ -11,6 +11,9 @@
 #include "start.h"
 #include "text.h"
 
+#include <cmath>
+#include <cstdlib>
+
 namespace rh::command {
 namespace {
 
@@ -23,6 +26,13 @@ const CLI::Validator is_plain_size(
       const size_t digits = size.find_first_not_of("0123456789");
       const bool possible = digits != 0 && !size.empty() && (digits < 20 || size.size() < 20);
       return std::string(possible ? "" : "not a size: " + size);
+    },
+    "");
+
+// A range keeps everything out but this.
+const CLI::Validator no_nan(
+    [](std::string& text) {
+      return std::string(std::isnan(std::strtod(text.c_str(), nullptr)) ? "not a time: " + text : "");
     },
     "");
 
@@ -81,7 +91,10 @@ struct Command {
     auto* sub =
         app.add_subcommand("profile", "Make a heap profile of a process that runs on reheap (docs/profiles.md)");
     sub->add_option("--pid", profile.process, "The process's id")->required()->type_name("PID");
-    sub->add_option("--seconds", profile.seconds, "For how long (30)")->check(CLI::Range(0.0, 86400.0))->type_name("S");
+    sub->add_option("--seconds", profile.seconds, "For how long (30)")
+        ->check(CLI::Range(0.0, 86400.0))
+        ->check(no_nan)
+        ->type_name("S");
     sub->add_option("--rate", profile.rate, "One byte in SIZE is sampled; else as the process was told")
         ->transform(CLI::AsSizeValue(false))
         ->transform(is_plain_size)  // of these the last one given sees the word first

@@ -82,6 +82,11 @@ ULONG fail(LONG status) {
 
 ULONG invalid() { return fail(kInvalidParameter); }
 
+void* refuse() {
+  invalid();
+  return nullptr;
+}
+
 RH_COLD void* out_of_memory(ULONG flags, SIZE_T size) {
   fail(kNoMemory);
   if ((flags & HEAP_GENERATE_EXCEPTIONS) != 0) {
@@ -176,6 +181,25 @@ bool free_ours(const Served* of, void* block) {
   return may_change(of, block, "HeapFree") && blocks::free(block);
 }
 
+// Of the blocks of a region, a heap over the program's memory or near code; they have no handle. Where nothing is
+// certain any more, as when the process ends, all may be one.
+bool is_block_in(Region* region, const void* block) {
+  Region::Seen seen = region->look(block).seen;
+  return seen != Region::Seen::nothing && seen != Region::Seen::free;
+}
+
+bool may_change(Region* region, const void* block, const char* function) {
+  if (is_block_in(region, block)) return true;
+  if constexpr (kHardened) fail_invalid(function, block);
+  return false;
+}
+
+bool free_in(Region* region, void* block) {
+  bool is_one = is_block_in(region, block);
+  if (is_one || kHardened) rules::free_in_region(block);  // which tells what is wrong
+  return is_one;
+}
+
 void* take_from(Heap* heap, SIZE_T size, bool zeroed) { return blocks::allocate_in(heap, kBlockAlign, size, zeroed); }
 
 using Allocate = void* NTAPI(HANDLE, ULONG, SIZE_T);
@@ -208,6 +232,7 @@ RH_COLD ULONG free_cold(HANDLE handle, ULONG flags, void* block) {
     CallLock lock(handle, of, flags);
     return free_ours(of, block) ? TRUE : invalid();
   }
+  if (Region* region = regions::find(block)) return free_in(region, block) ? TRUE : invalid();
   if (copies::free(block)) return TRUE;
   return original<Free>(Role::free)(handle, flags, block);
 }
@@ -229,6 +254,10 @@ ULONG NTAPI free(HANDLE handle, ULONG flags, void* block) {
 SIZE_T NTAPI size_of(HANDLE handle, ULONG flags, const void* block) {
   if (in_realm(block)) {
     if (is_block_of(served(handle), block)) return blocks::size_of(block, "HeapSize");
+    invalid();
+    return kFailed;
+  }
+  if (Region* region = regions::find(block); region != nullptr && !is_block_in(region, block)) {
     invalid();
     return kFailed;
   }
@@ -255,10 +284,8 @@ void* resize(void* block, SIZE_T present, SIZE_T size, bool in_place) {
   return size < present ? blocks::resize_in_place(block, size, Fit::loose) : nullptr;
 }
 
-// Another copy's block comes over to us, unless it must stay where it is: that only its maker could do. One of a region
-// stays there.
+// Another copy's block comes over to us, unless it must stay where it is: that only its maker could do.
 void* take_over(const Served* of, void* block, SIZE_T present, SIZE_T size, bool in_place) {
-  if (Region* region = regions::find(block)) return rules::resize_in_region(region, block, size, in_place);
   if (in_place) return nullptr;
   void* fresh = move_to(of != nullptr ? of->heap : nullptr, block, present, size);
   if (fresh != nullptr) copies::free(block);
@@ -266,21 +293,21 @@ void* take_over(const Served* of, void* block, SIZE_T present, SIZE_T size, bool
 }
 
 void* NTAPI reallocate(HANDLE handle, ULONG flags, void* block, SIZE_T size) {
-  bool ours = block != nullptr && in_realm(block);
+  bool ours = block != nullptr && in_realm(block), in_place = (flags & kInPlace) != 0;
+  Region* region = ours ? nullptr : regions::find(block);
   size_t present = 0;
+  if (region != nullptr && !may_change(region, block, "HeapReAlloc")) return refuse();
   if (!ours && (block == nullptr || !copies::bytes_from(block, &present)))
     return original<Reallocate>(Role::reallocate)(handle, flags, block, size);
   const Served* of = served(handle);
   void* resized = nullptr;
   {
     CallLock lock(handle, of, flags);
-    if (ours && !may_change(of, block, "HeapReAlloc")) {
-      invalid();
-      return nullptr;
-    }
-    bool in_place = (flags & kInPlace) != 0;
+    if (ours && !may_change(of, block, "HeapReAlloc")) return refuse();
     if (ours) present = blocks::size_of(block, "HeapReAlloc");
-    resized = ours ? resize(block, present, size, in_place) : take_over(of, block, present, size, in_place);
+    resized = ours                ? resize(block, present, size, in_place)
+              : region != nullptr ? rules::resize_in_region(region, block, size, in_place)
+                                  : take_over(of, block, present, size, in_place);
     if (resized != nullptr && (flags & HEAP_ZERO_MEMORY) != 0 && size > present)
       __builtin_memset(static_cast<char*>(resized) + present, 0, size - present);
   }
@@ -347,6 +374,7 @@ ULONG NTAPI validate(HANDLE handle, ULONG flags, const void* block) {
       if (!hardened::is_intact(block)) return FALSE;
     return is_block_of(served(handle), block) ? TRUE : FALSE;
   }
+  if (Region* region = regions::find(block)) return region->look(block).seen == Region::Seen::block ? TRUE : FALSE;
   if (block != nullptr && copies::made(block)) return TRUE;
   return original<Validate>(Role::validate)(handle, flags, block);
 }
@@ -373,21 +401,27 @@ LONG NTAPI walk(HANDLE handle, WalkEntry* entry) {
   return walk_to_next(heap, entry);
 }
 
-// Blocks of ours never have user values or flags: who wants them gets a block of the original's.
+// Blocks of ours never have user values or flags: who wants them gets a block of the original's. It knows no others. A
+// value that is not there is not told: who asks has put there what to go on with.
+bool is_originals(const void* block) { return !in_realm(block) && !copies::made(block); }
+
+// Of one that is not the original's. Where it is a block that is no failure to be told of: LocalReAlloc tries it with
+// each fixed block that it resized.
+ULONG has_none(HANDLE handle, const void* block) { return validate(handle, 0, block) != FALSE ? FALSE : invalid(); }
+
 ULONG NTAPI get_user_info(HANDLE handle, ULONG flags, void* block, void** value, ULONG* user_flags) {
-  if (!in_realm(block)) return original<GetUserInfo>(Role::get_user_info)(handle, flags, block, value, user_flags);
-  if (value != nullptr) *value = nullptr;
+  if (is_originals(block)) return original<GetUserInfo>(Role::get_user_info)(handle, flags, block, value, user_flags);
   if (user_flags != nullptr) *user_flags = 0;
-  return is_block_of(served(handle), block) ? TRUE : invalid();
+  return validate(handle, 0, block) != FALSE ? TRUE : invalid();
 }
 
 ULONG NTAPI set_user_value(HANDLE handle, ULONG flags, void* block, void* value) {
-  if (in_realm(block)) return invalid();
+  if (!is_originals(block)) return has_none(handle, block);
   return original<SetUserValue>(Role::set_user_value)(handle, flags, block, value);
 }
 
 ULONG NTAPI set_user_flags(HANDLE handle, ULONG flags, void* block, ULONG clear, ULONG set) {
-  if (in_realm(block)) return invalid();
+  if (!is_originals(block)) return has_none(handle, block);
   return original<SetUserFlags>(Role::set_user_flags)(handle, flags, block, clear, set);
 }
 

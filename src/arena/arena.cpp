@@ -2,8 +2,10 @@
 
 #include <new>
 
+#include "arena/growth.h"
 #include "arena/purge.h"
 #include "base/check.h"
+#include "platform/pages.h"
 
 namespace rh {
 
@@ -174,6 +176,14 @@ void Arena::free(Span* span, ThreadToken token) {
   note_dirty();
 }
 
+// What of a span is whole pages, and can go back.
+static Units whole_pages(const Span* span) {
+  if (units_of_page() == Units{1}) return {span->units};
+  const uintptr_t start = g_realm.address(span);
+  const platform::Pages pages = platform::pages_within(start, start + Units{span->units}.bytes());
+  return pages.empty() ? Units{} : Units{pages.size() >> kUnitShift};
+}
+
 // Puts a span into its set, merged with free neighbours of its kind.
 void Arena::insert(Span* span, SpanKind kind, uint32_t stamp) {
   span = merge(span, kind, &stamp);
@@ -186,7 +196,9 @@ void Arena::insert(Span* span, SpanKind kind, uint32_t stamp) {
     tail->units = span->units - 1;
   }
   set_of(kind, span).insert(span);
-  if (kind == SpanKind::free_dirty) by_age_.push_back(span);
+  if (kind != SpanKind::free_dirty) return;
+  by_age_.push_back(span);
+  in_pages_ += whole_pages(span);
 }
 
 // The head of what lies before a span, if that is free.
@@ -231,7 +243,10 @@ void Arena::remove(Span* span) {
   SpanKind kind = kind_of(span);
   RH_CHECK(is_free(kind));
   set_of(kind, span).remove(span);
-  if (kind == SpanKind::free_dirty) by_age_.remove(span);
+  if (kind == SpanKind::free_dirty) {
+    by_age_.remove(span);
+    in_pages_ -= whole_pages(span);
+  }
   if (span->units > 1) set_kind(span + span->units - 1, SpanKind::none);
   set_kind(span, SpanKind::none);
 }
@@ -274,7 +289,9 @@ bool Arena::is_lost(ThreadToken worker, ThreadToken token) {
 
 void Arena::take_from_purger() {
   Span* span = busy_.load();
-  if (platform::commit(g_realm.address(span), Units{span->units}.bytes())) {
+  const uintptr_t start = g_realm.address(span);
+  const platform::Pages pages = platform::pages_within(start, start + Units{span->units}.bytes());
+  if (pages.empty() || platform::commit(pages.start, pages.size())) {
     put_back_whole();
   } else {
     note_in_use(in_use_ + Units{span->units});  // for ever
@@ -399,8 +416,40 @@ Span* Arena::take_out(Span* span, Units most) {
     // It is no younger than it was.
     insert_oldest(rest, stamp);
   }
+  if (units_of_page() > Units{1}) span = widen(span);
   span->kind.store(SpanKind::busy);
   return span;
+}
+
+// Where pages are longer than units they go back whole: with a span that is in no set goes what is clean of its first
+// page and its last, if that makes them whole.
+Span* Arena::widen(Span* span) {
+  const size_t page = platform::page_size();
+  const uintptr_t start = g_realm.address(span), end = start + Units{span->units}.bytes();
+  const size_t before = (start - align_down(start, page)) >> kUnitShift;
+  const size_t behind = (align_up(end, page) - end) >> kUnitShift;
+  Span* next = span + span->units;
+  Span* head = before != 0 && span != g_realm.first() ? head_before(span) : nullptr;
+  Span* tail = behind != 0 && g_realm.contains(next) ? next : nullptr;
+  auto has = [span](const Span* clean, size_t units) {
+    return clean != nullptr && is_alike(clean, span, SpanKind::free_clean) && clean->units >= units;
+  };
+  const bool first_is_whole = before == 0 || has(head, before), last_is_whole = behind == 0 || has(tail, behind);
+  const bool in_one_page = align_down(start, page) == align_down(end - 1, page);
+  if (in_one_page && !(first_is_whole && last_is_whole)) return span;
+  if (behind != 0 && last_is_whole) {
+    Span* behind_tail = tail + tail->units;
+    remove(tail);
+    insert_part(tail + behind, behind_tail, SpanKind::free_clean);
+    span->units += static_cast<uint32_t>(behind);
+  }
+  if (before == 0 || !first_is_whole) return span;
+  remove(head);
+  Span* first = span - before;
+  insert_part(head, first, SpanKind::free_clean);
+  first->node = span->node;
+  first->units = span->units + static_cast<uint32_t>(before);
+  return first;
 }
 
 // The busy span is free again, in plain spans: nothing tells of the purge where they become one with their neighbours.
@@ -453,6 +502,7 @@ void Arena::give_up_free() {
   dirty_ = {};
   clean_ = decommitted_ = {};
   by_age_ = {};
+  in_pages_ = {};
   busy_.store(nullptr);
   in_growth_ = nullptr;
   note_in_use(Units::holding(g_realm.committed()));
@@ -504,8 +554,8 @@ void Arena::note_committed() {
 
 // All who free read it: so it is told to them when it has moved by an eighth, and not a little at that.
 void Arena::note_dirty() {
-  size_t dirty = dirty_.total().bytes(), told = dirty_told_.value();
-  dirty_bytes_.set(dirty);
+  size_t dirty = in_pages_.bytes(), told = dirty_told_.value();
+  dirty_bytes_.set(dirty_.total().bytes());
   size_t moved = dirty > told ? dirty - told : told - dirty;
   if (moved > told / 8 && moved >= kNotableDirty) dirty_told_.set(dirty);
 }

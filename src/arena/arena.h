@@ -74,7 +74,7 @@ class Arena {
   // the middle of work: what follows them is shorter then.
   void return_address_space(ThreadToken token = platform::thread_token());
 
-  // Free memory with old content, to an eighth or 128 KiB.
+  // Free memory with old content that can go back, to an eighth or 128 KiB.
   size_t dirty_bytes() const { return dirty_told_.value(); }
 
   struct Figures {
@@ -191,6 +191,7 @@ class Arena {
   Units allowed_surplus(Units surplus);
   void return_surplus(Units surplus, ThreadToken token);
   Span* take_out(Span* span, Units most);
+  Span* widen(Span* span);
   void put_back(const Purge& purge);
   void put_back_whole();
   bool absorb(Span* neighbour, const Span* dirty);
@@ -227,6 +228,7 @@ class Arena {
   alignas(64) Divided<SpanSet> clean_;
   Divided<SpanSet> decommitted_;
   SpanList by_age_;             // dirty spans, oldest first
+  Units in_pages_;              // of those, what is whole pages
   Word<Span*> busy_;            // in no set: being returned to the OS
   ThreadToken purger_ = 0;      // by this thread
   Word<ThreadToken> grower_;    // is making memory usable; 0: nobody

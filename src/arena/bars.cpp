@@ -19,6 +19,7 @@ void note_gone(Span* unit) {
 }
 
 bool put(const Span* unit) {
+  if (platform::page_size() > kSlabGuard) return false;
   bool done =
       g_count.fetch_add(1, std::memory_order_relaxed) < platform::kMostBars && platform::bar(bar_of(unit), kSlabGuard);
   if (!done) g_count.fetch_sub(1, std::memory_order_relaxed);

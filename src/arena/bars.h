@@ -1,5 +1,5 @@
-// The last pages of spans, made inaccessible: what hardened builds have behind a slab or large block. A bar stays there
-// when that ends: the next one will often lie in the same place.
+// The last pages of spans, made inaccessible: what hardened builds have behind a slab or large block where a page is no
+// longer than kSlabGuard. A bar stays there when that ends: the next one will often lie in the same place.
 #pragma once
 
 #include "arena/span.h"

@@ -1,6 +1,8 @@
 #include "arena/purge.h"
 
+#include "arena/growth.h"
 #include "arena/realm.h"
+#include "platform/pages.h"
 
 namespace rh {
 
@@ -10,6 +12,22 @@ SpanKind kind_after(platform::Purged purged) {
   case platform::Purged::uncommitted: return SpanKind::free_decommitted;
   default: return SpanKind::free_dirty;
   }
+}
+
+Purge::Purge(const Word<Span*>& busy) : busy_(busy), span_(busy.load()), length_{span_->units} {
+  const uintptr_t start = g_realm.address(span_), end = start + length_.bytes();
+  const platform::Pages pages = platform::pages_within(start, end);
+  has_pages_ = !pages.empty();
+  if (!has_pages_) {
+    kept_[kept_count_++] = {{}, length_};
+    return;
+  }
+  auto keep = [&](uintptr_t from, uintptr_t to) {
+    if (from != to) kept_[kept_count_++] = {Units{(from - start) >> kUnitShift}, Units{(to - from) >> kUnitShift}};
+  };
+  keep(pages.start, pages.end);
+  keep(start, pages.start);
+  keep(pages.end, end);
 }
 
 bool Purge::give_back(Part part, unsigned* patience) {
@@ -27,8 +45,9 @@ bool Purge::give_back(Part part, unsigned* patience) {
 
 // A part that was refused becomes that half of it which is, or both.
 bool Purge::halve(Part* part, unsigned* patience) {
-  if (part->length == Units{1} || kept_count_ == kMostKept) return false;
-  Part first = {part->offset, {part->length.count / 2}};
+  const size_t page = units_of_page().count, pages = part->length.count / page;
+  if (pages < 2 || kept_count_ == kMostKept) return false;
+  Part first = {part->offset, {pages / 2 * page}};
   Part second = {first.end(), part->length - first.length};
   bool first_went = give_back(first, patience);
   // Then the second has what the whole was refused for.
@@ -39,7 +58,8 @@ bool Purge::halve(Part* part, unsigned* patience) {
 }
 
 void Purge::run(unsigned* patience) {
-  if (give_back(kept_[0], patience)) kept_count_ = 0;
+  if (!has_pages_) return;
+  if (give_back(kept_[0], patience)) kept_[0] = kept_[--kept_count_];
   for (bool halved = true; halved;) {
     halved = false;
     // Parts of one length, one after the other.

@@ -1,5 +1,6 @@
 // A span on its way back to the OS. The OS refuses every range with a page that is locked in memory: what can go back
-// around such pages is found by halves, the longest parts first.
+// around such pages is found by halves, the longest parts first. Where pages are longer than units, those of which the
+// span has only a part stay too.
 #pragma once
 
 #include "arena/span.h"
@@ -14,8 +15,7 @@ class Purge {
   static constexpr unsigned kPatience = 24;
 
   // Of the span in `busy`.
-  explicit Purge(const Word<Span*>& busy)
-      : busy_(busy), span_(busy.load()), length_{span_->units}, kept_{{{}, length_}} {}
+  explicit Purge(const Word<Span*>& busy);
 
   // Gives back what can be. `*patience` is less by one with each refusal, and whole again when something went back; 0
   // ends it.
@@ -44,10 +44,11 @@ class Purge {
   const Span* span_;
   Units length_;
   SpanKind kind_ = SpanKind::free_clean;  // of what went back
-  // What did not, in no order.
+  bool has_pages_;
+  // What did not, in no order: whole pages first, if there are any.
   static constexpr size_t kMostKept = 24;
   Part kept_[kMostKept];
-  size_t kept_count_ = 1;
+  size_t kept_count_ = 0;
 };
 
 SpanKind kind_after(platform::Purged purged);

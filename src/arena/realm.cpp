@@ -64,10 +64,11 @@ Span* Realm::extend(Units least, Units wanted, Units* got) {
 
 Realm::Growth Realm::prepare(Units least, Units wanted) {
   Growth growth = begin();
-  size_t bytes = least.bytes();
+  size_t bytes = align_up(least.bytes(), commit_grain()), most = align_up(wanted.bytes(), commit_grain());
+  if (bytes < least.bytes()) return growth;
   if (growth.end - growth.start < bytes && !reserve_more(bytes, &growth)) return growth;
   size_t room = growth.end - growth.start;
-  growth.committed = commit_some(growth.start, bytes, wanted.bytes() < room ? wanted.bytes() : room);
+  growth.committed = commit_some(growth.start, bytes, most < room ? most : room);
   return growth;
 }
 
@@ -102,7 +103,7 @@ size_t Realm::commit_some(uintptr_t start, size_t least, size_t wanted) {
   for (;;) {
     if (commit_tables_to(start + size) && platform::commit(start, size)) break;
     if (size == least) return 0;
-    size = align_up(size / 2 > least ? size / 2 : least, kUnitSize);
+    size = align_up(size / 2 > least ? size / 2 : least, commit_grain());
   }
   // The descriptors that are written when the memory is entered, and as what is beyond the least is handed out.
   touch_descriptors(start, start + kUnitSize);
@@ -119,13 +120,14 @@ void Realm::touch_descriptors(uintptr_t start, uintptr_t end) {
 }
 
 bool Realm::reserve_more(size_t least, Growth* growth) {
-  size_t exact = align_up(least, kPieceGrain);
+  const size_t grain = piece_grain();
+  size_t exact = align_up(least, grain);
   if (exact < least) return false;
   size_t size = reserved_ < kStride ? reserved_ : reserved_ / 2;
   if (size < kFirstPiece) size = kFirstPiece;
   if (size > kLargestPiece) size = kLargestPiece;
   if (size < exact) size = exact;
-  for (size = align_up(size, kPieceGrain);; size = align_up(size / 2, kPieceGrain)) {
+  for (size = align_up(size, grain);; size = align_up(size / 2, grain)) {
     if (size < exact) size = exact;
     if (reserve_piece(size, growth)) return true;
     if (size == exact) return false;

@@ -9,7 +9,7 @@
 
 // For data that is defined in another file of the same library: declarations do not learn it from -fvisibility, and
 // without it every access first loads the address.
-#if defined(__ELF__)
+#if defined(__ELF__) || defined(__MACH__)
 #define RH_HIDDEN [[gnu::visibility("hidden")]]
 #else
 #define RH_HIDDEN

@@ -87,6 +87,7 @@ bool set_sample_guard(const char* value) {
   uint64_t every = 0;
   const char* end = nullptr;
   if (kHardened || !parse_number(value, &every, &end) || *end != 0 || every > kMost) return false;
+  if (every != 0 && !guards::are_possible()) return false;
   guards::set_every(every);
   return true;
 }
@@ -194,7 +195,9 @@ constexpr Option kOptions[] = {
     {"misuse_json", "a file's path of less than 480 bytes", set_misuse_json, true},
     {"sample_guard",
      kHardened ? "nothing in a hardened build, which guards all blocks"
-               : "0 to 1000000000: one allocation in so many gets pages of its own",
+     : platform::kMostPageSize == platform::kPageSize
+         ? "0 to 1000000000: one allocation in so many gets pages of its own"
+         : "0 to 1000000000: one allocation in so many gets pages of its own; 0 where these are longer than 4 KiB",
      set_sample_guard, true},
     {"profile", kHardened ? "nothing in a hardened build" : "a file's path of less than 480 bytes",
      [](const char* value) { return !kHardened && profiling::set_target(value); }, false},

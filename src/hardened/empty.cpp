@@ -19,7 +19,7 @@ constexpr size_t kBits = 8 * sizeof(Bits);
 constexpr size_t kPlaces = size_t{1} << (k64Bit ? 16 : 13);
 constexpr size_t kWords = kPlaces / kBits;
 constexpr size_t kRange = kPlaces * kBlockAlign;
-constexpr size_t kRangeStart = kUnitSize;
+constexpr size_t kRangeStart = platform::kMostPageSize > kUnitSize ? platform::kMostPageSize : kUnitSize;
 static_assert(kPlaces / 8 < kRangeStart);
 
 constinit std::atomic<uintptr_t> g_table{0};
@@ -29,11 +29,11 @@ std::atomic<Bits>& word(uintptr_t table, size_t index) { return reinterpret_cast
 
 RH_NOINLINE uintptr_t open() {
   tags::push(own_heap(), tags::kUntagged);  // it is the library's own
-  void* block = rh::allocate_in(nullptr, kUnitSize, kRangeStart + kRange, false);
+  void* block = rh::allocate_in(nullptr, kRangeStart, kRangeStart + kRange, false);
   tags::pop();
   uintptr_t table = address_of(block), other = 0;
   if (table == 0) return 0;
-  size_t bits = align_up(kPlaces / 8, platform::kPageSize);
+  size_t bits = align_up(kPlaces / 8, platform::page_size());
   __builtin_memset(block, 0, bits);  // not up to its end, where a guard may be
   bool guarded = platform::guard(table + bits, kRangeStart + kRange - bits, platform::GuardPrice::any);
   if (guarded && g_table.compare_exchange_strong(other, table)) return table;

@@ -7,6 +7,7 @@
 #include "hardened/misuse.h"
 #include "hardened/small.h"
 #include "heap/shared.h"
+#include "platform/pages.h"
 #include "platform/report.h"
 
 namespace rh::hardened {
@@ -78,7 +79,7 @@ class Large {
  private:
   uintptr_t start() const { return g_realm.address(span_); }
   uintptr_t end() const { return start() + Units{span_->units}.bytes(); }
-  bool is_long() const { return end() - start() > kLong; }
+  bool is_long() const { return end() - start() > kLong && platform::is_whole_pages(start(), end()); }
 
   // Where memory is charged when it is committed, it may not be had back at the end of the delay: the arena takes the
   // span without it.

@@ -232,7 +232,7 @@ void look_at_faults() {
 // ---- blocks -------------------------------------------------------------------------------------
 
 void* allocate(size_t alignment, size_t size, bool at_end, Heap* heap) {
-  if (size > kMostSize || alignment > kUnitSize) return nullptr;
+  if (size > kMostSize || alignment > kUnitSize || !are_possible()) return nullptr;
   if (g_pool.load(std::memory_order_acquire) == nullptr && open() == nullptr) return nullptr;
   size_t index = 0;
   Place* place = take_place(&index);

@@ -16,9 +16,12 @@
 
 namespace rh::guards {
 
-// The most blocks at a time, and their most bytes.
+// The most blocks at a time, and their most bytes: none where a page is as long as a place.
 inline constexpr size_t kPlaces = k64Bit ? 256 : 64;
 inline constexpr size_t kMostSize = kUnitSize - platform::kPageSize;
+
+// Whether places have pages of their own: not where a page is a unit or longer. There blocks are not guarded.
+inline bool are_possible() { return platform::page_size() == platform::kPageSize; }
 
 // One allocation in `every` of each thread, on average; 0: none, as it is at first. May change at any time.
 void set_every(uint64_t every);

@@ -1,8 +1,10 @@
 #include "heap/large.h"
 
 #include "arena/bars.h"
+#include "arena/growth.h"
 #include "heap/accounts.h"
 #include "heap/spans.h"
+#include "platform/pages.h"
 
 namespace rh::large {
 
@@ -19,6 +21,23 @@ constexpr size_t kMovesPerDoubling = 1024;
 // Old memory of this much and more is replaced by the OS's zero pages instead of being cleared: a block that large is
 // seldom written whole at once.
 constexpr size_t kLeastReplaced = size_t{4} << 20;
+
+// Longer blocks are whole pages, also where those are longer than units: pages can be moved, or taken from them.
+constexpr size_t kMostInParts = size_t{1} << 20;
+
+// So are those of who asks for pages, and may change what they are.
+Units units_for(size_t size, size_t alignment = 1) {
+  const bool whole = size > kMostInParts || alignment >= commit_grain();
+  return Units::holding(align_up(size == 0 ? 1 : size, whole ? commit_grain() : 1));
+}
+
+Units alignment_for(size_t size, size_t alignment) {
+  const Units wanted = Units::holding(alignment), page = units_of_page();
+  return size > kMostInParts && wanted < page ? page : wanted;
+}
+
+uintptr_t first_byte_of(const Span* span) { return g_realm.address(span); }
+uintptr_t end_byte_of(const Span* span) { return first_byte_of(span) + Units{span->units}.bytes(); }
 
 constinit std::atomic<size_t> g_moves{0};
 
@@ -56,12 +75,11 @@ void unmark(Span* span) {
   each_mark(span, [](Span* unit) { unit->kind.store(SpanKind::none); });
 }
 
-// False when the OS refuses: nothing may lie there again.
+// False when the OS refuses: nothing may lie there again. Of a page that it shares nobody was to change anything.
 bool make_plain(const Span* span) {
   if (!span->altered) return true;
-  uintptr_t start = g_realm.address(span);
-  size_t size = Units{span->units}.bytes();
-  return platform::renew(start, size) && platform::commit(start, size);
+  const platform::Pages pages = platform::pages_within(first_byte_of(span), end_byte_of(span));
+  return pages.empty() || (platform::renew(pages.start, pages.size()) && platform::commit(pages.start, pages.size()));
 }
 
 // An allocated span, no block any longer, goes back to where it came from.
@@ -95,8 +113,7 @@ Heap* home_of(const Span* span) { return without_notes(span->owner.load()); }
 }  // namespace
 
 Span* allocate(size_t size, size_t alignment, Prefer prefer, Partition partition) {
-  Units units = Units::holding(size == 0 ? 1 : size);
-  Span* span = g_arena.allocate(units, Units::holding(alignment), prefer, nullptr, partition);
+  Span* span = g_arena.allocate(units_for(size, alignment), alignment_for(size, alignment), prefer, nullptr, partition);
   if (span != nullptr) begin(span, size, kNobody);
   return span;
 }
@@ -146,9 +163,8 @@ Span* head_of(Span* unit) {
 
 void clear(Span* span, size_t size) {
   if (span->zero) return;
-  uintptr_t start = g_realm.address(span);
-  if (size >= kLeastReplaced && platform::replace_by_zeros(start, Units{span->units}.bytes())) return;
-  __builtin_memset(reinterpret_cast<void*>(start), 0, size);
+  if (size >= kLeastReplaced && platform::make_zero(first_byte_of(span), end_byte_of(span))) return;
+  __builtin_memset(reinterpret_cast<void*>(first_byte_of(span)), 0, size);
 }
 
 Prefer preferred_for_zero(size_t size) { return size >= kLeastReplaced ? Prefer::zero : Prefer::warm; }
@@ -182,8 +198,10 @@ static void give_back_rest(Span* span, Span* rest) {
 
 Resized resize_in_place(Span* span, size_t size, Fit fit) {
   if (!is_possible(size) || (fit == Fit::close && size <= kMaxSmall)) return Resized::no;
-  Units wanted = Units::holding(size == 0 ? 1 : size);
+  Units wanted = units_for(size);
   Units present{span->units};
+  // What is left of a page that somebody changed is of no use.
+  if (span->altered && wanted < present && units_of_page() > Units{1}) wanted = present;
   Resized resized = Resized::done;
   if (wanted != present) {
     unmark(span);
@@ -203,7 +221,8 @@ Resized resize_in_place(Span* span, size_t size, Fit fit) {
 
 bool may_move(const Span* span, size_t size) {
   size_t present = Units{span->units}.bytes();
-  return size > present && worth_moving(present) && !span->altered;
+  return size > present && worth_moving(present) && !span->altered &&
+         platform::is_whole_pages(first_byte_of(span), end_byte_of(span));
 }
 
 // Where a limit counts what is moved once, it goes back as what it is: empty.
@@ -221,7 +240,7 @@ void free_uncommitted(Span* span) {
 
 Span* allocate_to_move(const Span* span, size_t size, Units* lent) {
   *lent = home_of(span) == nullptr ? Units{span->units} : Units{};
-  Span* target = g_arena.allocate(Units::holding(size), {1}, Prefer::zero, lent);
+  Span* target = g_arena.allocate(units_for(size), units_of_page(), Prefer::zero, lent);
   if (target != nullptr) begin(target, size, kNobody);
   return target;
 }

@@ -11,8 +11,6 @@ namespace {
 // How many free pieces are looked at beside those that are known to be long enough.
 constexpr unsigned kMostLooks = 16;
 
-constexpr size_t kPage = platform::kPageSize;
-
 size_t grains_of(size_t bytes) { return divide_up(bytes, kBlockAlign); }
 
 }  // namespace
@@ -383,10 +381,11 @@ void Region::reset() {
   LockGuard guard(lock_);
   if (inconsistent()) return;
   if (hollow_ != 0) {
-    const size_t least = align_up(least_of(base_, size()), kPage), there = end_ - base_;
-    const bool whole = g_arena.take_near(hollow_ * kPage) && platform::commit(base_ + least, there - least);
+    const size_t least = align_up(least_of(base_, size()), platform::page_size()), there = end_ - base_;
+    const bool whole =
+        g_arena.take_near(hollow_ * platform::page_size()) && platform::commit(base_ + least, there - least);
     if (!whole) {
-      g_arena.give_near(there - least - hollow_ * kPage);
+      g_arena.give_near(there - least - hollow_ * platform::page_size());
       end_ = base_ + least;
     }
     hollow_ = 0;
@@ -420,7 +419,7 @@ void Region::walk_on(Walk* walk) {
 
 Region::Figures Region::figures() {
   LockGuard guard(lock_);
-  const size_t there = kind_ == Kind::reserved ? end_ - base_ - hollow_ * kPage : 0;
+  const size_t there = kind_ == Kind::reserved ? end_ - base_ - hollow_ * platform::page_size() : 0;
   return {in_use_, blocks_, there};
 }
 

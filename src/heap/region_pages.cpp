@@ -11,15 +11,14 @@ namespace {
 // A near region asks the OS for so much at least, if it has that, and for at most so much ahead.
 constexpr size_t kLeastAhead = 64 * 1024, kMostAhead = kMiB;
 
-constexpr size_t kRegionPage = platform::kPageSize;
-
 }  // namespace
 
-size_t Region::Pages::count() const { return start < end ? (end - start) / kRegionPage : 0; }
+size_t Region::Pages::count() const { return start < end ? (end - start) / platform::page_size() : 0; }
 
 // Those of a free piece that hold nothing of it.
 Region::Pages Region::pages_within(Piece* piece) {
-  return {align_up(address_of(piece) + sizeof(Piece), kRegionPage), align_down(address_of(behind(piece)), kRegionPage)};
+  return {align_up(address_of(piece) + sizeof(Piece), platform::page_size()),
+          align_down(address_of(behind(piece)), platform::page_size())};
 }
 
 bool Region::commit_more(size_t bytes) {
@@ -36,11 +35,11 @@ bool Region::grow(uint64_t units) {
   Piece* free = is_sound(last()) ? sound_free(last() - closing->before) : nullptr;
   const uint64_t there = free != nullptr ? free->units : 0;
   if (there >= units) return false;
-  const uint64_t missing = align_up(static_cast<uintptr_t>((units - there) * kBlockAlign), kRegionPage);
+  const uint64_t missing = align_up(static_cast<uintptr_t>((units - there) * kBlockAlign), platform::page_size());
   const size_t room = limit_ - end_;
   if (missing > room) return false;
   size_t ahead = (end_ - base_) / 8;
-  ahead = align_up(ahead < kLeastAhead ? kLeastAhead : ahead > kMostAhead ? kMostAhead : ahead, kRegionPage);
+  ahead = align_up(ahead < kLeastAhead ? kLeastAhead : ahead > kMostAhead ? kMostAhead : ahead, platform::page_size());
   size_t bytes = missing > ahead ? static_cast<size_t>(missing) : ahead < room ? ahead : room;
   if (!commit_more(bytes)) {
     if (bytes == missing) return false;
@@ -60,7 +59,7 @@ bool Region::fill(Piece* piece) {
   if (piece->hollow == 0) return true;
   const Pages pages = pages_within(piece);
   if (piece->hollow > pages.count()) return spoil(piece);
-  const size_t bytes = piece->hollow * kRegionPage;
+  const size_t bytes = piece->hollow * platform::page_size();
   if (!g_arena.take_near(bytes)) return false;
   if (!platform::commit(pages.start, pages.end - pages.start)) {
     g_arena.give_near(bytes);
@@ -76,7 +75,7 @@ bool Region::fill(Piece* piece) {
 size_t Region::empty(Piece* piece) {
   if constexpr (platform::kChargesUntouched) return 0;
   const Pages pages = pages_within(piece);
-  const size_t gone = piece->hollow * kRegionPage;
+  const size_t gone = piece->hollow * platform::page_size();
   if (pages.count() <= piece->hollow || !fill(piece)) return 0;
   if (platform::purge(pages.start, pages.end - pages.start) == platform::Purged::kept) return 0;
   piece->hollow = static_cast<uint32_t>(pages.count());
@@ -90,8 +89,8 @@ size_t Region::shrink_end() {
   Piece* closing = at(last());
   Piece* piece = is_sound(last()) && closing->before != 0 ? sound_free(last() - closing->before) : nullptr;
   if (piece == nullptr) return 0;
-  const size_t gone = piece->hollow * kRegionPage, before = end_;
-  const uintptr_t end = align_up(address_of(piece) + (kLeastPiece + 1) * kBlockAlign, kRegionPage);
+  const size_t gone = piece->hollow * platform::page_size(), before = end_;
+  const uintptr_t end = align_up(address_of(piece) + (kLeastPiece + 1) * kBlockAlign, platform::page_size());
   if (end >= end_ || !fill(piece) || !unlink(piece)) return 0;
   const Grains units = static_cast<Grains>((end - address_of(piece)) / kBlockAlign) - 1, whole = piece->units;
   end_ = end;
@@ -121,7 +120,7 @@ size_t Region::trim() {
 }
 
 void Region::give_up_charge() {
-  if (kind_ == Kind::reserved) g_arena.give_near(end_ - base_ - hollow_ * kRegionPage);
+  if (kind_ == Kind::reserved) g_arena.give_near(end_ - base_ - hollow_ * platform::page_size());
 }
 
 }  // namespace rh

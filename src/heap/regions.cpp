@@ -1,6 +1,7 @@
 #include "heap/regions.h"
 
 #include "arena/arena.h"
+#include "base/schedule.h"
 #include "base/secret.h"
 
 namespace rh::regions {
@@ -16,8 +17,8 @@ struct Place {
   uint32_t last_life = 0;
 };
 
-constexpr unsigned kIndexBits = 10, kPageBits = 12;
-static_assert(kMost == 1u << kIndexBits && platform::kPageSize == 1u << kPageBits);
+constexpr unsigned kIndexBits = 10, kPageBits = std::countr_zero(platform::kPageSize);
+static_assert(kMost == 1u << kIndexBits);
 constexpr uint32_t kMostLife = k64Bit ? UINT32_MAX : (1u << (32 - kIndexBits - kPageBits)) - 1;
 
 RH_RARE_ZEROS constinit Place g_places[kMost] = {};
@@ -59,8 +60,11 @@ void set(Place* place, uint32_t life, Region* region, uintptr_t start, uintptr_t
   const uint32_t version = place->version.load(std::memory_order_relaxed) | 1;
   place->version.store(version, std::memory_order_relaxed);
   place->life.store(0, std::memory_order_release);
+  schedule_point();
   place->start.store(start, std::memory_order_release);
+  schedule_point();
   place->end.store(end, std::memory_order_release);
+  schedule_point();
   place->region.store(region, std::memory_order_release);
   place->life.store(life, std::memory_order_release);
   place->version.store(version + 1, std::memory_order_release);
@@ -105,7 +109,7 @@ uintptr_t reserve_in_steps(uintptr_t code, size_t size, size_t step) {
 }
 
 uintptr_t reserve_near(uintptr_t code, size_t size) {
-  if constexpr (!k64Bit) return platform::reserve(size, platform::kReserveGrain);  // all of it is within reach
+  if constexpr (!k64Bit) return platform::reserve(size, platform::reserve_grain());  // all of it is within reach
   constexpr size_t kWide = 16 * kMiB;
   const uintptr_t at = reserve_in_steps(code, size, kWide);
   return at != 0 ? at : reserve_in_steps(code, size, kMiB);
@@ -113,7 +117,7 @@ uintptr_t reserve_near(uintptr_t code, size_t size) {
 
 // Gives how much is committed of it; 0: nothing could be.
 size_t commit_first(uintptr_t base, size_t size) {
-  const size_t least = align_up(Region::least_of(base, size), platform::kPageSize);
+  const size_t least = align_up(Region::least_of(base, size), platform::page_size());
   if (!g_arena.take_near(least)) return 0;
   if (platform::commit(base, least)) return least;
   g_arena.give_near(least);
@@ -132,7 +136,7 @@ Made make_in(void* memory, size_t size) {
 
 Made make_near(const void* code, size_t size) {
   if (code == nullptr || size == 0 || size > kReach) return {nullptr, Failure::invalid};
-  size = align_up(size, platform::kReserveGrain);
+  size = align_up(size, platform::reserve_grain());
   if (Region::least_of(0, size) == 0) return {nullptr, Failure::invalid};
   const uintptr_t base = reserve_near(address_of(code), size);
   if (base == 0) return {nullptr, Failure::memory};
@@ -164,9 +168,12 @@ Region* find(const void* pointer) {
   for (unsigned index = 0, end = count(); index < end; ++index) {
     const Place& place = g_places[index];
     const uint32_t version = place.version.load(std::memory_order_acquire);
+    schedule_point();
     const uintptr_t start = place.start.load(std::memory_order_acquire);
+    schedule_point();
     if (RH_LIKELY(address - start >= place.end.load(std::memory_order_acquire) - start)) continue;
     Region* region = place.region.load(std::memory_order_acquire);
+    schedule_point();
     // What it said when it changed is nobody's who may be asking.
     if (version % 2 == 0 && place.version.load(std::memory_order_relaxed) == version) return region;
   }

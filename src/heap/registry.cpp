@@ -9,7 +9,7 @@
 #include "heap/remote.h"
 #include "heap/slab_lists.h"
 #include "heap/spans.h"
-#include "platform/platform.h"
+#include "platform/pages.h"
 
 namespace rh::registry {
 
@@ -22,12 +22,13 @@ constexpr int kLooks = 8;
 constexpr size_t kHeapSize = align_up(sizeof(Heap), 64);
 constexpr size_t kChunkHeader = 64;
 constexpr size_t kChunk = 16 * align_up(kHeapSize, platform::kPageSize);
+static_assert(kChunk % platform::kMostPageSize == 0);
 
-// A first-class heap has pages of its own: those of one that was destroyed go back, and read as zero to who asks about
-// it.
+// A first-class heap has pages of its own, where they are short: those of one that was destroyed go back. What was its
+// memory reads as zero to who asks about it.
 constexpr size_t kSharedSize = std::bit_ceil(align_up(sizeof(Heap), platform::kPageSize));
 constexpr size_t kSharedChunk = 16 * kSharedSize;
-static_assert(is_power_of_two(kSharedChunk));
+static_assert(is_power_of_two(kSharedChunk) && kSharedChunk % platform::kMostPageSize == 0);
 
 struct SharedChunk {
   static constexpr uint32_t kAll = (1u << (kSharedChunk / kSharedSize)) - 1;
@@ -139,7 +140,8 @@ uint16_t next_life() { return g_life = static_cast<uint16_t>(g_life % kMostLife 
 void free_shared_memory(Heap* heap) {
   uintptr_t place = address_of(heap);
   SharedChunk* chunk = reinterpret_cast<SharedChunk*>(align_down(place, kSharedChunk));
-  if (!platform::replace_by_zeros(place, kSharedSize)) __builtin_memset(reinterpret_cast<void*>(place), 0, kSharedSize);
+  if (!platform::make_zero(place, place + kSharedSize))
+    __builtin_memset(reinterpret_cast<void*>(place), 0, kSharedSize);
   chunk->used &= ~(1u << ((place - address_of(chunk)) / kSharedSize));
   g_bytes_beside.subtract(kSharedSize);
 }

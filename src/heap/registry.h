@@ -26,7 +26,7 @@ Heap* threads();
 Heap* shared_heaps();
 Lock& lock();
 
-// They begin at multiples of a page, and each has a life of its own from 1 to kMostLife.
+// They begin at multiples of kPageSize, and each has a life of its own from 1 to kMostLife.
 inline constexpr uint16_t kMostLife = platform::kPageSize - 1;
 
 // The lock was taken from a thread that was terminated. The caller holds it.

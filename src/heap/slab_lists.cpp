@@ -100,7 +100,7 @@ static constexpr unsigned kMany = 32;
 // With so few blocks in use there will be pages without any, which can be returned.
 static unsigned few_left(const Span* slab) {
   const size_class::Properties& own = slab::properties(slab);
-  if constexpr (!platform::kReplacesByZeros) return 0;
+  if (!slab::may_have_holes()) return 0;
   if (own.size >= platform::kPageSize) return own.capacity / 2;
   return own.capacity >= kMany ? 4 : 1;
 }

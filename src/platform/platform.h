@@ -14,9 +14,23 @@
 namespace rh::platform {
 
 // ---- address space ----------------------------------------------------------------------------
-// Addresses and sizes are multiples of kPageSize.
+// Addresses and sizes are multiples of page_size().
 
+// The shortest page of any system, and the only one of most.
 inline constexpr size_t kPageSize = 4096;
+
+// Kernels of 64-bit ARM have pages of 4, 16 or 64 KiB each, and so has the fake platform.
+#if defined(RH_FAKE_PLATFORM) || (defined(__aarch64__) && defined(__linux__))
+inline constexpr size_t kMostPageSize = 64 * 1024;
+// The running system's.
+size_t page_size();
+#elif defined(__APPLE__) && defined(__aarch64__)
+inline constexpr size_t kMostPageSize = 16 * 1024;
+constexpr size_t page_size() { return kMostPageSize; }
+#else
+inline constexpr size_t kMostPageSize = kPageSize;
+constexpr size_t page_size() { return kPageSize; }
+#endif
 
 #if defined(_WIN32)
 // Reservations start at multiples of this.
@@ -37,13 +51,16 @@ inline constexpr bool kChargesUntouched = false;
 inline constexpr size_t kMostBars = SIZE_MAX;
 #endif
 
+// The start and the length of a reservation are multiples of this.
+inline size_t reserve_grain() { return kReserveGrain > page_size() ? kReserveGrain : page_size(); }
+
 enum class Reserve { done, occupied, refused };
 
 // Reserves exactly [address, address + size), inaccessible and without charge. `occupied`: something is already there,
 // or the OS would not place it there; `refused`: no address space is left (limits).
 Reserve reserve_at(uintptr_t address, size_t size);
 
-// Reserves `size` bytes wherever the OS likes, aligned to `alignment`. 0 when refused.
+// Reserves `size` bytes wherever the OS likes, aligned to `alignment`, which may be less than a page. 0 when refused.
 uintptr_t reserve(size_t size, size_t alignment);
 
 // Releases whole reservations made by either function, one or several contiguous ones.
@@ -221,8 +238,9 @@ void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 // no other thread is inside the streams as a whole.
 void note_streams_allocate();
 
-// How to declare a variable of the forking thread. Where nothing forks, thread-local storage may need a C runtime.
-#if defined(_WIN32)
+// How to declare a variable of the forking thread. Where nothing forks, thread-local storage may need a C runtime;
+// where it allocates, on Darwin, the system lets one thread fork at a time.
+#if defined(_WIN32) || defined(__APPLE__)
 #define RH_OF_FORKING_THREAD
 #else
 #define RH_OF_FORKING_THREAD RH_THREAD_LOCAL

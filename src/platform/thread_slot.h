@@ -20,26 +20,31 @@ namespace rh::platform {
 struct Unset;
 RH_HIDDEN extern Unset g_unset;
 
-#if defined(_WIN32)
+#if defined(_WIN32) || defined(__APPLE__)
 
-// A TlsAlloc slot, read directly from the thread environment block: no compiler's thread-local storage is as short,
-// works without the loader and in threads older than this library (GCC's for Windows even allocates). Until a slot is
-// allocated, and where only one past the first 64 was available, this is the offset of a word that is always null, and
+// A word that the system gave us, a TlsAlloc slot or a pthread key, read directly: no compiler's thread-local storage
+// is as short, works without the loader and in threads older than this library, and allocates nothing at first use
+// (GCC's for Windows does, and Darwin's). This says how far it lies from where the system keeps what is the thread's.
+// Until there is one, and where it cannot be read so, that is the place of a word that is always null, and
 // thread_word_slow() knows better.
-extern constinit uintptr_t g_thread_word_at;
+RH_HIDDEN extern constinit uintptr_t g_thread_word_at;
 
 inline constexpr bool kUnsetIsNull = true;
 
 RH_INLINE void* thread_word() {
   void* word;
-#if defined(__x86_64__) && !defined(__arm64ec__)
+#if defined(__APPLE__) && defined(__aarch64__)
+  uintptr_t start;
+  asm("mrs %0, tpidrro_el0" : "=r"(start));  // its last bits are the processor's number in older systems
+  asm volatile("ldr %0, [%1, %2]" : "=r"(word) : "r"(start & ~uintptr_t{7}), "r"(g_thread_word_at));
+#elif defined(__x86_64__) && !defined(__arm64ec__)
   asm volatile("movq %%gs:(%1), %0" : "=r"(word) : "r"(g_thread_word_at));
 #elif defined(__i386__)
   asm volatile("movl %%fs:(%1), %0" : "=r"(word) : "r"(g_thread_word_at));
 #elif defined(__aarch64__) || defined(__arm64ec__)
   asm volatile("ldr %0, [x18, %1]" : "=r"(word) : "r"(g_thread_word_at));
 #else
-#error "where does this processor keep the thread environment block?"
+#error "where does this processor keep what is the thread's?"
 #endif
   return word;
 }

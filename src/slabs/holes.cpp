@@ -199,7 +199,7 @@ Pages purge(const Layout& layout, Pages pages) {
 }  // namespace
 
 size_t punch(Span* slab) {
-  if constexpr (!platform::kReplacesByZeros) return 0;
+  if (!may_have_holes()) return 0;
   Layout layout(slab);
   Pages before = holes_of(slab);
   FreeBlocks free(layout, before);

@@ -1,6 +1,7 @@
 #include "slabs/slab.h"
 
 #include "arena/bars.h"
+#include "platform/pages.h"
 #include "platform/report.h"
 
 namespace rh::slab {
@@ -268,10 +269,7 @@ void clear_uncarved(Span* slab) {
   uintptr_t start = g_realm.address(slab);
   uintptr_t end = start + Units{slab->units}.bytes();
   start += slab->carved.load() * size_t{properties(slab).size};
-  uintptr_t page = align_up(start, platform::kPageSize);
-  if (page >= end || !platform::replace_by_zeros(page, end - page)) return;
-  __builtin_memset(reinterpret_cast<void*>(start), 0, page - start);
-  slab->zero = true;
+  slab->zero = platform::make_zero(start, end);
 }
 
 void recount(Span* slab) {

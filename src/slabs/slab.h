@@ -214,6 +214,9 @@ void recount(Span* slab);
 // Pages of a slab that went back to the OS while other blocks of it are in use. A block that lies in a hole, or partly,
 // is hollow: free, and in no list until the hole is filled. Which these are follows from the holes alone.
 
+// Not where a page is about as long as a slab.
+inline bool may_have_holes() { return platform::kReplacesByZeros && platform::page_size() == platform::kPageSize; }
+
 // Returns to the OS the pages that hold nothing but free blocks, where it can replace them by zeros; gives how many
 // bytes. Any thread may call this while the owner frees: what the owner freed last stays, with its page.
 size_t punch(Span* slab);

@@ -8,6 +8,7 @@
 
 #include "books.h"
 #include "heap/idle.h"
+#include "heap/regions.h"
 #include "heap/registry.h"
 #include "heap/remote.h"
 #include "heap/shared.h"
@@ -368,6 +369,37 @@ const Program kStatistics = {make_many_spans, {count_spans, move_one_to_the_end}
 TEST(Model, NobodyWaitsForAWholeWalk) {
   EXPECT_EQ(explore(kStatistics, 0).failure, "");
   EXPECT_NE(explore(kStatistics, 1).failure.find("large_blocks_seen"), std::string::npos);
+}
+
+// ---- regions ------------------------------------------------------------------------------------
+
+// Of the caller's memory: what lies before all regions, where one goes, between two, where the next comes in the same
+// place, and where one stays.
+enum Part : size_t { kBefore, kGoes, kBetween, kComes, kStays, kParts };
+alignas(16) unsigned char parts[kParts][4096];
+Region* stays = nullptr;
+
+Region* lay(Part part) { return regions::make_in(parts[part], sizeof(parts[part])).region; }
+Region* found_in(Part part) { return regions::find(&parts[part][2000]); }
+
+void lay_two() {
+  registry::loaded();
+  MODEL_NEED(lay(kGoes) != nullptr);
+  stays = lay(kStays);
+}
+
+void let_one_go_and_another_come() {
+  regions::destroy(found_in(kGoes));
+  MODEL_NEED(lay(kComes) == found_in(kComes));
+}
+
+template <Part part> void need_none_is_found() { MODEL_NEED(found_in(part) == nullptr); }
+void need_it_is_found() { MODEL_NEED(found_in(kStays) == stays); }
+
+// Half of what is said of one and half of the other would be a range that is neither's.
+TEST(Model, WhatLiesBesideRegionsIsNotFoundWhileTheyComeAndGo) {
+  for (const auto& ask : {need_none_is_found<kBefore>, need_none_is_found<kBetween>, need_it_is_found})
+    expect_good({lay_two, {let_one_go_and_another_come, ask}, [] {}}, 2);
 }
 
 TEST(Model, AHeapIsDestroyedWhileAnotherCollects) { expect_good(kDestroy, 2); }

@@ -43,12 +43,15 @@ extern "C" {
 
     pub fn rh_heap_create() -> *mut RhHeap;
     pub fn rh_heap_create_bound() -> *mut RhHeap;
+    pub fn rh_heap_create_in(memory: *mut c_void, size: usize) -> *mut RhHeap;
+    pub fn rh_heap_create_near(code: *const c_void, size: usize) -> *mut RhHeap;
     pub fn rh_heap_reset(heap: *mut RhHeap);
     pub fn rh_heap_destroy(heap: *mut RhHeap);
     pub fn rh_heap_malloc(heap: *mut RhHeap, size: usize) -> *mut c_void;
     pub fn rh_heap_calloc(heap: *mut RhHeap, count: usize, size: usize) -> *mut c_void;
     pub fn rh_heap_aligned_alloc(heap: *mut RhHeap, alignment: usize, size: usize) -> *mut c_void;
     pub fn rh_heap_realloc(heap: *mut RhHeap, block: *mut c_void, size: usize) -> *mut c_void;
+    pub fn rh_heap_trim(heap: *mut RhHeap) -> usize;
     pub fn rh_heap_limit(heap: *mut RhHeap, hard: usize);
     pub fn rh_heap_stats_get(heap: *mut RhHeap, stats: *mut crate::HeapStats) -> bool;
 

@@ -6,7 +6,7 @@ use crate::{ffi, Error};
 use core::alloc::Layout;
 use core::ffi::c_void;
 use core::marker::PhantomData;
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, DerefMut};
 use core::ptr::{self, NonNull};
 use core::{fmt, mem};
@@ -20,6 +20,14 @@ pub enum AnyThread {}
 /// Says of a [`Heap`] that it is bound to the thread that made it, and takes no lock.
 #[derive(Debug)]
 pub enum OneThread {}
+
+/// Says of a [`Heap`] that all it has lies in memory of the program's, which is lent to it for `'memory`. All threads may
+/// use it.
+#[derive(Debug)]
+pub struct InMemory<'memory> {
+    /// Of this lifetime and no other: two heaps never change places where one of them is only lent.
+    of: PhantomData<fn(&'memory ()) -> &'memory ()>,
+}
 
 /// A heap bound to the thread that made it: as fast as the allocator itself.
 pub type BoundHeap = Heap<OneThread>;
@@ -64,6 +72,8 @@ pub struct Heap<Of = AnyThread> {
 // The library serialises all operations; see above.
 unsafe impl Send for Heap<AnyThread> {}
 unsafe impl Sync for Heap<AnyThread> {}
+unsafe impl Send for Heap<InMemory<'_>> {}
+unsafe impl Sync for Heap<InMemory<'_>> {}
 
 impl Heap<AnyThread> {
     /// A new heap for all threads.
@@ -72,6 +82,111 @@ impl Heap<AnyThread> {
     /// When there is no memory.
     pub fn new() -> Result<Self, Error> {
         Self::made(unsafe { ffi::rh_heap_create() })
+    }
+
+    /// A new heap for all threads, every byte of which is within reach of a signed 32-bit displacement from `code`: what a
+    /// compiler at run time needs for the data of what it makes. Its `size` bytes, bookkeeping included, are address space
+    /// reserved no further than 2 GiB away, and committed as they are needed; [`Heap::trim`] gives back what is free. No
+    /// block of it is executable. `code` is any address: nothing is read there.
+    ///
+    /// ```
+    /// let code = main as *const ();
+    /// let heap = reheap::Heap::near(code, 16 << 20)?;
+    /// let constant = heap.boxed(0.5f64)?;
+    /// let distance = (&*constant as *const f64 as isize).wrapping_sub(code as isize);
+    /// assert!(i32::try_from(distance).is_ok());
+    /// # Ok::<(), reheap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When `code` is null, for a size of less than one block or more than 2 GiB, when nothing that large is free there,
+    /// when there is no memory, and when there are 1,024 such heaps, of this and the other kind.
+    pub fn near<T>(code: *const T, size: usize) -> Result<Self, Error> {
+        const REFUSED: Error = Error("no heap of this size can be had near that address");
+        Self::known(unsafe { ffi::rh_heap_create_near(code as *const c_void, size) }, REFUSED)
+    }
+}
+
+impl Heap<InMemory<'static>> {
+    /// A heap over memory that is lent to it for good. All that it has lies there, its bookkeeping too (0.5 to 2.5 KiB),
+    /// and it asks the OS for nothing. Any alignment will do; a block is 16 bytes longer inside.
+    ///
+    /// ```
+    /// use std::mem::MaybeUninit;
+    ///
+    /// static mut MEMORY: [MaybeUninit<u8>; 64 * 1024] = [MaybeUninit::uninit(); 64 * 1024];
+    ///
+    /// // Sound: this runs once, and nothing else names MEMORY.
+    /// let heap = reheap::Heap::in_static(unsafe { &mut *std::ptr::addr_of_mut!(MEMORY) })?;
+    /// assert_eq!(*heap.boxed(7)?, 7);
+    /// # Ok::<(), reheap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the memory has no room for one block or is longer than 63 GiB, when part of it is another heap's or this
+    /// allocator's own (where [`Reheap`](crate::Reheap) is the global allocator, what a `Vec` or `Box` has is), and when
+    /// there are 1,024 such heaps, of this and the other kind.
+    pub fn in_static(memory: &'static mut [MaybeUninit<u8>]) -> Result<Self, Error> {
+        unsafe { Self::over(memory) }
+    }
+}
+
+impl<'memory> Heap<InMemory<'memory>> {
+    /// As [`Heap::in_static`], for memory that is wanted back. [`with_memory`](Heap::with_memory) needs no care.
+    ///
+    /// # Errors
+    /// As for [`Heap::in_static`].
+    ///
+    /// # Safety
+    /// The heap is dropped before the memory is used for anything else: it is neither forgotten nor leaked. The library
+    /// keeps an account of it, and looks at it there whenever it looks at all heaps.
+    pub unsafe fn over(memory: &'memory mut [MaybeUninit<u8>]) -> Result<Self, Error> {
+        const REFUSED: Error = Error("the memory has no room for a heap, or is one's or the allocator's already");
+        let start = memory.as_mut_ptr() as *mut c_void;
+        Self::known(unsafe { ffi::rh_heap_create_in(start, memory.len()) }, REFUSED)
+    }
+}
+
+impl Heap<InMemory<'_>> {
+    /// Runs `work` with a heap over the memory, as [`Heap::in_static`], which is gone before this returns.
+    ///
+    /// ```
+    /// use std::mem::MaybeUninit;
+    ///
+    /// let mut memory = [MaybeUninit::uninit(); 64 * 1024];
+    /// let sum = reheap::Heap::with_memory(&mut memory, |heap| {
+    ///     let numbers = heap.boxed([1u32, 2, 3])?;
+    ///     Ok::<u32, reheap::Error>(numbers.iter().sum())
+    /// })??;
+    /// assert_eq!(sum, 6);
+    /// # Ok::<(), reheap::Error>(())
+    /// ```
+    ///
+    /// Nothing of it gets out:
+    ///
+    /// ```compile_fail
+    /// let mut memory = [std::mem::MaybeUninit::uninit(); 64 * 1024];
+    /// let kept = reheap::Heap::with_memory(&mut memory, |heap| heap.boxed(1).unwrap()).unwrap();
+    /// ```
+    ///
+    /// nor does the heap, in the place of another one:
+    ///
+    /// ```compile_fail
+    /// let mut one = [std::mem::MaybeUninit::uninit(); 64 * 1024];
+    /// let mut other = [std::mem::MaybeUninit::uninit(); 64 * 1024];
+    /// let mut outer = unsafe { reheap::Heap::over(&mut one) }.unwrap();
+    /// reheap::Heap::with_memory(&mut other, |heap| std::mem::swap(heap, &mut outer)).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Heap::in_static`]; then `work` does not run.
+    pub fn with_memory<R>(
+        memory: &mut [MaybeUninit<u8>],
+        work: impl for<'lent> FnOnce(&mut Heap<InMemory<'lent>>) -> R,
+    ) -> Result<R, Error> {
+        // Dropped here whatever `work` does: it has but a reference, and none of another heap of this lifetime.
+        let mut heap = unsafe { Heap::over(memory)? };
+        Ok(work(&mut heap))
     }
 }
 
@@ -87,7 +202,11 @@ impl Heap<OneThread> {
 
 impl<Of> Heap<Of> {
     fn made(raw: *mut ffi::RhHeap) -> Result<Self, Error> {
-        Ok(Heap { raw: NonNull::new(raw).ok_or(OUT_OF_MEMORY)?, of: PhantomData })
+        Self::known(raw, OUT_OF_MEMORY)
+    }
+
+    fn known(raw: *mut ffi::RhHeap, refused: Error) -> Result<Self, Error> {
+        Ok(Heap { raw: NonNull::new(raw).ok_or(refused)?, of: PhantomData })
     }
 
     /// A block for `layout`, which may be of size zero.
@@ -144,8 +263,16 @@ impl<Of> Heap<Of> {
         unsafe { ffi::rh_heap_reset(self.raw.as_ptr()) }
     }
 
-    /// Limits what the heap holds, in bytes: its slabs (64 KiB and more each) and large blocks. 0 is no limit. What would
-    /// lead beyond it is refused; what is held already may be more.
+    /// Has the heap give up what of it is free: others may use it then, and it goes back to the OS in its time, or by
+    /// [`trim`](crate::trim) at once. Returns how many bytes less the heap holds; of one of [`Heap::near`], how many went
+    /// back to the OS; of one over memory, 0.
+    pub fn trim(&self) -> usize {
+        unsafe { ffi::rh_heap_trim(self.raw.as_ptr()) }
+    }
+
+    /// Limits what the heap holds, in bytes: its slabs (64 KiB and more each) and large blocks; of one over memory or near
+    /// code its blocks, with 16 bytes beside each. 0 is no limit. What would lead beyond it is refused; what is held already
+    /// may be more.
     pub fn limit(&self, hard: usize) {
         unsafe { ffi::rh_heap_limit(self.raw.as_ptr(), hard) }
     }
@@ -190,7 +317,7 @@ figures! {
         in_use,
         /// How many blocks that is.
         blocks,
-        /// In slabs and large blocks.
+        /// In slabs and large blocks; of a heap over memory or near code, in blocks with 16 bytes beside each.
         held,
         /// The most there was of it.
         held_peak,

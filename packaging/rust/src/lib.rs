@@ -42,7 +42,7 @@ mod stats;
 mod tag;
 mod text;
 
-pub use heap::{AnyThread, BoundHeap, Heap, HeapBox, HeapStats, OneThread};
+pub use heap::{AnyThread, BoundHeap, Heap, HeapBox, HeapStats, InMemory, OneThread};
 pub use limit::{limits, on_soft_limit, set_limits, trim, Limits, SoftLimitFn};
 pub use stats::{report_json, stats, stats_json, Stats};
 pub use tag::{tag_stats, Tag, TagScope, TagStats};

@@ -3,6 +3,7 @@
 use reheap::{Heap, HeapBox};
 use std::alloc::Layout;
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 use std::rc::Rc;
 use std::thread;
 
@@ -144,6 +145,101 @@ fn a_heaps_limit_refuses() {
     assert!(heap.alloc_zeroed(layout(2 << 20, 4096)).is_err());
     heap.limit(0);
     assert!(heap.alloc(layout(2 << 20, 1)).is_ok());
+}
+
+type Memory = [MaybeUninit<u8>; 64 * 1024];
+
+fn unused() -> Memory {
+    [MaybeUninit::uninit(); 64 * 1024]
+}
+
+fn lies_in(memory: &std::ops::Range<*const MaybeUninit<u8>>, block: *const u8) -> bool {
+    memory.contains(&(block as *const MaybeUninit<u8>))
+}
+
+#[test]
+fn a_heap_over_memory_has_all_there() {
+    let mut memory = unused();
+    let place = memory.as_ptr_range();
+    for _ in 0..3 {
+        let seen = Heap::with_memory(&mut memory, |heap| {
+            let mut kept = Vec::new();
+            while let Ok(block) = heap.boxed([7u8; 100]) {
+                assert!(lies_in(&place, block.as_ptr()));
+                kept.push(block);
+            }
+            assert!(kept.iter().all(|block| **block == [7; 100]));
+            let seen = kept.len();
+            drop(kept);
+            assert_eq!((heap.stats().blocks, heap.trim()), (0, 0));
+            heap.alloc(layout(1000, 4096)).unwrap();
+            heap.reset();
+            assert_eq!(heap.stats().blocks, 0);
+            seen
+        });
+        assert!(seen.unwrap() > 400);
+        memory.fill(MaybeUninit::new(0xFF)); // it is the program's again
+    }
+}
+
+#[test]
+fn memory_comes_back_when_the_work_panics() {
+    let mut memory = unused();
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        Heap::with_memory(&mut memory, |heap| {
+            heap.alloc(layout(100, 8)).unwrap();
+            std::panic::resume_unwind(Box::new(1));
+        })
+    }));
+    assert!(caught.is_err());
+    assert!(Heap::with_memory(&mut memory, |heap| heap.stats().blocks == 0).unwrap());
+}
+
+#[test]
+fn a_heap_over_memory_is_of_all_threads() {
+    let mut memory = unused();
+    let heap = unsafe { Heap::over(&mut memory) }.unwrap();
+    let here = heap.boxed(1u64).unwrap();
+    thread::scope(|scope| {
+        for number in 0..3u64 {
+            let heap = &heap;
+            scope.spawn(move || (0..2000).all(|_| heap.boxed([number; 8]).unwrap()[7] == number));
+        }
+    });
+    assert_eq!((*here, heap.stats().blocks), (1, 1));
+    let moved = thread::spawn(|| Heap::in_static(Box::leak(Box::new(unused()))).unwrap()).join().unwrap();
+    assert_eq!(*moved.boxed(2).unwrap(), 2);
+}
+
+#[test]
+fn what_is_no_memory_for_a_heap_is_refused() {
+    let refused = |memory: &mut [MaybeUninit<u8>]| Heap::with_memory(memory, |_| ()).unwrap_err().to_string();
+    assert!(refused(&mut []).contains("no room"));
+    assert!(refused(&mut [MaybeUninit::uninit(); 64]).contains("no room"));
+    let owner = Heap::new().unwrap();
+    let block = owner.alloc(layout(64 * 1024, 16)).unwrap();
+    let taken = unsafe { std::slice::from_raw_parts_mut(block.as_ptr() as *mut MaybeUninit<u8>, 64 * 1024) };
+    assert!(refused(taken).contains("already"));
+}
+
+#[test]
+fn a_heap_near_code_is_within_reach() {
+    let code = lies_in as *const ();
+    let heap = Heap::near(code, 64 << 20).unwrap();
+    let blocks: Vec<_> = (0..40).map(|_| heap.alloc_zeroed(layout(1 << 20, 64)).unwrap()).collect();
+    for block in &blocks {
+        let distance = (block.as_ptr() as isize).wrapping_sub(code as isize);
+        assert!(i32::try_from(distance).is_ok());
+        unsafe { block.as_ptr().write_bytes(1, 1 << 20) };
+    }
+    assert!(heap.alloc(layout(64 << 20, 1)).is_err());
+    assert_eq!(heap.stats().blocks, 40);
+    for block in blocks {
+        unsafe { heap.dealloc(block) };
+    }
+    assert!(heap.trim() >= 30 << 20);
+    assert!(Heap::near(code, 0).is_err());
+    assert!(Heap::near(std::ptr::null::<()>(), 1 << 20).is_err());
 }
 
 #[cfg(feature = "serde")]

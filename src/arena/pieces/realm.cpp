@@ -10,7 +10,7 @@ size_t Realm::side_tables() const { return table_.committed() + sizes_.bytes(); 
 bool Realm::open() {
   if (opened_) return true;
   constexpr size_t kTable = size_t{1} << (32 - kUnitShift);
-  size_t size = align_up(kTable * sizeof(Span), platform::kPageSize);
+  size_t size = align_up(kTable * sizeof(Span), platform::page_size());
   uintptr_t table = platform::reserve(size, platform::kPageSize);
   if (table == 0) return false;
   spans_.store(reinterpret_cast<Span*>(table));

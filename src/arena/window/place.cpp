@@ -4,7 +4,7 @@ namespace rh {
 
 Places places_of(const Window& window) {
   constexpr uintptr_t kReach = uintptr_t{2} << 30;  // of a signed 32-bit displacement
-  uintptr_t size = align_up(window.size != 0 ? window.size : 1024 * kMiB, kUnitSize);
+  uintptr_t size = align_up(window.size != 0 ? window.size : 1024 * kMiB, commit_grain());
   uintptr_t first = window.address, end = window.address + size;
   if (window.place == Window::Place::low) {
     first = kPlaceStep;
@@ -16,7 +16,7 @@ Places places_of(const Window& window) {
   }
   // A little above the bottom of the address space there is less than the reach below an image.
   if (size > kReach * 2 || size > end) return {1, 0, size};
-  return {align_up(first, kUnitSize), end - size, size};
+  return {align_up(first, commit_grain()), end - size, size};
 }
 
 }  // namespace rh

@@ -23,8 +23,8 @@ struct Layout {
 
   explicit constexpr Layout(unsigned bits)
       : window(uint64_t{1} << (bits - 1)), apart(uint64_t{1} << (bits - 12)), lowest(uint64_t{1} << (bits - 3)),
-        table_room(align_up(table_bytes(window), apart) + apart / 2),
-        notes_room(align_up(note_bytes(window), apart) + apart / 4) {}
+        table_room(align_up(table_bytes(window, platform::kMostPageSize), apart) + apart / 2),
+        notes_room(align_up(note_bytes(window, platform::kMostPageSize), apart) + apart / 4) {}
 
   constexpr uint64_t place(uint64_t random) const { return lowest + (random % kPlaces) * apart; }
   constexpr uint64_t highest_base() const { return lowest + kPlaces * apart + table_room + notes_room; }
@@ -39,7 +39,7 @@ constexpr bool fits(unsigned bits) {
   const Layout layout{bits};
   const uint64_t end = uint64_t{1} << bits;
   return layout.highest_base() < end / 3 * 2 && layout.highest_base() + layout.window < end &&
-         layout.apart / 4 % platform::kReserveGrain == 0;
+         layout.apart / 4 % platform::kReserveGrain == 0 && layout.apart / 4 % platform::kMostPageSize == 0;
 }
 static_assert(Layout{kAddressBits[0]}.window == kMostWindow);
 static_assert(fits(kAddressBits[0]) && fits(kAddressBits[1]) && fits(kAddressBits[2]) && fits(kAddressBits[3]));

@@ -24,7 +24,7 @@ bool Realm::open_anywhere() {
   if (platform::places_freely() && open_sparse()) return true;
   uint64_t size = wanted_.size != 0 && wanted_.size < kWhole ? wanted_.size : kWhole;
   for (; size >= 16 * kMiB; size /= 2)
-    if (open_whole(size)) return true;
+    if (open_whole(align_down(size, commit_grain()))) return true;
   return false;
 }
 
@@ -51,7 +51,7 @@ bool Realm::open_sparse_at(const Layout& layout, uintptr_t table) {
   if (!reserve_more(kUnitSize, &growth)) return false;
   Units none;
   enter(growth, &none);
-  uint64_t size = align_up(wanted_.size, kPieceGrain);
+  uint64_t size = align_up(wanted_.size, piece_grain());
   window_end_ = base() + (size != 0 && size < layout.window ? size : layout.window);
   return true;
 }

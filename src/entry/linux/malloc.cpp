@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "entry/describe.h"
-#include "entry/linux/aligned.h"
 #include "entry/linux/no_bytes.h"
+#include "entry/posix/aligned.h"
 #include "heap/stats.h"
 #include "platform/linux/libc.h"
 #include "platform/platform.h"
@@ -108,7 +108,7 @@ RH_EXPORT void* memalign(size_t alignment, size_t size) RH_C_NOEXCEPT {
   return aligned::memalign(alignment, size, rules::allocate_aligned);
 }
 
-RH_EXPORT void* valloc(size_t size) RH_C_NOEXCEPT { return rules::allocate_aligned(platform::kPageSize, size); }
+RH_EXPORT void* valloc(size_t size) RH_C_NOEXCEPT { return rules::allocate_aligned(platform::page_size(), size); }
 
 RH_EXPORT void* pvalloc(size_t size) RH_C_NOEXCEPT { return aligned::pvalloc(size, rules::allocate_aligned); }
 

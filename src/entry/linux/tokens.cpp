@@ -3,8 +3,8 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "entry/linux/aligned.h"
 #include "entry/linux/no_bytes.h"
+#include "entry/posix/aligned.h"
 #include "entry/token_names.h"
 #include "platform/linux/libc.h"
 
@@ -73,7 +73,7 @@ void* memalign_of(Partition of, size_t alignment, size_t size) {
 }
 
 void* valloc_of(Partition of, size_t size) {
-  return kHardened ? allocate_of(of, platform::kPageSize, size) : valloc(size);
+  return kHardened ? allocate_of(of, platform::page_size(), size) : valloc(size);
 }
 
 void* pvalloc_of(Partition of, size_t size) {

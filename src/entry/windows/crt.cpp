@@ -257,7 +257,10 @@ void* aligned_offset_realloc(const Host& host, void* block, size_t size, size_t 
   }
   if (!is_power_of_two(alignment) || (offset != 0 && offset >= size)) return invalid(host);
   Region* region = ours || offset != 0 || alignment > kMaxAlignment ? nullptr : regions::find(block);
-  if (region != nullptr) return rules::reallocate_in_region(region, block, alignment, size);
+  if (region != nullptr) {
+    void* resized = rules::reallocate_in_region(region, block, alignment, size);
+    return resized != nullptr ? resized : out_of_memory(host);
+  }
   bool stays_aligned = ((address_of(block) + offset) & (alignment - 1)) == 0;
   if (ours && stays_aligned && block == blocks::start_of(block, "_aligned_realloc")) {
     if (void* resized = blocks::resize_in_place(block, size, Fit::close)) return resized;

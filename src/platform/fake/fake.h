@@ -30,6 +30,10 @@ size_t calls(Call kind);
 
 // ---- memory -------------------------------------------------------------------------------------
 
+// From now on the system's pages are so long: before anything is reserved. Else as FAKE_PAGE_KIB in the environment
+// says, or kPageSize.
+void set_page_size(size_t bytes);
+
 // Adds address space that may be reserved. False when the system has something there.
 bool add_space(uintptr_t address, size_t size);
 

@@ -90,7 +90,7 @@ void broken(const char* what, uintptr_t address, size_t size) {
 }
 
 Range checked_range(const char* what, uintptr_t address, size_t size) {
-  bool whole_pages = address % platform::kPageSize == 0 && size % platform::kPageSize == 0;
+  bool whole_pages = address % platform::page_size() == 0 && size % platform::page_size() == 0;
   if (!whole_pages || size == 0 || address + size < address) broken(what, address, size);
   return {address, address + size};
 }

@@ -1,4 +1,8 @@
 // Address space and pages, recorded in a ledger.
+#include <stdlib.h>
+
+#include <atomic>
+
 #include "base/bits.h"
 #include "base/config.h"
 #include "base/sanitizers.h"
@@ -29,6 +33,7 @@ constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? RH_FAKE_SPACE_GIB *
 constinit pthread_mutex_t g_memory_mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit Ranges g_spaces, g_reserved, g_committed, g_locked;
 constinit Range g_default;
+constinit std::atomic<size_t> g_page_size{0};
 constinit size_t g_committed_most = SIZE_MAX, g_reserved_most = SIZE_MAX;
 constinit bool g_freely = kChosenPlace;
 constinit uintptr_t g_address_end = UINTPTR_MAX;
@@ -93,6 +98,11 @@ bool add_space(uintptr_t address, size_t size) {
   return true;
 }
 
+void set_page_size(size_t bytes) {
+  if (g_reserved.count() != 0) broken("the length of pages changes under what is reserved", 0, bytes);
+  g_page_size.store(bytes);
+}
+
 uintptr_t table_start() { return kTable; }
 
 uintptr_t space_start() {
@@ -154,6 +164,15 @@ namespace rh::platform {
 
 using namespace fake;
 
+size_t page_size() {
+  size_t size = g_page_size.load(std::memory_order_relaxed);
+  if (size != 0) return size;
+  const char* kib = getenv("FAKE_PAGE_KIB");
+  size = kib != nullptr ? static_cast<size_t>(atoi(kib)) * 1024 : kPageSize;
+  g_page_size.store(size, std::memory_order_relaxed);
+  return size;
+}
+
 Reserve reserve_at(uintptr_t address, size_t size) {
   memory_call(OsCall::reserve);
   Range range = checked_range("reserve_at of what is not whole pages", address, size);
@@ -168,7 +187,8 @@ Reserve reserve_at(uintptr_t address, size_t size) {
 
 uintptr_t reserve(size_t size, size_t alignment) {
   memory_call(OsCall::reserve);
-  checked_range("reserve of what is not whole pages", alignment, size);
+  checked_range("reserve of what is not whole pages", 0, size);
+  if (alignment < page_size()) alignment = page_size();
   if (!is_power_of_two(alignment)) broken("reserve with an alignment that is no power of two", alignment, size);
   Guard guard(g_memory_mutex);
   open_default_space();
@@ -193,7 +213,7 @@ bool commit(uintptr_t address, size_t size) {
   if (!g_reserved.covers(range)) broken("commit of what is not reserved", address, size);
   if (fails(Call::commit) || !limits_allow(g_committed, size, g_committed_most)) {
     // Kernels work mapping by mapping, and stop where they fail.
-    system::open({range.start, range.start + align_up(size / 2, kPageSize)});
+    system::open({range.start, range.start + align_up(size / 2, page_size())});
     return false;
   }
   if (!system::open(range)) return false;

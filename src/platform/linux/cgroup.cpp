@@ -221,7 +221,7 @@ uint64_t read_anonymous(Files& files) {
   uint64_t size = 0, resident = 0, shared = 0;
   bool read = line != nullptr && parse_number(line, &size, &line) && *line == ' ' &&
               parse_number(line + 1, &resident, &line) && *line == ' ' && parse_number(line + 1, &shared, &line);
-  return read && resident >= shared ? (resident - shared) * kPageSize : Grant::kUnlimited;
+  return read && resident >= shared ? (resident - shared) * page_size() : Grant::kUnlimited;
 }
 
 void lower(uint64_t* limit, uint64_t to) {

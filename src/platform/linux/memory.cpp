@@ -56,7 +56,7 @@ Reserve reserve_at(uintptr_t address, size_t size) {
 
 uintptr_t reserve(size_t size, size_t alignment) {
   count_os_call(OsCall::reserve);
-  size_t slack = alignment > kPageSize ? alignment - kPageSize : 0;
+  size_t slack = alignment > page_size() ? alignment - page_size() : 0;
   size_t whole = 0;
   if (__builtin_add_overflow(size, slack, &whole)) return 0;
   long result = map(0, whole, PROT_NONE, kReserveFlags);
@@ -153,7 +153,7 @@ long remap(uintptr_t from, size_t size, int flags, uintptr_t to) {
 // refused. Most kernels refuse a range of several mappings (EFAULT): then the longest beginning within one mapping is
 // moved.
 uintptr_t detach(uintptr_t from, size_t* size) {
-  for (;; *size = (*size / 2) & ~(kPageSize - 1)) {
+  for (;; *size = (*size / 2) & ~(page_size() - 1)) {
     long result = remap(from, *size, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0);
     if (!is_error(result)) return static_cast<uintptr_t>(result);
     if (result != -EFAULT || *size / 2 < kLeastMoved) return 0;

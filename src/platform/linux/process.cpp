@@ -14,6 +14,19 @@ extern "C" char** environ;
 
 namespace rh::platform {
 
+#if defined(__aarch64__)
+size_t page_size() {
+  static constinit std::atomic<size_t> kernels{0};
+  size_t size = kernels.load(std::memory_order_relaxed);
+  if (RH_UNLIKELY(size == 0)) {
+    size = getauxval(AT_PAGESZ);
+    if (size == 0) size = kMostPageSize;  // which serves on all
+    kernels.store(size, std::memory_order_relaxed);
+  }
+  return size;
+}
+#endif
+
 uint64_t random_seed() {
   uint64_t seed = 0;
   if (const void* bytes = reinterpret_cast<const void*>(getauxval(AT_RANDOM)); bytes != nullptr)
@@ -29,7 +42,7 @@ uint64_t random_secret() {
 }
 
 uintptr_t image_address() {
-  // The program headers lie in the first page of the image.
+  // The program headers lie in the first page of the image, however short that is.
   return align_down(getauxval(AT_PHDR), kPageSize);
 }
 

@@ -85,7 +85,8 @@ TEST(Profile, SaysWhyThereIsNone) {
   expect_failure(start(launcher() + L" profile"), 2, "--pid");
   expect_failure(start(launcher() + L" profile --pid 1 -- x"), 2, "run --profile");
   expect_failure(start(launcher() + L" profile --pid 99999999"), 125, "process 99999999");
-  expect_failure(start(launcher() + L" profile --pid 4 --seconds x"), 2, "--seconds");
+  for (const wchar_t* seconds : {L"x", L"-1", L"1e9", L"nan"})
+    expect_failure(start(launcher() + L" profile --pid 4 --seconds " + seconds), 2, "--seconds");
   const Allocating plain(L"");
   expect_failure(plain.profile(L"--seconds 0"), 125, "does not run on this reheap.dll");
   const Allocating hardened(launcher() + L" run --hardened -- ");

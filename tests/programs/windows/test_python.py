@@ -1,7 +1,7 @@
 """python.exe works with JSON, regular expressions and threads; its own memory comes from malloc alone, or from its
 arenas."""
 
-from harness import INPUTS, MICROSOFTS, RUNTIME, WINES_PLACE, Normalise, ProgramTest, fetch, main
+from harness import INPUTS, MICROSOFTS, RUNTIME, WINES_PLACE, Normalise, ProgramTest, fetch, main, windows_path
 
 TIMES = Normalise(r"tests in [0-9.]+s", "tests", "how long they took")
 
@@ -37,6 +37,19 @@ class Python(ProgramTest):
         python.with_name("lib").symlink_to(fetch("cpython") / "lib")
         result = self.run_script(python, WINEDLLOVERRIDES=MICROSOFTS)
         self.assertNotEqual(result.runtimes[RUNTIME], WINES_PLACE)
+
+    def test_extension_modules(self):
+        """Whose libraries are linked in: what they allocate comes by the C runtime's DLL alone."""
+        python = self.place("cpython", "python.exe", libraries=("cpython", "vcruntime-x86_64"))
+        python.with_name("lib").symlink_to(fetch("cpython") / "lib")
+        path = ";".join(windows_path(fetch(item)) for item in ("lxml", "pillow"))
+
+        def prepare(work):
+            (work / "extensions.py").write_bytes((INPUTS / "extensions.py").read_bytes())
+        result = self.compare([python, "-B", "extensions.py"], prepare=prepare, refills=100, PYTHONPATH=path,
+                              WINEDLLOVERRIDES="vcruntime140,vcruntime140_1,msvcp140=n,b")
+        self.assertEqual(result.output.count(b"xml "), 4, result.output)
+        self.assertEqual(result.output.count(b"WEBP "), 4, result.output)
 
     def test_its_own_tests(self):
         result = self.compare([fetch("cpython") / "python.exe", "-B", "-m", "unittest", "--buffer", *TESTS],

@@ -1,9 +1,5 @@
 // A process into which reheap.dll has come: that every function of the layer serves, and what it leaves to the
 // original.
-#include <windows.h>
-
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -12,9 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "comparison/exported.h"
-#include "redirect/crt/redirect_report.h"
-#include "reheap/reheap.h"
+#include "in_process.h"
 #include "support/pprof_file.h"
 #include "support/windows/committed.h"
 
@@ -27,51 +21,6 @@ __declspec(dllimport) BOOLEAN NTAPI RtlSetUserValueHeap(HANDLE, ULONG, void*, vo
 namespace {
 
 constexpr DWORD kUserInfo = 0x100;
-constexpr SIZE_T kFailed = static_cast<SIZE_T>(-1);
-
-struct Reheap {
-  Reheap() {
-    early = HeapAlloc(GetProcessHeap(), 0, 100);
-    early_heap = HeapCreate(0, 0, 0);
-    module = LoadLibraryA(REHEAP_DLL);
-    EXPECT_NE(module, nullptr);
-    EXPECT_TRUE(find(module, "rh_owns", owns));
-    EXPECT_TRUE(find(module, "rh_redirect_report", write_report));
-  }
-
-  std::string report() const {
-    std::string text;
-    write_report(
-        [](const char* piece, size_t length, void* to) { static_cast<std::string*>(to)->append(piece, length); },
-        &text);
-    return text;
-  }
-
-  void* early;
-  HANDLE early_heap;
-  HMODULE module;
-  bool (*owns)(const void*);
-  decltype(&rh_redirect_report) write_report;
-};
-
-class HeapsTest : public testing::Test {
- protected:
-  // What the last call said of its failure.
-  DWORD error() {
-    DWORD last = GetLastError();
-    SetLastError(12345);
-    return last;
-  }
-
-  void* make(HANDLE heap, SIZE_T size, DWORD flags = 0) {
-    void* block = HeapAlloc(heap, flags, size);
-    EXPECT_TRUE(reheap_.owns(block));
-    return block;
-  }
-
-  Reheap reheap_;
-  HANDLE process_ = GetProcessHeap();
-};
 
 TEST_F(HeapsTest, TheReportTells) {
   EXPECT_NE(reheap_.report().find("ntdll.dll at "), std::string::npos);
@@ -240,9 +189,11 @@ TEST_F(HeapsTest, BlocksOfOursHaveNoUserValues) {
   void* value = this;
   ULONG flags = 1;
   EXPECT_TRUE(RtlGetUserInfoHeap(process_, 0, block, &value, &flags));
-  EXPECT_EQ(value, nullptr);
+  EXPECT_EQ(value, this);  // left alone
   EXPECT_EQ(flags, 0u);
+  error();
   EXPECT_FALSE(RtlSetUserValueHeap(process_, 0, block, this));
+  EXPECT_EQ(error(), 12345u);
   HeapFree(process_, 0, block);
 }
 

@@ -27,6 +27,7 @@ void check_multiple();
 
 // What stands on the heap functions.
 void check_movable();
+void check_given();
 void check_task_memory();
 void check_strings();
 void check_crt();

@@ -59,6 +59,7 @@ int main(int count, char** arguments) {
   check_user_values();
   check_multiple();
   check_movable();
+  check_given();
   check_task_memory();
   check_strings();
   check_crt();

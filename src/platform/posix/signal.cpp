@@ -19,8 +19,12 @@ bool may_listen(uint64_t number) {
   if (number == 0 || number >= static_cast<uint64_t>(NSIG)) return false;
   for (int other : kOthers)
     if (number == static_cast<uint64_t>(other)) return false;
+#if defined(SIGRTMIN)
   // The C library keeps the first of the real-time signals for itself.
   return number < 32 || number >= static_cast<uint64_t>(SIGRTMIN);
+#else
+  return true;
+#endif
 }
 
 bool listen(uint64_t number, void (*function)()) {

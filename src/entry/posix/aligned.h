@@ -39,7 +39,7 @@ template <typename Allocate> RH_INLINE void* memalign(size_t alignment, size_t s
 
 template <typename Allocate> RH_INLINE void* pvalloc(size_t size, Allocate allocate) {
   if (size > kMaxRequest) return rules::out_of_memory();
-  return allocate(platform::kPageSize, align_up(size == 0 ? 1 : size, platform::kPageSize));
+  return allocate(platform::page_size(), align_up(size == 0 ? 1 : size, platform::page_size()));
 }
 
 }  // namespace rh::aligned
