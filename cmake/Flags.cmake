@@ -84,6 +84,15 @@ if(MINGW AND CMAKE_SIZEOF_VOID_P EQUAL 8 AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU
   target_compile_options(reheap_dialect INTERFACE -mcmodel=small)
 endif()
 
+# What runs seldom, and is in five DLLs of a package: small rather than fast.
+add_library(reheap_seldom INTERFACE)
+target_compile_options(reheap_seldom INTERFACE $<$<NOT:$<CONFIG:Debug>>:-Os>)
+
+# For debuggers too, where those for exceptions are not data of Windows' own: the DLL leaves these out.
+if(MINGW AND CMAKE_SIZEOF_VOID_P EQUAL 4 AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(reheap_dialect INTERFACE -fno-dwarf2-cfi-asm)
+endif()
+
 # The one file that throws std::bad_alloc itself is built without this.
 add_library(reheap_no_exceptions INTERFACE)
 target_compile_options(reheap_no_exceptions INTERFACE -fno-exceptions)

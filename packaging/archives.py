@@ -50,7 +50,7 @@ def windows(out: pathlib.Path, work: pathlib.Path, builds: pathlib.Path) -> path
     log = work / "log"
     main = built(builds / "windows-x86_64", *WINDOWS)
     run("cmake", "--install", main, "--prefix", stage, log=log)
-    for name in (f"{file.name}.debug" for file in sorted((stage / "bin").iterdir())):
+    for name in (f"{file.name}.debug" for file in sorted((stage / "bin").glob("*.dll"))):
         shutil.copy(main / "bin" / name, stage / "bin")
     for archive in sorted((stage / "lib").glob("*.a")):
         run("strip", "--strip-debug", "--enable-deterministic-archives", archive, log=log)

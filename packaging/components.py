@@ -63,18 +63,19 @@ class Zydis(Component):
 
 HEADERS = (Component("CLI11", "BSD-3-Clause", "libcli11-dev"),
            Component("nlohmann-json", "MIT", "nlohmann-json3-dev"))
+LIBCXX = OfZig("libc++", "Apache-2.0 WITH LLVM-exception", "lib/libcxx/LICENSE.TXT")
 
 
 def linux(command: pathlib.Path) -> tuple[Component, ...]:
     """Of a command, by what it says of itself: Zig links another C library than GCC."""
     if b"ld-musl-" in command.read_bytes():
-        return (*HEADERS, OfZig("musl", "MIT", "lib/libc/musl/COPYRIGHT"),
-                OfZig("libc++", "Apache-2.0 WITH LLVM-exception", "lib/libcxx/LICENSE.TXT"))
+        return (*HEADERS, OfZig("musl", "MIT", "lib/libc/musl/COPYRIGHT"), LIBCXX)
     gcc = output("gcc", "-dumpversion").split(".")[0].strip()
     return (*HEADERS, Component("glibc", "LGPL-2.1-or-later", "libc6-dev"),
             Component("gcc-runtime", GCC_RUNTIME, f"gcc-{gcc}-base"))
 
 
 def windows() -> tuple[Component, ...]:
+    """Of the command, which Zig makes, and of what GCC makes for the lab and for 32 bits."""
     return (*HEADERS, Component("mingw-w64-runtime", "ZPL-2.1", "mingw-w64-common"),
-            Component("gcc-runtime", GCC_RUNTIME, "gcc-mingw-w64-base"), Zydis("Zydis", "MIT", ""))
+            Component("gcc-runtime", GCC_RUNTIME, "gcc-mingw-w64-base"), LIBCXX, Zydis("Zydis", "MIT", ""))

@@ -15,6 +15,29 @@ template <typename Function> Function* as(const void* code) {
 // A debug runtime's block types: what malloc makes, and the one that stands for whatever the block has.
 constexpr int kNormalBlock = 1;
 
+// Where a runtime cannot tell: all of them keep the start of what they took before the block, in the next aligned word.
+// What lies before and behind the block for its alignment counts as present; it may be copied.
+size_t theirs_present(const crt::Host& host, void* block, size_t alignment, size_t offset) {
+  if (host.aligned_msize != nullptr) return host.aligned_msize(block, alignment, offset);
+  uintptr_t address = reinterpret_cast<uintptr_t>(block);
+  void* start = *reinterpret_cast<void**>((address & ~(sizeof(void*) - 1)) - sizeof(void*));
+  return host.msize(start) - (address - reinterpret_cast<uintptr_t>(start));
+}
+
+// A runtime's own _aligned_realloc would take the new block from malloc, which is ours now, and hand out an address
+// within it; and it may do its work by another of the family, which is ours as well. So its blocks move over to us.
+RH_COLD void* move_here(const crt::Host& host, void* block, size_t size, size_t alignment, size_t offset) {
+  size_t present = theirs_present(host, block, alignment, offset);
+  void* fresh = crt::aligned_offset_malloc(host, size, alignment, offset);
+  if (fresh == nullptr) return nullptr;
+  __builtin_memcpy(fresh, block, present < size ? present : size);
+  host.aligned_free(block);
+  return fresh;
+}
+
+// Not ours: in every function of a debug runtime's, so it is called there.
+RH_NOINLINE bool is_theirs(const void* block) { return block != nullptr && !rh_owns(block) && !copies::made(block); }
+
 // What every slot has. The parameters are those of the C runtime; `line` and `file` say who asked.
 template <unsigned kSlot> struct Functions {
   static const crt::Host& host() { return g_slots[kSlot].host; }
@@ -56,11 +79,10 @@ template <unsigned kSlot> struct Functions {
     return crt::aligned_offset_recalloc(host(), block, count, size, alignment, offset);
   }
 
-  // ---- debug: the same without the notes about who asked, which belong to the runtime's own heap -------------
+  // ---- debug: the same without the notes about who asked, which belong to the runtime's own heap; for speed nobody
+  // takes such a runtime, so nothing is inlined ----
   using Place = const char*;
-  static bool is_theirs(const void* block) { return block != nullptr && !rh_owns(block) && !copies::made(block); }
-
-  static void* malloc_dbg(size_t size, int, Place, int) { return malloc(size); }
+  static void* malloc_dbg(size_t size, int, Place, int) { return crt::malloc(host(), size); }
   static void* calloc_dbg(size_t count, size_t size, int, Place, int) { return calloc(count, size); }
   static void* realloc_dbg(void* block, size_t size, int type, Place file, int line) {
     if (!is_theirs(block)) return realloc(block, size);
@@ -83,7 +105,9 @@ template <unsigned kSlot> struct Functions {
     if (!is_theirs(block)) return expand(block, size);
     return original<void*(void*, size_t, int, Place, int)>(Role::expand_dbg)(block, size, type, file, line);
   }
-  static void* aligned_malloc_dbg(size_t size, size_t alignment, Place, int) { return aligned_malloc(size, alignment); }
+  static void* aligned_malloc_dbg(size_t size, size_t alignment, Place, int) {
+    return crt::aligned_malloc(host(), size, alignment);
+  }
   static void aligned_free_dbg(void* block) { aligned_free(block); }
   static void* aligned_realloc_dbg(void* block, size_t size, size_t alignment, Place, int) {
     return aligned_realloc(block, size, alignment);
@@ -136,12 +160,12 @@ template <unsigned kSlot> struct Functions {
     return block != nullptr ? block : original<void*(size_t, const void*)>(Role::operator_new_nothrow)(size, tag);
   }
   static void* operator_new_debug(size_t size, int type, Place file, int line) {
-    void* block = malloc(size);
+    void* block = crt::malloc(host(), size);
     if (block != nullptr) return block;
     return original<void*(size_t, int, Place, int)>(Role::operator_new_debug)(size, type, file, line);
   }
   static void operator_delete(void* block) {
-    if (!is_theirs(block)) return free(block);
+    if (rh_owns(block) || !is_theirs(block)) return free(block);
     original<void(void*)>(Role::operator_delete)(block);
   }
 
@@ -186,24 +210,8 @@ template <unsigned kSlot> struct Functions {
       host.aligned_msize = original<size_t(void*, size_t, size_t)>(Role::aligned_msize_dbg);
   }
 
-  // Where a runtime cannot tell: all of them keep the start of what they took before the block, in the next aligned
-  // word. What lies before and behind the block for its alignment counts as present; it may be copied.
-  static size_t theirs_present(void* block, size_t alignment, size_t offset) {
-    if (host().aligned_msize != nullptr) return host().aligned_msize(block, alignment, offset);
-    uintptr_t address = reinterpret_cast<uintptr_t>(block);
-    void* start = *reinterpret_cast<void**>((address & ~(sizeof(void*) - 1)) - sizeof(void*));
-    return host().msize(start) - (address - reinterpret_cast<uintptr_t>(start));
-  }
-
-  // A runtime's own _aligned_realloc would take the new block from malloc, which is ours now, and hand out an address
-  // within it; and it may do its work by another of the family, which is ours as well. So its blocks move over to us.
   static void* theirs_aligned_offset_realloc(void* block, size_t size, size_t alignment, size_t offset) {
-    size_t present = theirs_present(block, alignment, offset);
-    void* fresh = aligned_offset_malloc(size, alignment, offset);
-    if (fresh == nullptr) return nullptr;
-    __builtin_memcpy(fresh, block, present < size ? present : size);
-    host().aligned_free(block);
-    return fresh;
+    return move_here(host(), block, size, alignment, offset);
   }
   static void* theirs_aligned_realloc(void* block, size_t size, size_t alignment) {
     return theirs_aligned_offset_realloc(block, size, alignment, 0);

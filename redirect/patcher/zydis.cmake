@@ -28,3 +28,4 @@ target_compile_definitions(reheap_zydis PUBLIC
   ZYAN_NO_LIBC ZYDIS_STATIC_BUILD ZYCORE_STATIC_BUILD ZYDIS_MINIMAL_MODE ZYDIS_DISABLE_AVX512 ZYDIS_DISABLE_KNC
   ZYDIS_DISABLE_ENCODER ZYDIS_DISABLE_FORMATTER ZYDIS_DISABLE_SEGMENT)
 target_compile_options(reheap_zydis PRIVATE -w ${REHEAP_APART} -ffreestanding -ffunction-sections -fdata-sections)
+target_link_libraries(reheap_zydis PRIVATE reheap_seldom)

@@ -43,6 +43,8 @@ def flaws_of_library(image: Image, definition: str):
         yield "takes the place of Microsoft's runtime"
     if image.directory(THREAD_LOCAL)[1]:
         yield "has thread-local storage of the compiler's"
+    if ".eh_frame" in image.section_names():
+        yield "has tables for unwinding that nobody reads"
     lines = pathlib.Path(definition).read_text().split("EXPORTS", 1)[1].split("\n")
     names = {line.split()[0] for line in lines if line.strip()}
     exported = image.exported()

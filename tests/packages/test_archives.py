@@ -117,6 +117,8 @@ def test_what_is_for_windows(made):
         assert {"msvc/lib/reheap.lib", "msvc/lib/cmake/reheap/reheapTargets.cmake"} <= names
     if (BUILDS / "windows-i686").is_dir():
         assert {"bin/reheap32.exe", "bin/reheap32.dll", "debug/i686/reheap.dll.debug"} <= names
+        # The tables for unwinding that the DLL itself has none of.
+        assert ".debug_frame" in run("objdump", "-h", BUILDS / "windows-i686/bin/reheap.dll.debug")
 
 
 def test_one_object_made_in_two_folders_is_the_same(tmp_path):
