@@ -52,6 +52,10 @@ class Target:
     def windows(self) -> bool:
         return self.name.startswith("win")
 
+    @property
+    def musl(self) -> bool:
+        return self.name.endswith("musl")
+
 
 def into_package(folder: str, *names: str) -> dict[str, str]:
     return {f"{folder}/{name}": f"reheap/{folder}/{name}" for name in names}
@@ -73,6 +77,7 @@ TARGETS = (
     # The same: the command is linked statically, the libraries serve either C library. The lab is for glibc alone.
     Target("linux-musl", (Group(("linux-x86_64",), COMMAND | LIBRARIES),)),
     Target("linux-arm64", (Group(("linux-arm64",), COMMAND | LIBRARIES), Group(("linux-arm64",), LAB, optional=True))),
+    Target("linux-arm64-musl", (Group(("linux-arm64",), COMMAND | LIBRARIES),)),
     Target("win_amd64", (Group(("windows-x86_64",), WINDOWS), Group(("windows-i686",), WINDOWS_32))),
 )
 
@@ -110,7 +115,7 @@ def platforms(target: Target, parts: dict[str, pathlib.Path]) -> list[str]:
     architecture, *others = sorted({one.architecture for one in needs})
     if others:
         raise PackagingError(f"its files are for {architecture} and for {', '.join(others)}: build one of them anew")
-    if target.name == "linux-musl":
+    if target.musl:
         return [f"musllinux_1_2_{architecture}"]
     glibc = max((one.glibc for one in needs), key=Version)
     # pip before 20.3 knows the older name alone.

@@ -19,7 +19,7 @@ BUILD = ROOT / "packaging" / "wheel" / "build.py"
 TOOLS = ("auditwheel", "deflate", "elftools", "pyproject_metadata", "twine", "wheel")
 HERE = "linux-x86_64"  # what is installed and run
 LINUX = {"linux-x86_64": r"manylinux_2_\d+_x86_64", "linux-musl": r"musllinux_1_2_x86_64",
-         "linux-arm64": r"manylinux_2_17_aarch64"}
+         "linux-arm64": r"manylinux_2_17_aarch64", "linux-arm64-musl": r"musllinux_1_2_aarch64"}
 WINDOWS = "win_amd64"
 # The DLLs for two architectures, and a C++ library in each program, are half a megabyte more.
 LARGEST = dict.fromkeys(LINUX, 1_500_000) | {WINDOWS: 1_800_000}
@@ -30,6 +30,7 @@ BARE = {"reheap-{}.data/scripts/reheap", "reheap/lib/libreheap.so", "reheap/lib/
 WITH_LAB = BARE | {f"reheap/bin/{program}" for program in LAB_PROGRAMS} | {
     "reheap/lib/libreheap-record.so", "reheap/lib/libreheap-witness.so"}
 NATIVE = {"linux-x86_64": (WITH_LAB,), "linux-musl": (BARE,), "linux-arm64": (BARE, WITH_LAB),
+          "linux-arm64-musl": (BARE,),
           WINDOWS: ({*(f"reheap/bin/{program}.exe" for program in (*LAB_PROGRAMS, "reheap")),
                      *(f"reheap/bin/{library}.dll" for library in DLLS)},)}
 
