@@ -24,7 +24,7 @@
 #elif __cplusplus < 202002L && (!defined(_MSVC_LANG) || _MSVC_LANG < 202002L)
 #error "reheap.cpp is C++20: pass -std=c++20 (clang-cl: /std:c++20)"
 #elif !defined(_WIN32) && !defined(__linux__)
-#error "reheap runs on Linux and Windows"
+#error "reheap.cpp is for Linux and Windows; for macOS build the library, docs/install/macos.md says how"
 #elif !defined(__x86_64__) && !defined(__i386__) && !defined(__aarch64__)
 #error "reheap runs on x86-64, i686 and arm64"
 #elif defined(REHEAP_OVERRIDE) && !defined(__cpp_exceptions)

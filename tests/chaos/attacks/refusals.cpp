@@ -70,7 +70,7 @@ long ask_kernel(long number, long a, long b, long c) {
                : "rcx", "r11", "memory");
   return result;
 #else
-  return syscall(number, a, b, c);
+  return syscall(number, a, b, c, 0L, 0L);
 #endif
 }
 
