@@ -105,6 +105,7 @@ size_t Realm::commit_some(uintptr_t start, size_t least, size_t wanted) {
     if (size == least) return 0;
     size = align_up(size / 2 > least ? size / 2 : least, commit_grain());
   }
+  if (prefers_huge_) platform::prefer_huge(start, size);
   // The descriptors that are written when the memory is entered, and as what is beyond the least is handed out.
   touch_descriptors(start, start + kUnitSize);
   touch_descriptors(start + (least < size ? least : size - kUnitSize), start + size);

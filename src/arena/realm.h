@@ -86,6 +86,10 @@ class Realm {
   // False once memory has been taken: too late.
   bool set_window(const Window& window);
 
+  // What is committed from now on is to lie in huge pages of the system's, if `huge`.
+  void prefer_huge(bool huge) { prefers_huge_ = huge; }
+  bool prefers_huge() const { return prefers_huge_; }
+
   // Finds the window its place, before memory is taken. False when there is none: then extend() tries again.
   bool open();
 
@@ -165,6 +169,7 @@ class Realm {
   SideTable table_;
   bool opened_ = false;
   bool whole_ = false;  // the window is reserved in one piece already
+  bool prefers_huge_ = false;
   Window wanted_;
   size_t reserved_ = 0;
   size_t committed_ = 0;

@@ -112,6 +112,13 @@ bool set_decay(const char* value) {
   return true;
 }
 
+bool set_huge_pages(const char* value) {
+  bool huge = false;
+  if (!set_switch(value, &huge) || (huge && !platform::can_prefer_huge())) return false;
+  g_realm.prefer_huge(huge);
+  return true;
+}
+
 bool set_limit(const char* value) {
   limit::Rule rule;
   if (!limit_option::parse(value, &rule)) return false;
@@ -187,6 +194,7 @@ constexpr Option kOptions[] = {
     {"layers", "both, crt, heap or none", set_layers, false},
     {"decay_ms", "0 to 600000", set_decay, true},
     {"limit", limit_option::kAllowed, set_limit, true},
+    {"huge_pages", "0 or 1; 0 where the system cannot be asked for huge pages", set_huge_pages, false},
     {"window", k64Bit ? "16M to 64T" : "nothing in a 32-bit process", set_window, false},
     {"window_at",
      k64Bit ? "low, image or an address that is a multiple of 16 KiB (with a window of at most 4G)"
@@ -345,6 +353,7 @@ void describe(Json& json) {
   Text limit;
   limit_option::describe(limit::rule(), limit);
   json.string("limit", limit.data());
+  json.boolean("huge_pages", g_realm.prefers_huge());
   json.boolean("verbose", g_verbose);
   json.string("stats", g_stats.text);
   json.number("window", g_realm.window().size);

@@ -97,6 +97,14 @@ bool unguard(uintptr_t address, size_t size);
 bool bar(uintptr_t address, size_t size);
 bool unbar(uintptr_t address, size_t size);
 
+// Has the OS put a committed range into its transparent huge pages, as far as the range holds whole ones; where it has
+// not been touched, the first touch then makes all of a huge page resident. Whoever commits memory beside it asks for
+// that too, so that all is one mapping.
+void prefer_huge(uintptr_t address, size_t size);
+
+// Whether the OS can be asked for that.
+bool can_prefer_huge();
+
 // Moves the pages of [from, from + size) to [to, to + size); both ranges are committed and do not overlap.
 enum class Moved {
   done,     // the content of `from` is undefined

@@ -88,6 +88,11 @@ bool bar(uintptr_t address, size_t size) {
 
 bool unbar(uintptr_t address, size_t size) { return unguard(address, size); }
 
+void prefer_huge(uintptr_t, size_t) {}
+
+// Its superpages are had when memory is mapped alone, and on Intel's processors.
+bool can_prefer_huge() { return false; }
+
 // The kernel can share pages with another place, not move them.
 Moved move_pages(uintptr_t, uintptr_t, size_t) { return Moved::refused; }
 

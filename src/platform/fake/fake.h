@@ -52,6 +52,10 @@ size_t committed_bytes();
 size_t reserved_bytes();
 bool is_committed(uintptr_t address, size_t size);
 
+// Whether the system can be asked for huge pages, and for how much memory it was.
+void set_has_huge(bool has);
+size_t huge_bytes();
+
 // From now on no address from `end` on can be chosen: the answer is `refused`, or where the system takes an address for
 // a wish, `occupied`.
 void end_address_space(uintptr_t end, platform::Reserve answer);

@@ -31,7 +31,7 @@ constexpr uintptr_t kPlace = kNotes + at_gib((kExactSizes ? 4096 : 0) + 8);
 constexpr size_t kSpace = static_cast<size_t>(kChosenPlace ? RH_FAKE_SPACE_GIB * kGiB : k64Bit ? 20 * kGiB : kGiB);
 
 constinit pthread_mutex_t g_memory_mutex = PTHREAD_MUTEX_INITIALIZER;
-constinit Ranges g_spaces, g_reserved, g_committed, g_locked;
+constinit Ranges g_spaces, g_reserved, g_committed, g_locked, g_huge;
 constinit Range g_default;
 constinit std::atomic<size_t> g_page_size{0};
 constinit size_t g_committed_most = SIZE_MAX, g_reserved_most = SIZE_MAX;
@@ -42,6 +42,7 @@ using Hook = void (*)();
 constinit Hook g_purge_hook = nullptr, g_memory_hook = nullptr;
 constinit bool g_purge_uncommits = false;
 constinit bool g_loses_targets = false;
+constinit bool g_has_huge = true;
 
 void memory_call(platform::OsCall kind) {
   platform::count_os_call(kind);
@@ -138,6 +139,13 @@ size_t reserved_bytes() {
 bool is_committed(uintptr_t address, size_t size) {
   Guard guard(g_memory_mutex);
   return g_committed.covers({address, address + size});
+}
+
+void set_has_huge(bool has) { g_has_huge = has; }
+
+size_t huge_bytes() {
+  Guard guard(g_memory_mutex);
+  return g_huge.bytes();
 }
 
 void lock_pages(uintptr_t address, size_t size) {
@@ -286,6 +294,15 @@ bool unguard(uintptr_t address, size_t size) {
 bool bar(uintptr_t address, size_t size) { return guard(address, size, GuardPrice::free_only); }
 
 bool unbar(uintptr_t address, size_t size) { return unguard(address, size); }
+
+void prefer_huge(uintptr_t address, size_t size) {
+  memory_call(OsCall::commit);
+  check_committed("huge pages for what is not committed", address, size);
+  Guard guard(g_memory_mutex);
+  g_huge.add_merged({address, address + size});
+}
+
+bool can_prefer_huge() { return g_has_huge; }
 
 Moved move_pages(uintptr_t from, uintptr_t to, size_t size) {
   count_os_call(OsCall::move);

@@ -109,6 +109,19 @@ bool protect(uintptr_t address, size_t size, int protection) {
 
 }  // namespace
 
+void prefer_huge(uintptr_t address, size_t size) {
+  count_os_call(OsCall::commit);
+  advise(address, size, MADV_HUGEPAGE);
+}
+
+bool can_prefer_huge() {
+  const uintptr_t page = reserve(page_size(), page_size());
+  if (page == 0) return false;
+  const bool can = advise(page, page_size(), MADV_HUGEPAGE);
+  release(page, page_size());
+  return can;
+}
+
 // Kernels that know no marks refuse them, and some do so for pages locked in memory.
 bool guard(uintptr_t address, size_t size, GuardPrice price) {
   enum : int { kUnknown, kMarks, kNoMarks };

@@ -134,6 +134,11 @@ bool bar(uintptr_t address, size_t size) { return protect(address, size, PAGE_NO
 
 bool unbar(uintptr_t address, size_t size) { return protect(address, size, PAGE_READWRITE); }
 
+void prefer_huge(uintptr_t, size_t) {}
+
+// Its large pages need a privilege, and are never given back in part.
+bool can_prefer_huge() { return false; }
+
 Moved move_pages(uintptr_t, uintptr_t, size_t) { return Moved::refused; }
 
 bool places_freely() { return true; }

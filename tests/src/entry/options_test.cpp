@@ -131,19 +131,41 @@ TEST(Options, StatsGoToStderrOrAFile) {
 TEST(Options, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   EXPECT_FALSE(set_later("decay", "1"));
   std::string message = said();
-  EXPECT_EQ(message, "reheap: no option is called decay; there are: stats verbose layers decay_ms limit window "
-                     "window_at misuse strict quarantine memory_tags misuse_json sample_guard profile profile_rate "
-                     "profile_signal doctor\n");
+  EXPECT_EQ(message, "reheap: no option is called decay; there are: stats verbose layers decay_ms limit huge_pages "
+                     "window window_at misuse strict quarantine memory_tags misuse_json sample_guard profile "
+                     "profile_rate profile_signal doctor\n");
   EXPECT_FALSE(set_later("", "1"));
   EXPECT_FALSE(set_later("DECAY_MS", "1"));
 }
 
 TEST(Options, SomeAreForTheEnvironmentOnly) {
-  for (const char* name : {"layers", "window", "window_at", "memory_tags", "profile", "profile_signal", "doctor"}) {
+  for (const char* name :
+       {"layers", "huge_pages", "window", "window_at", "memory_tags", "profile", "profile_signal", "doctor"}) {
     EXPECT_FALSE(set_later(name, "64M"));
     std::string message = said();
     EXPECT_TRUE(has(message, std::string(name) + " can only be set in the environment (REHEAP_")) << message;
   }
+}
+
+TEST(Options, HugePagesAreAskedForAllThatIsCommitted) {
+  const size_t before = g_realm.committed();
+  EXPECT_TRUE(set_at_start("huge_pages", "1"));
+  EXPECT_TRUE(has(in_force(), R"("huge_pages":true)"));
+  Span* span = g_arena.allocate(Units::holding(size_t{70} << 20));
+  ASSERT_NE(span, nullptr);
+  EXPECT_EQ(fake::huge_bytes(), g_realm.committed() - before);
+  g_arena.free(span);
+  EXPECT_TRUE(set_at_start("huge_pages", "0"));
+}
+
+TEST(Options, HugePagesAreRefusedWhereTheSystemHasNone) {
+  fake::set_has_huge(false);
+  EXPECT_FALSE(set_at_start("huge_pages", "1"));
+  EXPECT_TRUE(has(said(), "REHEAP_HUGE_PAGES=1 is not possible; allowed: 0 or 1; 0 where the system"));
+  EXPECT_TRUE(set_at_start("huge_pages", "0"));
+  EXPECT_FALSE(set_at_start("huge_pages", "yes"));
+  EXPECT_TRUE(has(in_force(), R"("huge_pages":false)"));
+  fake::set_has_huge(true);
 }
 
 TEST(Options, TheQuarantineIsTheHardenedBuilds) {

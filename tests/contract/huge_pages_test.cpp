@@ -1,0 +1,74 @@
+// Huge pages, when they are asked for, are asked for all of the heap's memory, so that it stays one mapping.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/process.h"
+#include "support/scenario.h"
+
+using namespace contract;
+
+namespace {
+
+struct Mapping {
+  std::uintptr_t start = 0, end = 0;
+  bool huge = false;
+};
+
+std::vector<Mapping> mappings() {
+  std::ifstream file("/proc/self/smaps");
+  std::vector<Mapping> all;
+  for (std::string line; std::getline(file, line);) {
+    Mapping mapping;
+    if (std::sscanf(line.c_str(), "%zx-%zx ", &mapping.start, &mapping.end) == 2) all.push_back(mapping);
+    if (line.starts_with("VmFlags:")) all.back().huge = line.find(" hg") != std::string::npos;
+  }
+  return all;
+}
+
+// How many mappings 64 MiB of blocks lie in, and how many of these are to be huge pages.
+SCENARIO(mappings_of_blocks) {
+  std::vector<void*> blocks;
+  for (int at = 0; at < 60000; ++at) blocks.push_back(std::memset(malloc(1000), 1, 1000));
+  blocks.push_back(std::memset(malloc(4 * MiB), 1, 4 * MiB));
+  int of_blocks = 0, huge = 0;
+  for (const Mapping& mapping : mappings()) {
+    bool holds = false;
+    for (const void* block : blocks) {
+      const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(block);
+      holds = holds || (address >= mapping.start && address < mapping.end);
+    }
+    if (!holds) continue;
+    of_blocks += 1;
+    huge += mapping.huge;
+  }
+  std::printf("%d %d", of_blocks, huge);
+  return 0;
+}
+
+struct Counts {
+  int of_blocks = 0, huge = 0;
+};
+
+Counts counts(const Outcome& outcome) {
+  EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
+  Counts result;
+  EXPECT_EQ(std::sscanf(outcome.out.c_str(), "%d %d", &result.of_blocks, &result.huge), 2) << outcome.describe();
+  return result;
+}
+
+TEST(HugePages, AreAskedForAllOfTheHeap) {
+  const Outcome with = run("mappings_of_blocks", {.environment = {{"REHEAP_HUGE_PAGES", "1"}}});
+  if (with.err.find("REHEAP_HUGE_PAGES=1 is not possible") != std::string::npos) GTEST_SKIP() << "the kernel has none";
+  const Counts asked = counts(with), plain = counts(run("mappings_of_blocks"));
+  EXPECT_EQ(plain.huge, 0);
+  EXPECT_EQ(asked.huge, asked.of_blocks);
+  EXPECT_LE(asked.of_blocks, plain.of_blocks);
+}
+
+}  // namespace
