@@ -23,6 +23,9 @@ if(WIN32)
     list(FILTER sources INCLUDE REGEX "/windows/[a-z_]+\\.cpp$")
     set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
+  # Files compiled as one have the same flags.
+  set_source_files_properties(${REHEAP_SELDOM_SOURCES} PROPERTIES
+    SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS $<TARGET_PROPERTY:reheap_seldom,INTERFACE_COMPILE_OPTIONS>)
 endif()
 target_link_libraries(reheap_core_objects PRIVATE reheap_dialect reheap_no_exceptions)
 

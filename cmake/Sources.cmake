@@ -3,6 +3,7 @@
 # tools/amalgamate.cmake too.
 #
 #   REHEAP_PORTABLE_SOURCES, REHEAP_PLATFORM_SOURCES   the core
+#   REHEAP_SELDOM_SOURCES                              of these, what does not run for malloc and free
 #   REHEAP_HARDENED_SOURCES                            with those, the hardened core
 #   REHEAP_FOREIGN_SYSTEM                              beside the system's malloc alone
 #   REHEAP_LIFETIME, REHEAP_ALONE_SOURCES              in all libraries, but not in what has a DllMain
@@ -38,6 +39,13 @@ foreach(name api describe limit_option options profiling region_rules rules star
   list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${name}.cpp)
 endforeach()
 list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${system}/origin.cpp)
+
+# Options, reports and profiles.
+file(GLOB REHEAP_SELDOM_SOURCES ${watched} ${REHEAP_SRC}/profile/*.cpp)
+foreach(name base/text entry/limit_option entry/options entry/profiling entry/start heap/stats platform/path
+             platform/report)
+  list(APPEND REHEAP_SELDOM_SOURCES ${REHEAP_SRC}/${name}.cpp)
+endforeach()
 
 file(GLOB REHEAP_PLATFORM_SOURCES ${watched} ${REHEAP_SRC}/platform/${system}/*.cpp)
 if(WIN32)

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import pathlib
-import re
 import subprocess
 import sys
 
@@ -48,19 +47,6 @@ def zig() -> pathlib.Path:
     return pathlib.Path(output(sys.executable, "-B", ROOT / "tools/fetch_windows.py", "zig").strip())
 
 
-class Zydis(Component):
-    """From a registry, in the version that the build fetches."""
-
-    def version(self) -> str:
-        return re.search(r"REHEAP_ZYDIS_VERSION (\S+)\)", (ROOT / "redirect/patcher/zydis.cmake").read_text())[1]
-
-    def notice(self) -> pathlib.Path:
-        for root in (ROOT / "build", pathlib.Path.home() / ".cargo"):
-            for notice in sorted(root.glob(f"**/zydis-{self.version()}/zydis-c/LICENSE")):
-                return notice
-        raise PackagingError("the licence of Zydis is missing: ./dev build windows-x86_64 fetches it")
-
-
 HEADERS = (Component("CLI11", "BSD-3-Clause", "libcli11-dev"),
            Component("nlohmann-json", "MIT", "nlohmann-json3-dev"))
 LIBCXX = OfZig("libc++", "Apache-2.0 WITH LLVM-exception", "lib/libcxx/LICENSE.TXT")
@@ -78,4 +64,4 @@ def linux(command: pathlib.Path) -> tuple[Component, ...]:
 def windows() -> tuple[Component, ...]:
     """Of the command, which Zig makes, and of what GCC makes for the lab and for 32 bits."""
     return (*HEADERS, Component("mingw-w64-runtime", "ZPL-2.1", "mingw-w64-common"),
-            Component("gcc-runtime", GCC_RUNTIME, "gcc-mingw-w64-base"), LIBCXX, Zydis("Zydis", "MIT", ""))
+            Component("gcc-runtime", GCC_RUNTIME, "gcc-mingw-w64-base"), LIBCXX)

@@ -13,7 +13,7 @@ add_library(reheap_guard OBJECT guard.c)
 set(calls ${CMAKE_CURRENT_BINARY_DIR}/calls.lib)
 set(objects $<TARGET_OBJECTS:reheap_dll_objects> $<TARGET_OBJECTS:reheap_core_objects>
             $<TARGET_OBJECTS:reheap_crt_objects> $<TARGET_OBJECTS:reheap_guard>)
-set(parts reheap_redirect reheap_patcher reheap_zydis reheap_process reheap_pe)
+set(parts reheap_redirect reheap_patcher reheap_process reheap_pe)
 foreach(part IN LISTS parts)
   list(APPEND archives $<TARGET_FILE:${part}>)
 endforeach()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The suites for Windows, on Windows itself: to be run in MSYS2's UCRT64 shell. The packages it needs:
-#   pacman -S --needed mingw-w64-ucrt-x86_64-{gcc,cmake,ninja,gtest,cli11,nlohmann-json,python,zydis}
+#   pacman -S --needed mingw-w64-ucrt-x86_64-{gcc,cmake,ninja,gtest,cli11,nlohmann-json,python,rust}
 # Here it has not been run: the machines this project was written on have Wine only.
 set -euo pipefail
 

@@ -12,8 +12,7 @@ LAYERS = BENCH / "peers" / "dll"
 FOLDER = WORKLOADS_BUILT / "windows" / "peers"
 REDIRECT = BUILD / "windows-x86_64" / "redirect"
 ARCHIVES = tuple(f"lib{name}.a"
-                 for name in ("reheap_redirect", "reheap_process", "reheap_patcher", "reheap_pe", "reheap_zydis",
-                              "calls"))
+                 for name in ("reheap_redirect", "reheap_process", "reheap_patcher", "reheap_pe", "calls"))
 OWN = (*(LAYERS / name for name in ("runtimes.cpp", "heaps.cpp", "main.cpp")), ROOT / "src" / "base" / "text.cpp")
 
 # Clang, for its thread-local variables are Windows' own: GCC's are calls that allocate. Optimised as one, so that an

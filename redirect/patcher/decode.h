@@ -1,5 +1,5 @@
-// One machine instruction: what has to be known to move it elsewhere, or to follow it. For x86 by the Zydis
-// library (zydis.cmake); arm64's instructions have one length and few position-relative forms.
+// One machine instruction: what has to be known to move it elsewhere, or to follow it. x86's are in a table
+// (opcodes_x86.cpp); arm64's have one length and few position-relative forms.
 #pragma once
 
 #include <cstddef>

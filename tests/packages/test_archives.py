@@ -112,7 +112,7 @@ def test_what_is_for_windows(made):
         names = {name.split("/", 1)[1] for name in archive.namelist()}
         assert [name for name in archive.namelist() if os.fsencode(ROOT) in archive.read(name)] == []
     assert names >= {"LICENSE", "bin/reheap.exe", "bin/reheap.dll", "bin/reheap.dll.debug", "bin/reheap-hardened.dll",
-                     "lib/libreheap.a", "include/reheap/reheap.h", "share/doc/reheap/third-party/Zydis.txt"}
+                     "lib/libreheap.a", "include/reheap/reheap.h", "share/doc/reheap/third-party/libc++.txt"}
     if (BUILDS / "windows-x86_64-msvc").is_dir():
         assert {"msvc/lib/reheap.lib", "msvc/lib/cmake/reheap/reheapTargets.cmake"} <= names
     if (BUILDS / "windows-i686").is_dir():
