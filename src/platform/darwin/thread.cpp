@@ -9,6 +9,7 @@
 
 #include "base/pause.h"
 #include "platform/platform.h"
+#include "platform/posix/helper.h"
 
 namespace rh::platform {
 
@@ -89,51 +90,14 @@ void note_streams_allocate() {}
 
 // ---- the helper -------------------------------------------------------------------------------
 
-namespace {
-
-constinit std::atomic<uint32_t> g_helper_alive{0};
-
-void* run_helper(void* main) {
-  reinterpret_cast<void (*)()>(main)();
-  g_helper_alive.store(0, std::memory_order_release);
-  return nullptr;
-}
-
 // The C library takes the stack from the kernel, and asks no malloc.
-bool launch(void (*main)()) {
-  pthread_t thread;
-  if (pthread_create(&thread, nullptr, run_helper, reinterpret_cast<void*>(main)) != 0) return false;
-  pthread_detach(thread);
-  return true;
-}
-
-bool start_helper_unheard(void (*main)(), bool (*is_wanted)()) {
-  uint32_t none = 0;
-  if (!g_helper_alive.compare_exchange_strong(none, 1, std::memory_order_acquire)) return false;
-  if (is_wanted()) {
-    count_os_call(OsCall::thread);
-    if (launch(main)) return true;
-  }
-  g_helper_alive.store(0, std::memory_order_release);
-  return false;
-}
-
-}  // namespace
-
 bool start_helper(void (*main)(), bool (*is_wanted)()) {
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  const bool started = start_helper_unheard(main, is_wanted);
+  const bool started = start_helper_unheard(launch_pthread, main, is_wanted);
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   return started;
-}
-
-void stop_helper(const std::atomic<uint32_t>& stop) {
-  for (unsigned attempt = 0; g_helper_alive.load(std::memory_order_acquire) != 0; ++attempt) {
-    wake(stop);
-    back_off(attempt);
-  }
 }
 
 // A child has none of its parent's ports.

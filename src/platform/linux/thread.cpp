@@ -14,6 +14,7 @@
 #include "platform/linux/syscall.h"
 #include "platform/linux/thread_pointer.h"
 #include "platform/platform.h"
+#include "platform/posix/helper.h"
 
 // glibc's, since 2.1 and 2.32; weak, because other C libraries have none.
 extern "C" {
@@ -29,10 +30,6 @@ namespace rh::platform {
 bool is_single_threaded() { return &__libc_single_threaded != nullptr && __libc_single_threaded != 0; }
 
 namespace {
-
-// One helper at a time. When the thread is gone and its stack is free for the next one, the kernel clears the word and
-// wakes its waiters.
-constinit std::atomic<uint32_t> g_helper_alive{0};
 
 // The kernel's signal set: 64 bits on every architecture here.
 struct SignalMask {
@@ -161,7 +158,8 @@ struct HelperStorage {
 alignas(64) RH_RARE_ZEROS static constinit HelperStorage g_helper_storage = {};
 
 // A raw clone rather than a pthread: creating it allocates nothing and takes none of the loader's locks. Either could
-// wait for the very thread that is allocating.
+// wait for the very thread that is allocating. When the thread is gone the kernel clears g_helper_alive and wakes its
+// waiters.
 static long clone_helper(void (*main)()) {
   constexpr long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                           CLONE_SETTLS | CLONE_CHILD_CLEARTID;
@@ -233,7 +231,7 @@ static void run_helper() {
   g_helper_main.load(std::memory_order_relaxed)();
 }
 
-static bool launch(void (*main)()) {
+static bool launch_helper(void (*main)()) {
   g_helper_main.store(main, std::memory_order_relaxed);
   return !is_error(clone_helper(run_helper));
 }
@@ -241,44 +239,14 @@ static bool launch(void (*main)()) {
 #else
 
 // Sanitizers must know of every thread, and other architectures have no clone sequence above.
-static void* run_helper(void* main) {
-  reinterpret_cast<void (*)()>(main)();
-  g_helper_alive.store(0, std::memory_order_release);
-  return nullptr;
-}
-
-static bool launch(void (*main)()) {
-  pthread_t thread;
-  if (pthread_create(&thread, nullptr, run_helper, reinterpret_cast<void*>(main)) != 0) return false;
-  pthread_detach(thread);
-  return true;
-}
+static constexpr bool (*launch_helper)(void (*main)()) = launch_pthread;
 
 #endif
-
-void stop_helper(const std::atomic<uint32_t>& stop) {
-  for (unsigned attempt = 0; g_helper_alive.load(std::memory_order_acquire) != 0; ++attempt) {
-    wake(stop);
-    back_off(attempt);
-  }
-}
-
-// Whoever sees that it is alive may wait for it to end, even a handler that has interrupted the start of one.
-static bool start_helper_unheard(void (*main)(), bool (*is_wanted)()) {
-  uint32_t none = 0;
-  if (!g_helper_alive.compare_exchange_strong(none, 1, std::memory_order_acquire)) return false;
-  if (is_wanted()) {
-    count_os_call(OsCall::thread);
-    if (launch(main)) return true;
-  }
-  g_helper_alive.store(0, std::memory_order_release);
-  return false;
-}
 
 bool start_helper(void (*main)(), bool (*is_wanted)()) {
   SignalMask old = {};
   set_signal_mask({~uint64_t{0}}, &old);
-  bool started = start_helper_unheard(main, is_wanted);
+  bool started = start_helper_unheard(launch_helper, main, is_wanted);
   set_signal_mask(old, nullptr);
   return started;
 }
