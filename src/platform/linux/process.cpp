@@ -110,8 +110,11 @@ void each_variable(void (*visit)(const char* entry)) {
 
 void write_error(const char* text, size_t length) { write_all(2, text, length); }
 
+// To open a pipe that nobody reads would wait, and keep the process from ending: that is refused instead.
 FileWriter::FileWriter(const char* path, How how)
-    : handle_(open_file(path, O_WRONLY | O_CREAT | O_APPEND | (how == How::replace ? O_TRUNC : 0))) {}
+    : handle_(open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | (how == How::replace ? O_TRUNC : 0))) {
+  if (is_open()) system_call(SYS_fcntl, handle_, F_SETFL, O_WRONLY | O_APPEND);
+}
 
 FileWriter::~FileWriter() {
   if (is_open()) system_call(SYS_close, handle_);
