@@ -338,6 +338,19 @@ TEST(Report, NobodyReadsThePipeItGoesTo) {
   std::remove(path.c_str());
 }
 
+// The number of stderr, which the program has closed, becomes that of the next file it opens.
+SCENARIO(report_beside_data) {
+  close(STDERR_FILENO);
+  const std::string path = testing::TempDir() + "reheap-data-" + std::to_string(process_id());
+  const int file = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  NEED(file == STDERR_FILENO && unlink(path.c_str()) == 0);
+  NEED(!CONTRACT_FIND(rh_option_set)("no_such_option", "1"));
+  struct stat facts = {};
+  NEED(fstat(file, &facts) == 0);
+  return facts.st_size == 0 ? 0 : 1;
+}
+TEST(Report, NothingIsWrittenIntoADataFile) { EXPECT_SCENARIO("report_beside_data"); }
+
 // More than a pipe holds, for one that reads slowly.
 TEST(Report, AReaderOfAPipeHasAll) {
   const std::string path = testing::TempDir() + "reheap-pipe-" + std::to_string(process_id());
