@@ -76,7 +76,8 @@ void add_library_option(CLI::App& command, const LibraryOption& option,
   } else {
     auto take = [&option, keep](const std::string& value) {
       if (!well_formed(option, value.c_str()))
-        throw CLI::ValidationError(to_string(option.name), value + " is not understood; allowed: " + option.allowed);
+        throw CLI::ValidationError(to_string(option.name),
+                                   value + " is not possible; allowed: " + allowed_values(option));
       keep(value);
     };
     added = command.add_option_function<std::string>(name, take, option.description)->type_name(option.allowed);

@@ -30,7 +30,7 @@ inline constexpr LibraryOption library_options[] = {
      "How much memory the heap may hold; beyond it the program is refused more"},
     {"--huge-pages", "REHEAP_HUGE_PAGES", Value::none, "",
      "Linux is asked for huge pages for the heap's memory: fewer page faults, a little more memory"},
-    {"--window", "REHEAP_WINDOW", Value::required, "SIZE[K|M|G|T]", "At most so much address space for the heap"},
+    {"--window", "REHEAP_WINDOW", Value::required, "16M..64T", "At most so much address space for the heap"},
     {"--window-at", "REHEAP_WINDOW_AT", Value::required, "low|image|0xADDR", "Where that address space lies"},
     {"--misuse-json", "REHEAP_MISUSE_JSON", Value::required, "FILE",
      "Misuse of memory that is seen is also added to FILE, an object in JSON on a line"},
@@ -38,8 +38,7 @@ inline constexpr LibraryOption library_options[] = {
      "One allocation in so many gets pages of its own: what the program does wrong with it is reported"},
     {"--profile", "REHEAP_PROFILE", Value::required, "FILE",
      "At exit, which stacks allocated how much of what is live: to FILE, for pprof"},
-    {"--profile-rate", "REHEAP_PROFILE_RATE", Value::required, "SIZE[K|M|G|T]",
-     "One byte in so many is sampled for that"},
+    {"--profile-rate", "REHEAP_PROFILE_RATE", Value::required, "1..1T", "One byte in so many is sampled for that"},
     {"--profile-signal", "REHEAP_PROFILE_SIGNAL", Value::required, "N",
      "That begins, and ends, when this signal arrives"},
     {"--misuse", "REHEAP_MISUSE", Value::required, "end|report",
@@ -71,8 +70,10 @@ inline bool names_file(const LibraryOption& option) { return Str(option.allowed)
 // Whether a value means no file, or is none: the library is told it as it is.
 bool is_switch(Str value);
 
-// Whether a value has the form the option allows: what the library makes of it, the library says.
+// Whether the option allows a value, which ends with a zero: else the program is not started. What a library or a
+// machine cannot do, the library says.
 bool well_formed(const LibraryOption& option, Str value);
+const char* allowed_values(const LibraryOption& option);  // in words
 
 // `value` is empty when none was given.
 void set(Settings& settings, const LibraryOption& option, Str value);

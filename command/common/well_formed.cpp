@@ -1,14 +1,17 @@
 #include "settings.h"
 
+#include "entry/limit_option.h"
+
 namespace rh::command {
 namespace {
 
 constexpr Str decimal_digits = "0123456789";
 constexpr Str hexadecimal_digits = "0123456789abcdefABCDEF";
 
-bool is_size(Str text) {
-  if (!text.empty() && Str("KMGT").holds(text.back())) text.size -= 1;
-  return text.only(decimal_digits);
+bool is_size(Str text, std::uint64_t least, std::uint64_t most) {
+  std::uint64_t size = 0;
+  const char* end = nullptr;
+  return parse_size(text.data, &size, &end) && *end == 0 && size >= least && size <= most;
 }
 
 bool is_number(Str text, unsigned long most) {
@@ -19,21 +22,9 @@ bool is_number(Str text, unsigned long most) {
   return number <= most;
 }
 
-bool is_amount(Str text) {
-  if (text.starts_with("soft:") || text.starts_with("hard:")) text = text.part(5);
-  if (!text.empty() && text.back() == '%') return text.part(0, text.size - 1).only(decimal_digits);
-  if (text.size > 3 && text.part(text.size - 2) == "iB") text.size -= 2;
-  return is_size(text);
-}
-
 bool is_limit(Str text) {
-  for (;;) {
-    const std::size_t end = text.find(',');
-    const Str part = text.part(0, end);
-    if (!(part == "off" || part == "auto" || part == "end" || is_amount(part))) return false;
-    if (end == text.size) return true;
-    text = text.part(end + 1);
-  }
+  limit::Rule rule;
+  return limit_option::parse(text.data, &rule);
 }
 
 bool is_place(Str text) {
@@ -62,15 +53,19 @@ bool is_switch(Str value) {
 bool well_formed(const LibraryOption& option, Str value) {
   if (option.name == "--decay-ms") return is_number(value, 600000);
   if (option.name == "--sample-guard") return is_number(value, 1000000000);
-  if (option.name == "--profile-rate") return is_size(value);
+  if (option.name == "--profile-rate") return is_size(value, 1, std::uint64_t{1} << 40);
   if (option.name == "--profile-signal") return is_number(value, 64);
   if (option.name == "--limit") return is_limit(value);
-  if (option.name == "--window") return is_size(value);
+  if (option.name == "--window") return is_size(value, std::uint64_t{16} << 20, std::uint64_t{64} << 40);
   if (option.name == "--window-at") return is_place(value);
   if (option.name == "--layers") return is_layers(value);
   if (option.name == "--quarantine") return is_number(value, 256) && value != "0";
   if (option.name == "--misuse") return value == "end" || value == "report";
   return true;
+}
+
+const char* allowed_values(const LibraryOption& option) {
+  return option.name == "--limit" ? limit_option::kAllowed : option.allowed;
 }
 
 }  // namespace rh::command

@@ -152,6 +152,20 @@ bool parse_number(const char* text, uint64_t* value, const char** end) {
   return true;
 }
 
+bool parse_size(const char* text, uint64_t* size, const char** end) {
+  constexpr const char* kSuffixes = "KMGT";
+  if (!parse_number(text, size, end)) return false;
+  for (unsigned index = 0; kSuffixes[index] != 0; ++index) {
+    if (**end != kSuffixes[index]) continue;
+    unsigned shift = 10 * (index + 1);
+    if (*size > UINT64_MAX >> shift) return false;
+    *size <<= shift;
+    *end += begins_with(*end + 1, "iB") ? 3 : 1;
+    break;
+  }
+  return true;
+}
+
 bool same_text(const char* a, const char* b) {
   while (*a != 0 && *a == *b) ++a, ++b;
   return *a == *b;

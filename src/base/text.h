@@ -8,6 +8,7 @@ namespace rh {
 
 class Text {
  public:
+  using Buffer = char[512];
   using Sink = void (*)(const char* text, size_t length, void* context);
 
   // Without a sink, text that does not fit is truncated. With one, full buffers are passed on.
@@ -32,7 +33,7 @@ class Text {
   Sink sink_ = nullptr;
   void* context_ = nullptr;
   size_t length_ = 0;
-  char buffer_[512];
+  Buffer buffer_;
 };
 
 // JSON objects and arrays on top of Text; places the commas.
@@ -55,6 +56,9 @@ class Json {
 // Parses the number at the start of `text`, decimal, or hex after 0x; `*end` is what follows. False when there is none
 // or it does not fit.
 bool parse_number(const char* text, uint64_t* value, const char** end);
+
+// The same with K, M, G or T behind it, or KiB and so on.
+bool parse_size(const char* text, uint64_t* size, const char** end);
 
 bool same_text(const char* a, const char* b);
 bool begins_with(const char* text, const char* with);

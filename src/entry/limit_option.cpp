@@ -8,21 +8,6 @@ using limit::Bound;
 
 constexpr uint64_t kLeast = limit::kLeast;
 
-// Behind a number: K, M, G, T, with or without "iB".
-bool take_suffix(const char** text, uint64_t* size) {
-  constexpr const char* kSuffixes = "KMGT";
-  for (unsigned index = 0; kSuffixes[index] != 0; ++index) {
-    if (**text != kSuffixes[index]) continue;
-    unsigned shift = 10 * (index + 1);
-    if (*size > UINT64_MAX >> shift) return false;
-    *size <<= shift;
-    ++*text;
-    if (begins_with(*text, "iB")) *text += 2;
-    break;
-  }
-  return true;
-}
-
 bool parse_bound(const char* text, Bound* bound, const char** end) {
   if (bound->kind != Bound::Kind::none || !parse_number(text, &bound->value, end)) return false;
   if (**end == '%') {
@@ -31,12 +16,14 @@ bool parse_bound(const char* text, Bound* bound, const char** end) {
     return bound->value >= 1 && bound->value <= 100;
   }
   bound->kind = Bound::Kind::bytes;
-  return take_suffix(end, &bound->value) && bound->value >= kLeast;
+  return parse_size(text, &bound->value, end) && bound->value >= kLeast;
 }
 
 bool take_word(const char* word, const char** text) {
-  if (!begins_with(*text, word)) return false;
-  *text += __builtin_strlen(word);
+  const char* rest = *text;
+  while (*word != 0 && *rest == *word) ++rest, ++word;
+  if (*word != 0) return false;
+  *text = rest;
   return true;
 }
 

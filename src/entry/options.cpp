@@ -127,24 +127,14 @@ bool set_limit(const char* value) {
   return true;
 }
 
-bool parse_size(const char* text, uint64_t* size) {
+bool set_whole_size(const char* text, uint64_t* size) {
   const char* end = nullptr;
-  if (!parse_number(text, size, &end)) return false;
-  constexpr const char* kSuffixes = "KMGT";
-  for (unsigned index = 0; kSuffixes[index] != 0; ++index) {
-    if (*end != kSuffixes[index]) continue;
-    unsigned shift = 10 * (index + 1);
-    if (*size > UINT64_MAX >> shift) return false;
-    *size <<= shift;
-    ++end;
-    break;
-  }
-  return *end == 0;
+  return parse_size(text, size, &end) && *end == 0;
 }
 
 bool set_profile_rate(const char* value) {
   uint64_t every = 0;
-  return !kHardened && parse_size(value, &every) && profiling::set_every(every);
+  return !kHardened && set_whole_size(value, &every) && profiling::set_every(every);
 }
 
 bool set_profile_signal(const char* value) {
@@ -159,7 +149,7 @@ bool set_window(const char* value) {
   constexpr uint64_t kLeast = uint64_t{16} << 20;
   constexpr uint64_t kMost = kMostWindow;
   uint64_t size = 0;
-  if (!k64Bit || !parse_size(value, &size) || size < kLeast || size > kMost) return false;
+  if (!k64Bit || !set_whole_size(value, &size) || size < kLeast || size > kMost) return false;
   g_window.size = size;
   return apply_window();
 }

@@ -82,7 +82,7 @@ bool write(const char* path) {
   if (path == nullptr) path = g_target.text;
   if (path == g_target.text) g_unwritten.store(false, std::memory_order_relaxed);
   Text expanded;
-  if (__builtin_strlen(path) >= kPathMost) return complain("", "its path is too long");
+  if (!fits(path)) return complain("", "its path is too long");
   expand(path, expanded);
   const uint64_t process = platform::process_id();
   if (g_writing.exchange(process) == process) return complain(expanded.data(), "is being written");

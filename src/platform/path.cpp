@@ -4,10 +4,16 @@
 
 namespace rh {
 
+bool fits(const char* path) {
+  constexpr size_t kLongestId = 10;
+  size_t length = 0, expanded = 0;
+  for (; path[length] != 0; ++length) expanded += path[length] == '%' && path[length + 1] == 'p' ? kLongestId - 1 : 1;
+  return length < kPathMost && expanded < sizeof(Text::Buffer);
+}
+
 bool set_path(const char* value, OptionPath* path) {
-  size_t length = __builtin_strlen(value);
-  if (length >= kPathMost) return false;
-  __builtin_memcpy(path->text, value, length + 1);
+  if (!fits(value)) return false;
+  __builtin_memcpy(path->text, value, __builtin_strlen(value) + 1);
   return true;
 }
 

@@ -5,13 +5,16 @@
 
 namespace rh {
 
-inline constexpr size_t kPathMost = 480;  // so that it fits a Text, its %p expanded
+inline constexpr size_t kPathMost = 480;
 
 struct OptionPath {
   char text[kPathMost];
 };
 
-// False, and nothing set, when it is too long.
+// Whether it is shorter than that, and fits a Text with each %p expanded.
+bool fits(const char* path);
+
+// False, and nothing set, when it does not fit.
 bool set_path(const char* value, OptionPath* path);
 
 // The same of an option's value: 0 and off are no file, nor are other words that say yes or no, for which it is false.

@@ -11,6 +11,12 @@
 #include <thread>
 #include <vector>
 
+#if !defined(_WIN32)
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
 #include "reheap/reheap.h"
 #include "support/library.h"
 #include "support/pattern.h"
@@ -318,6 +324,56 @@ TEST(Report, StatsToAFileThatCannotBeWritten) {
   EXPECT_EQ(outcome.err.substr(0, 8), "reheap: ") << outcome.err;
   EXPECT_NE(outcome.err.find("/nonexistent/stats"), std::string::npos) << outcome.err;
 }
+
+#if !defined(_WIN32)
+TEST(Report, NobodyReadsThePipeItGoesTo) {
+  const std::string path = testing::TempDir() + "reheap-pipe-" + std::to_string(process_id());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  for (const char* option : {"REHEAP_STATS", "REHEAP_PROFILE"}) {
+    if (is_hardened() && std::strcmp(option, "REHEAP_PROFILE") == 0) continue;
+    const Outcome outcome = run("option_work", {.environment = {{option, path}}});
+    EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
+    EXPECT_NE(outcome.err.find(path + ": cannot be written"), std::string::npos) << outcome.err;
+  }
+  std::remove(path.c_str());
+}
+
+// The number of stderr, which the program has closed, becomes that of the next file it opens.
+SCENARIO(report_beside_data) {
+  close(STDERR_FILENO);
+  const std::string path = testing::TempDir() + "reheap-data-" + std::to_string(process_id());
+  const int file = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  NEED(file == STDERR_FILENO && unlink(path.c_str()) == 0);
+  NEED(!CONTRACT_FIND(rh_option_set)("no_such_option", "1"));
+  struct stat facts = {};
+  NEED(fstat(file, &facts) == 0);
+  return facts.st_size == 0 ? 0 : 1;
+}
+TEST(Report, NothingIsWrittenIntoADataFile) { EXPECT_SCENARIO("report_beside_data"); }
+
+// More than a pipe holds, for one that reads slowly.
+TEST(Report, AReaderOfAPipeHasAll) {
+  const std::string path = testing::TempDir() + "reheap-pipe-" + std::to_string(process_id());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int pipe = open(path.c_str(), O_RDWR);  // so that it has a reader from the start
+  ASSERT_EQ(fcntl(pipe, F_SETPIPE_SZ, 4096), 4096);
+  std::string text;
+  std::thread reader([&] {
+    for (char last = 0; last != '\n'; text += last)
+      if (read(pipe, &last, 1) != 1) return;
+  });
+  const Outcome outcome = run("option_work", {.environment = {{"REHEAP_STATS", path}}});
+  EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(write(pipe, "\n", 1), 1);  // its end, if nothing came
+  reader.join();
+  close(pipe);
+  std::remove(path.c_str());
+  const json stats = json::parse(text, nullptr, false);
+  ASSERT_FALSE(stats.is_discarded()) << text;
+  check_stats(stats);
+}
+#endif
 
 SCENARIO(report_here) {
   const std::string text = collect(CONTRACT_FIND(rh_report_json));

@@ -97,7 +97,10 @@ bool write_all(int handle, const char* text, size_t length) {
 int open_file(const char* path, FileWriter::How how) {
   KeepErrno keep;
   const int other = how == FileWriter::How::replace ? O_TRUNC : 0;
-  return ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | other, 0644);
+  // To open a pipe that nobody reads would wait, and keep the process from ending: that is refused instead.
+  const int file = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | other, 0644);
+  if (file >= 0) ::fcntl(file, F_SETFL, O_WRONLY | O_APPEND);
+  return file;
 }
 
 }  // namespace

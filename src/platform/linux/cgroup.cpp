@@ -151,6 +151,17 @@ bool is_mount(char* line, bool old, char** root, char** where) {
   return old ? same_text(type, "cgroup") && lists(options, "memory") : same_text(type, "cgroup2");
 }
 
+// The part of the group's path below what is mounted, which may be a part of the hierarchy; null for a group outside of
+// that, or of the name space ("/../").
+const char* below(const char* root, const char* group) {
+  size_t length = same_text(root, "/") ? 0 : __builtin_strlen(root);
+  const char* rest = group + length;
+  bool inside = length == 0 || (begins_with(group, root) && (*rest == '/' || *rest == 0));
+  if (!inside || begins_with(rest, "/..")) return nullptr;
+  return same_text(rest, "/") ? "" : rest;
+}
+
+// Of several mounts it is the first where the group is seen. Where none is, the first tells of those above.
 bool find_group(Files& files, Group* group) {
   Path own;
   if (!find_path(files, &group->old, &own)) return false;
@@ -161,18 +172,14 @@ bool find_group(Files& files, Group* group) {
     if (!is_mount(line, group->old, &root, &where)) continue;
     unescape(root);
     unescape(where);
+    const char* rest = below(root, own.text);
+    if (rest == nullptr && found) continue;
+    group->directory.cut(0);
     found = group->directory.append(where);
-    break;
+    group->top = group->directory.length;
+    if (rest != nullptr) return found && group->directory.append(rest);
   }
-  if (!found) return false;
-  group->top = group->directory.length;
-  // What is mounted may be a part of the hierarchy. A group outside of it, or of the name space ("/../"), is not seen.
-  const char* below = own.text;
-  size_t length = same_text(root, "/") ? 0 : __builtin_strlen(root);
-  bool inside = length == 0 || (begins_with(below, root) && (below[length] == '/' || below[length] == 0));
-  below += inside ? length : 0;
-  if (inside && !same_text(below, "/") && !begins_with(below, "/..")) return group->directory.append(below);
-  return true;
+  return found;
 }
 
 // The number a line begins with; kUnlimited for "max", and for what version 1 says instead.

@@ -108,10 +108,22 @@ void each_variable(void (*visit)(const char* entry)) {
   for (char** entry = environ; *entry != nullptr; ++entry) visit(*entry);
 }
 
-void write_error(const char* text, size_t length) { write_all(2, text, length); }
+// A program that has closed its stderr gets that number for the next file it opens, which no message may spoil. What
+// others are not to inherit is no stderr; but a pipe or a terminal may be.
+static bool is_data_file(int handle) {
+  return system_call(SYS_fcntl, handle, F_GETFD) == FD_CLOEXEC &&
+         !is_error(system_call(SYS_lseek, handle, 0, SEEK_CUR));
+}
 
+void write_error(const char* text, size_t length) {
+  if (!is_data_file(STDERR_FILENO)) write_all(STDERR_FILENO, text, length);
+}
+
+// To open a pipe that nobody reads would wait, and keep the process from ending: that is refused instead.
 FileWriter::FileWriter(const char* path, How how)
-    : handle_(open_file(path, O_WRONLY | O_CREAT | O_APPEND | (how == How::replace ? O_TRUNC : 0))) {}
+    : handle_(open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | (how == How::replace ? O_TRUNC : 0))) {
+  if (is_open()) system_call(SYS_fcntl, handle_, F_SETFL, O_WRONLY | O_APPEND);
+}
 
 FileWriter::~FileWriter() {
   if (is_open()) system_call(SYS_close, handle_);

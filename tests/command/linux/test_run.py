@@ -432,10 +432,15 @@ class Mistakes(CommandTest):
             self.assert_refused(["run", f"--decay-ms={value}", "--", "ls"], 125, "--decay-ms", "0..600000")
         for value in ("x", "1000000001", "1M"):
             self.assert_refused(["run", f"--sample-guard={value}", "--", "ls"], 125, "--sample-guard", "0..1000000000")
-        for value in ("much", "", "5%,", "soft:", "1GB", "auto,", "50%%", "hard:soft:1G"):
-            self.assert_refused(["run", f"--limit={value}", "--", "ls"], 125, "--limit",
-                                "off|auto|[soft:]SIZE|N%[,end]")
-        self.assert_refused(["run", "--window=many", "--", "ls"], 125, "--window", "SIZE[K|M|G|T]")
+        for value in ("much", "5%,", "soft:", "1GB", "auto,", "50%%", "hard:soft:1G", "1", "1023K", "0%", "101%",
+                      "0.5%", "1e9%", " ", "1M ", "99999999999999999999", "99999999999G", "auto,auto", "end",
+                      "auto,1G", "soft:2G,hard:1G"):
+            self.assert_refused(["run", f"--limit={value}", "--", "ls"], 125, "--limit", "a size of 1M or more")
+        self.assert_refused(["run", "--limit=", "--", "ls"], 125, "--limit", "off|auto|[soft:]SIZE|N%[,end]")
+        for value in ("many", "0", "1M", "65T", "16777216T"):
+            self.assert_refused(["run", f"--window={value}", "--", "ls"], 125, "--window", "16M..64T")
+        for value in ("0", "2T", "1X", "-1"):
+            self.assert_refused(["run", f"--profile-rate={value}", "--", "ls"], 125, "--profile-rate", "1..1T")
         self.assert_refused(["run", "--window-at=high", "--", "ls"], 125, "--window-at", "low|image|0xADDR")
         self.assert_refused(["frob"], 2, "frob", "reheap --help")
         self.assert_refused([], 2, "say what to do")

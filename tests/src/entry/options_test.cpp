@@ -126,6 +126,15 @@ TEST(Options, StatsGoToStderrOrAFile) {
   EXPECT_FALSE(set_later("stats", long_path.c_str()));
   EXPECT_STREQ(stats_target(), "1");
   EXPECT_TRUE(has(said(), "REHEAP_STATS="));
+  // Each %p becomes up to ten digits, and all of it has to fit.
+  std::string ids, more;
+  for (int at = 0; at < 51; ++at) ids += "%p";
+  for (int at = 0; at < 239; ++at) more += "%p";
+  EXPECT_TRUE(set_later("stats", ids.c_str()));
+  EXPECT_FALSE(set_later("stats", more.c_str()));
+  EXPECT_FALSE(set_later("stats", (ids + "%p").c_str()));
+  EXPECT_EQ(stats_target(), ids);
+  EXPECT_TRUE(has(said(), "REHEAP_STATS="));
 }
 
 TEST(Options, AnUnknownNameIsAnsweredWithTheKnownOnes) {
@@ -193,7 +202,7 @@ TEST(Options, AWindowIsASize) {
     const char* text;
     uint64_t size;
   } good[] = {{"16M", kGiB / 64},       {"16384K", kGiB / 64}, {"16777216", kGiB / 64},
-              {"0x1000000", kGiB / 64}, {"3G", 3 * kGiB},      {"64T", 65536 * kGiB}};
+              {"0x1000000", kGiB / 64}, {"3GiB", 3 * kGiB},    {"64T", 65536 * kGiB}};
   for (auto [text, size] : good) {
     EXPECT_TRUE(set_at_start("window", text)) << text;
     EXPECT_TRUE(has(in_force(), "\"window\":" + std::to_string(size) + ",")) << text << in_force();

@@ -108,6 +108,20 @@ TEST(Cgroup, APartOfTheHierarchyIsMounted) {
   EXPECT_EQ(platform::read_grant(0).hard, 32 * kMiB);
 }
 
+// As after a name space of groups of its own was made, and what was mounted before it is still there.
+TEST(Cgroup, AnEarlierMountThatShowsOthersIsPassedOver) {
+  constexpr const char* kOthers = "29 22 0:26 /.. /host/cgroup ro - cgroup2 cgroup rw\n";
+  make_group("/host/cgroup", number(16 * kMiB), "max", 0);
+  make_group("/sys/fs/cgroup", number(64 * kMiB), "max", 0);
+  use_new("/", (kOthers + std::string(kMountOfNew)).c_str());
+  EXPECT_EQ(platform::read_grant(0).hard, 64 * kMiB);
+  use_new("/", kOthers);
+  EXPECT_EQ(platform::read_grant(0).hard, 16 * kMiB);
+  make_group("/sys/fs/cgroup/app", number(32 * kMiB), "max", 0);
+  use_new("/app", (std::string(kMountOfNew) + kOthers).c_str());
+  EXPECT_EQ(platform::read_grant(0).hard, 32 * kMiB);
+}
+
 TEST(Cgroup, AMountHasAnyName) {
   use_new("/a b", "30 22 0:26 / /my\\040groups rw - cgroup2 cgroup rw\n");
   make_group("/my groups/a b", number(64 * kMiB), "max", 0);
