@@ -163,16 +163,13 @@ template <Which which> RH_INLINE size_t size_of_intact(const Small& small, const
   return RH_LIKELY(intact) ? size : kUnknown;
 }
 
-// Of a block of such a slab, whose thread's own heap is given. False, and nothing done, where it takes longer. A
-// template, for other builds see it too, whose heaps keep nothing from use.
-template <Which which, typename Own>
-RH_INLINE bool free_in(Own* heap, Span* slab, void* block, const void* pointer, Maker maker, size_t freed_as) {
-  Small small(slab, block);
-  size_t size = size_of_intact<which>(small, pointer, maker);
-  if (RH_UNLIKELY(size == kUnknown || (freed_as != kUnknown && freed_as != size))) return false;
+// Ends an intact block of such a slab, whose thread's own heap is given. False, and nothing done, where it takes longer.
+// A template, for other builds see it too, whose heaps keep nothing from use.
+template <Which which, typename Own> RH_INLINE bool end_intact(Own* heap, Small small) {
   unsigned at = next_place(heap->delayed.small, g_quarantine.load(std::memory_order_relaxed));
   if (RH_UNLIKELY(at == Delayed::kNone)) return false;  // the heap of a tag
   small.note_free();
+  void* block = small.block();
   bool is_long = which == Which::any && small.room() > kMostDelayedSmall;
   void* before = is_long ? exchange(heap->delayed.medium, block) : exchange_at(heap->delayed.small, at, block);
   if (RH_UNLIKELY(before == nullptr)) return true;
@@ -181,6 +178,15 @@ RH_INLINE bool free_in(Own* heap, Span* slab, void* block, const void* pointer, 
   else
     let_go_fast(heap, before);
   return true;
+}
+
+// The same of any, whose end is as it should be if it is done.
+template <Which which, typename Own>
+RH_INLINE bool free_in(Own* heap, Span* slab, void* block, const void* pointer, Maker maker, size_t freed_as) {
+  Small small(slab, block);
+  size_t size = size_of_intact<which>(small, pointer, maker);
+  if (RH_UNLIKELY(size == kUnknown || (freed_as != kUnknown && freed_as != size))) return false;
+  return end_intact<which>(heap, small);
 }
 
 template <typename Own = Heap> RH_INLINE bool free_fast(void* pointer, Maker maker, size_t freed_as = kUnknown) {
@@ -193,7 +199,8 @@ template <typename Own = Heap> RH_INLINE bool free_fast(void* pointer, Maker mak
 // The same of any block in a slab of the thread's, and of those that have a type.
 bool free_own_block(void* pointer, Maker maker, size_t freed_as);
 
-// Resizes such a block of malloc's where it lies, if it may stay there. Null, and nothing done, where it takes longer.
+// Resizes such a block of malloc's where it lies, if it may stay there, or moves one of the thread's heap. Null, and
+// nothing done, where it takes longer.
 void* resize_own_block(void* pointer, size_t size);
 
 }  // namespace rh::hardened
