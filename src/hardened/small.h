@@ -203,4 +203,16 @@ bool free_own_block(void* pointer, Maker maker, size_t freed_as);
 // nothing done, where it takes longer.
 void* resize_own_block(void* pointer, size_t size);
 
+// The size of a live block in the first unit of a slab of the thread's; else kUnknown.
+RH_INLINE size_t size_of_own_block(const void* pointer) {
+  void* block = memory_tags::plain(pointer);
+  Span* slab = own_span(block);
+  if (RH_UNLIKELY(slab == nullptr)) return kUnknown;
+  const Small small(slab, block);
+  if (RH_UNLIKELY(!small.starts_near())) return kUnknown;
+  // The note of one that is free is a longer size than that of any block.
+  const size_t size = small.size();
+  return RH_LIKELY(size <= small.room() && memory_tags::fits(pointer, block)) ? size : kUnknown;
+}
+
 }  // namespace rh::hardened
