@@ -36,6 +36,11 @@ void* allocate_medium(size_t size, Maker maker) {
   return block != nullptr ? pop_from(bin, slab::of_unwritten(block), block, size, maker) : nullptr;
 }
 
+void end_long(void* block) {
+  Small(block).note_free();
+  let_go(exchange(thread_heap()->delayed.medium, block));
+}
+
 bool free_own_block(void* pointer, Maker maker, size_t freed_as) {
   void* block = memory_tags::plain(pointer);
   Span* slab = slab_of_mine(block);
@@ -54,7 +59,7 @@ RH_NOINLINE static void* move(const Small& small, size_t before, size_t size) {
   if (copy == nullptr) copy = allocate_medium(size, Maker::c);
   if (copy == nullptr) return nullptr;
   __builtin_memcpy(copy, small.block(), size < before ? size : before);
-  end_intact<Which::any>(thread_heap(), small);
+  end_intact(thread_heap(), small);
   return copy;
 }
 
