@@ -56,8 +56,11 @@ class PieceNotes {
 
 class Sizes : public std::conditional_t<k64Bit, WindowNotes, PieceNotes> {
  public:
-  RH_INLINE void note(const void* block, size_t size, bool smallest) {
-    uint8_t* note = of(block);
+  RH_INLINE void note(const void* block, size_t size, bool smallest) { note_at(of(block), size, smallest); }
+  RH_INLINE size_t noted(const void* block, bool smallest) const { return noted_at(of(block), smallest); }
+
+  // The same of a note that has been looked up.
+  RH_INLINE static void note_at(uint8_t* note, size_t size, bool smallest) {
     if (RH_UNLIKELY(smallest)) {
       *note = static_cast<uint8_t>(size);
     } else {
@@ -66,8 +69,7 @@ class Sizes : public std::conditional_t<k64Bit, WindowNotes, PieceNotes> {
     }
   }
 
-  RH_INLINE size_t noted(const void* block, bool smallest) const {
-    const uint8_t* note = of(block);
+  RH_INLINE static size_t noted_at(const uint8_t* note, bool smallest) {
     if (RH_UNLIKELY(smallest)) return *note;
     uint16_t value;
     __builtin_memcpy(&value, note, sizeof(value));
@@ -78,7 +80,10 @@ class Sizes : public std::conditional_t<k64Bit, WindowNotes, PieceNotes> {
   // that of its memory then (platform/memory_tags.h), another if not.
   static constexpr unsigned kUnknownTag = 15;
   RH_INLINE void note_free(const void* block, bool smallest, unsigned tag = kUnknownTag) {
-    note(block, kFree + tag, smallest);
+    note_free_at(of(block), smallest, tag);
+  }
+  RH_INLINE static void note_free_at(uint8_t* note, bool smallest, unsigned tag) {
+    note_at(note, kFree + tag, smallest);
   }
   RH_INLINE void note_fresh(const void* block, bool smallest) { note(block, kFresh, smallest); }
 

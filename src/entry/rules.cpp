@@ -45,9 +45,16 @@ static size_t usable_size_elsewhere(const void* block) {
   return g_foreign.usable_size(const_cast<void*>(block));
 }
 
+RH_NOINLINE static size_t usable_size_otherwise(const void* block) {
+  if (block == nullptr) return 0;
+  return hardened::holds(block) ? hardened::size_of(block, "malloc_usable_size") : usable_size_elsewhere(block);
+}
+
 size_t usable_size(const void* block) {
-  if constexpr (kHardened)
-    if (hardened::holds(block)) return hardened::size_of(block, "malloc_usable_size");
+  if constexpr (kHardened) {
+    const size_t asked = hardened::size_of_own_block(block);
+    return RH_LIKELY(asked != hardened::kUnknown) ? asked : usable_size_otherwise(block);
+  }
   size_t size = 0;
   if (block == nullptr || usable_size_fast(block, &size)) return size;
   if (!in_realm(block)) return usable_size_elsewhere(block);

@@ -6,18 +6,23 @@
 
 namespace rh::rules {
 
-void* allocate_hardened(size_t size, Maker maker, bool zeroed) {
-  if (void* block = hardened::allocate_fast(size, maker)) return block;
-  if (void* block = hardened::allocate_medium(size, maker)) return block;
-  return allocate_hardened(kBlockAlign, size, maker, nullptr, zeroed);
-}
-
-void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap, bool zeroed) {
+static void* allocate_slowly(size_t alignment, size_t size, Maker maker, Heap* heap, bool zeroed) {
   start();
   if (alignment < kBlockAlign) alignment = kBlockAlign;
   if (heap == nullptr)
     if (const MadeElsewhere made = allocate_elsewhere(alignment, size, zeroed); made.is_left) return made.block;
   return hardened::allocate(heap, alignment, size, maker, zeroed);
+}
+
+void* allocate_hardened(size_t size, Maker maker, bool zeroed) {
+  if (void* block = hardened::allocate_fast(size, maker)) return block;
+  if (void* block = hardened::allocate_medium(size, maker)) return block;
+  return allocate_slowly(kBlockAlign, size, maker, nullptr, zeroed);
+}
+
+void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap, bool zeroed) {
+  if (heap == nullptr && alignment <= kBlockAlign) return allocate_hardened(size, maker, zeroed);
+  return allocate_slowly(alignment, size, maker, heap, zeroed);
 }
 
 RH_NOINLINE void free_otherwise(void* block, Maker maker, size_t size) {

@@ -36,19 +36,43 @@ void* allocate_medium(size_t size, Maker maker) {
   return block != nullptr ? pop_from(bin, slab::of_unwritten(block), block, size, maker) : nullptr;
 }
 
+void end_long(void* block) {
+  Small(block).note_free();
+  let_go(exchange(thread_heap()->delayed.medium, block));
+}
+
 bool free_own_block(void* pointer, Maker maker, size_t freed_as) {
   void* block = memory_tags::plain(pointer);
   Span* slab = slab_of_mine(block);
   return slab != nullptr && free_in<Which::any>(thread_heap(), slab, block, pointer, maker, freed_as);
 }
 
+// Whether the slab's blocks are the thread's heap's, and kept from use when they are freed: not those of a tag.
+static bool may_move_from(const Span* slab) {
+  const Heap* heap = thread_heap();
+  return slab->owner.load() == heap && heap->delayed.small.next != Delayed::kNone;
+}
+
+// Null where there is no block for it at hand. An intact one of such a slab.
+RH_NOINLINE static void* move(const Small& small, size_t before, size_t size) {
+  void* copy = allocate_fast(size, Maker::c);
+  if (copy == nullptr) copy = allocate_medium(size, Maker::c);
+  if (copy == nullptr) return nullptr;
+  __builtin_memcpy(copy, small.block(), size < before ? size : before);
+  end_intact(thread_heap(), small);
+  return copy;
+}
+
 void* resize_own_block(void* pointer, size_t size) {
   void* block = memory_tags::plain(pointer);
-  Span* slab = platform::has_tags() || size > kMaxSmall - Tail::kLength ? nullptr : slab_of_mine(block);
-  if (slab == nullptr || !fits_in_place(size + Tail::kLength, slab::properties(slab).size, Fit::close)) return nullptr;
+  Span* slab = platform::has_tags() || size - 1 >= kMaxSmall - Tail::kLength ? nullptr : slab_of_mine(block);
+  if (slab == nullptr) return nullptr;
   Small small(slab, block);
+  const bool stays = fits_in_place(size + Tail::kLength, slab::properties(slab).size, Fit::close);
+  if (!stays && !may_move_from(slab)) return nullptr;
   const size_t before = size_of_intact<Which::any>(small, pointer, Maker::c);
-  if (before == kUnknown || size == 0) return nullptr;
+  if (before == kUnknown) return nullptr;
+  if (!stays) return move(small, before, size);
   small.resize(before, size);
   return block;
 }

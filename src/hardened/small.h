@@ -23,10 +23,11 @@ inline constexpr auto kSteps = [] {
 // A block in a slab, in anybody's hands or none's.
 class Small {
  public:
-  RH_INLINE Small(Span* slab, void* block) : slab_(slab), block_(block), class_(slab->size_class.load()) {}
+  RH_INLINE Small(Span* slab, void* block)
+      : slab_(slab), block_(block), note_(note_of(block)), class_(slab->size_class.load()) {}
   explicit Small(void* block) : Small(slab::head(g_realm.span_of(block)), block) {}
 
-  RH_INLINE size_t size() const { return g_realm.sizes().noted(block_, is_smallest()); }
+  RH_INLINE size_t size() const { return Sizes::noted_at(note_, is_smallest()); }
   // Whether a carved block starts there, of any address in the slab, or in its first unit.
   RH_INLINE bool starts() const { return slab::is_block(slab_, address_of(block_) - g_realm.address(slab_)); }
   RH_INLINE bool starts_near() const { return slab::starts_carved(slab_, block_); }
@@ -39,7 +40,7 @@ class Small {
   Tail tail(size_t size) const { return {block_, size, room()}; }
   Tail tail() const { return tail(size()); }
 
-  RH_INLINE void set_size(size_t size) { g_realm.sizes().note(block_, size, is_smallest()); }
+  RH_INLINE void set_size(size_t size) { Sizes::note_at(note_, size, is_smallest()); }
 
   // Takes the heap's words out of it; then, whether nobody has written to the rest. A long one that nobody has had is
   // not looked at: much of it may never be touched.
@@ -62,7 +63,7 @@ class Small {
   }
 
   RH_INLINE void note_free() {
-    g_realm.sizes().note_free(block_, is_smallest(), memory_tags::take(block_, room()));
+    Sizes::note_free_at(note_, is_smallest(), memory_tags::take(block_, room()));
     clear(block_, steps());
   }
 
@@ -78,9 +79,15 @@ class Small {
 
  private:
   bool is_smallest() const { return class_ == 0; }
+  RH_INLINE static uint8_t* note_of(const void* block) {
+    uint8_t* note = g_realm.sizes().of(block);
+    asm("" : "+r"(note));  // compilers would keep its two parts, in a register each
+    return note;
+  }
 
   Span* slab_;
   void* block_;
+  uint8_t* note_;
   size_t class_;
 };
 
@@ -148,8 +155,8 @@ RH_INLINE bool has_tail(const Tail& tail, Maker maker) {
   return tail.is_whole(maker);
 }
 
-// Which blocks of a slab: any, or only those up to kMostDelayedSmall in its first unit.
-enum class Which : uint8_t { near_and_short, any };
+// Which blocks of a slab: any, or only those in its first unit.
+enum class Which : uint8_t { near_ones, any };
 
 // The size of a block, if it is live, with a whole tail of that maker; else kUnknown. Of any address in a slab that
 // only this thread takes from; `pointer` is what the program has of it.
@@ -158,42 +165,61 @@ template <Which which> RH_INLINE size_t size_of_intact(const Small& small, const
   // The note of one that is free is a longer size than that of any block.
   size_t size = small.size(), room = small.room();
   if (RH_UNLIKELY(size > room - Tail::kLength)) return kUnknown;
-  if (which == Which::near_and_short && RH_UNLIKELY(room > kMostDelayedSmall)) return kUnknown;
   bool intact = memory_tags::fits(pointer, small.block()) && has_tail(small.tail(size), maker);
   return RH_LIKELY(intact) ? size : kUnknown;
 }
 
-// Of a block of such a slab, whose thread's own heap is given. False, and nothing done, where it takes longer. A
-// template, for other builds see it too, whose heaps keep nothing from use.
+// Ends an intact block of such a slab that is longer than kMostDelayedSmall, where blocks are kept from use.
+void end_long(void* block);
+
+// Ends any intact block of such a slab. False, and nothing done, where it takes longer. A template, for other builds
+// see it too, whose heaps keep nothing from use.
+template <typename Own> RH_INLINE bool end_intact(Own* heap, Small small) {
+  unsigned at = next_place(heap->delayed.small, g_quarantine.load(std::memory_order_relaxed));
+  if (RH_UNLIKELY(at == Delayed::kNone)) return false;  // the heap of a tag
+  if (RH_UNLIKELY(small.room() > kMostDelayedSmall)) {
+    end_long(small.block());
+    return true;
+  }
+  small.note_free();
+  void* before = exchange_at(heap->delayed.small, at, small.block());
+  if (RH_LIKELY(before != nullptr)) let_go_fast(heap, before);
+  return true;
+}
+
+// The same of any, whose end is as it should be if it is done.
 template <Which which, typename Own>
 RH_INLINE bool free_in(Own* heap, Span* slab, void* block, const void* pointer, Maker maker, size_t freed_as) {
   Small small(slab, block);
   size_t size = size_of_intact<which>(small, pointer, maker);
   if (RH_UNLIKELY(size == kUnknown || (freed_as != kUnknown && freed_as != size))) return false;
-  unsigned at = next_place(heap->delayed.small, g_quarantine.load(std::memory_order_relaxed));
-  if (RH_UNLIKELY(at == Delayed::kNone)) return false;  // the heap of a tag
-  small.note_free();
-  bool is_long = which == Which::any && small.room() > kMostDelayedSmall;
-  void* before = is_long ? exchange(heap->delayed.medium, block) : exchange_at(heap->delayed.small, at, block);
-  if (RH_UNLIKELY(before == nullptr)) return true;
-  if constexpr (which == Which::any)
-    let_go(before);
-  else
-    let_go_fast(heap, before);
-  return true;
+  return end_intact(heap, small);
 }
 
 template <typename Own = Heap> RH_INLINE bool free_fast(void* pointer, Maker maker, size_t freed_as = kUnknown) {
   void* block = memory_tags::plain(pointer);
   Span* slab = own_span(block);
   if (RH_UNLIKELY(slab == nullptr)) return false;
-  return free_in<Which::near_and_short, Own>(thread_heap(), slab, block, pointer, maker, freed_as);
+  return free_in<Which::near_ones, Own>(thread_heap(), slab, block, pointer, maker, freed_as);
 }
 
 // The same of any block in a slab of the thread's, and of those that have a type.
 bool free_own_block(void* pointer, Maker maker, size_t freed_as);
 
-// Resizes such a block of malloc's where it lies, if it may stay there. Null, and nothing done, where it takes longer.
+// Resizes such a block of malloc's where it lies, if it may stay there, or moves one of the thread's heap. Null, and
+// nothing done, where it takes longer.
 void* resize_own_block(void* pointer, size_t size);
+
+// The size of a live block in the first unit of a slab of the thread's; else kUnknown.
+RH_INLINE size_t size_of_own_block(const void* pointer) {
+  void* block = memory_tags::plain(pointer);
+  Span* slab = own_span(block);
+  if (RH_UNLIKELY(slab == nullptr)) return kUnknown;
+  const Small small(slab, block);
+  if (RH_UNLIKELY(!small.starts_near())) return kUnknown;
+  // The note of one that is free is a longer size than that of any block.
+  const size_t size = small.size();
+  return RH_LIKELY(size <= small.room() && memory_tags::fits(pointer, block)) ? size : kUnknown;
+}
 
 }  // namespace rh::hardened

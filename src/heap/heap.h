@@ -13,14 +13,13 @@
 
 #include "heap/block.h"
 #include "heap/types.h"
-#include "platform/memory_tags.h"
 
 namespace rh {
 
-// Keeps what was asked for of a block in a slab, where that is kept. Where memory has tags the layer above does so,
-// when it has looked at what was noted of the block before.
+// Keeps what was asked for of a block in a slab, where that is kept. In hardened builds the layer above does so, when
+// it has looked at what was noted of the block before.
 RH_INLINE void* noted(Block* block, SizeClass size_class, size_t size) {
-  if constexpr (kExactSizes && !platform::kHasTags) {
+  if constexpr (kExactSizes && !kHardened) {
     if (RH_LIKELY(block != nullptr)) g_realm.sizes().note(block, size, size_class == 0);
   }
   return block;
