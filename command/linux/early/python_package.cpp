@@ -8,6 +8,7 @@ namespace rh::command {
 namespace {
 
 constexpr const char* package_name = "/reheap";
+constexpr Str data_ending = ".data";
 
 // A Python has its packages in lib/python3.13/site-packages, Debian's in dist-packages, PyPy in lib/pypy3.11.
 constexpr const char* library_folders[] = {"/lib/", "/lib64/"};
@@ -67,8 +68,11 @@ void consider_all(Str path, Newest& newest) {
 }  // namespace
 
 Str python_package(Str prefix) {
-  // pip install --target
-  if (const Str beside = join({prefix, package_name}); is_there(join({beside, "/lib"}))) return beside;
+  // pip install --target; an unpacked wheel, with scripts in NAME.data/scripts, to which uv links.
+  const Str name = prefix.base_name();
+  const bool is_unpacked = name.size > data_ending.size && name.part(name.size - data_ending.size) == data_ending;
+  const Str root = is_unpacked ? prefix.directory() : prefix;
+  if (const Str beside = join({root, package_name}); is_there(join({beside, "/lib"}))) return beside;
   Newest newest;
   for (const char* folder : library_folders) consider_all(join({prefix, folder}), newest);
   return newest.package;

@@ -5,8 +5,8 @@
 
 namespace rh::command {
 
-// The folder of the Python package that the command came with, when it lies in `prefix`/bin; empty when there is none.
-// Of the packages of several Pythons the newest one's, whose pip was most likely the last to write the command.
+// The folder of the Python package that the command came with, when it lies in a folder in `prefix`; empty when there
+// is none. Of the packages of several Pythons the newest one's, whose pip was most likely the last to write it.
 Str python_package(Str prefix);
 
 }  // namespace rh::command

@@ -59,6 +59,15 @@ class PythonPackage(CommandTest):
         os.mkdir(self.folder / "lib64", 0)
         self.assertEqual(self.preloaded(link), library)
 
+    def test_a_link_to_the_unpacked_wheel(self):
+        """As uv makes environments of links to its cache."""
+        (self.folder / "reheap-0.1.0.data/scripts").mkdir(parents=True)
+        unpacked = self.copy(COMMAND, "reheap-0.1.0.data/scripts/reheap")
+        library = self.install("")
+        link = self.folder / "bin/linked"
+        link.symlink_to(unpacked)
+        self.assertEqual(self.preloaded(link), library)
+
     def test_what_lies_where_it_always_lay_goes_first(self):
         self.install("lib/python3.13/site-packages")
         library = self.copy(FAKE_LIBRARY, "lib/libreheap.so")
