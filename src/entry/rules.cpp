@@ -45,7 +45,7 @@ static size_t usable_size_elsewhere(const void* block) {
   return g_foreign.usable_size(const_cast<void*>(block));
 }
 
-RH_NOINLINE static size_t usable_size_otherwise(const void* block) {
+[[maybe_unused]] RH_NOINLINE static size_t usable_size_otherwise(const void* block) {
   if (block == nullptr) return 0;
   return hardened::holds(block) ? hardened::size_of(block, "malloc_usable_size") : usable_size_elsewhere(block);
 }
