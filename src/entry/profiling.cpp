@@ -72,10 +72,14 @@ void toggle() {
 }
 
 // A child does not write over its parent's file.
-void end_with_process() {
+void end_with_process(bool interrupted) {
   if (g_target.text[0] == 0 || !g_unwritten.load(std::memory_order_relaxed)) return;
   const bool is_child = g_process.load(std::memory_order_relaxed) != platform::process_id();
-  if (!is_child || has_process_id(g_target.text)) write(nullptr);
+  if (is_child && !has_process_id(g_target.text)) return;
+  if (interrupted)
+    complain(g_target.text, "not written, for a signal ended the process within an allocation");
+  else
+    write(nullptr);
 }
 
 bool write(const char* path) {

@@ -19,8 +19,8 @@ void begin_with_process();
 // The library is loaded.
 void begin_listening();
 
-// The process ends.
-void end_with_process();
+// The process ends; perhaps by a signal's handler, which interrupted this thread while the library was at work.
+void end_with_process(bool interrupted);
 
 // What the signal does: begins a profile; ends it, and writes it.
 void toggle();

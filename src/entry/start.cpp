@@ -14,6 +14,7 @@
 #include "platform/platform.h"
 #include "platform/report.h"
 #include "platform/sinks.h"
+#include "profile/profile.h"
 
 namespace rh {
 
@@ -73,11 +74,22 @@ void begin() {
   }
 }
 
+// A signal's handler may end the process: what the thread was doing then never comes to its end.
+static bool is_interrupted() {
+  const ThreadToken token = platform::thread_token();
+  return g_arena.lock().held_by(token) || registry::lock().held_by(token) || profile::lock().held_by(token);
+}
+
 void end() {
-  profiling::end_with_process();
+  const bool interrupted = is_interrupted();
+  profiling::end_with_process(interrupted);
   static constinit std::atomic<bool> ended{false};
   const char* target = options::stats_target();
   if (*target == 0 || ended.exchange(true, std::memory_order_relaxed)) return;
+  if (interrupted) {
+    Text message;
+    return report(message << "REHEAP_STATS: not written, for a signal ended the process within an allocation");
+  }
   if (!same_text(target, "1")) {
     Text path;
     expand(target, path);

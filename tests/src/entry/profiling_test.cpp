@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "arena/arena.h"
 #include "entry/options.h"
 #include "entry/start.h"
 #include "heap/sampled.h"
@@ -52,6 +53,21 @@ TEST_F(Profiling, BeginsAndEndsWithTheProcess) {
   EXPECT_FALSE(is_there(path_));
   end();
   EXPECT_TRUE(is_there(path_));
+}
+
+TEST_F(Profiling, AHandlerMayEndTheProcessWithinTheLibrary) {
+  set_environment("REHEAP_STATS", "1");
+  begin_with("64K", "");
+  {
+    LockGuard guard(profile::lock());
+    end();
+  }
+  EXPECT_FALSE(is_there(path_));
+  const std::string told = said();
+  for (const char* what : {"profile ", "REHEAP_STATS: not written"}) EXPECT_NE(told.find(what), told.npos) << told;
+  LockGuard guard(g_arena.lock());
+  end();
+  EXPECT_FALSE(is_there(path_));
 }
 
 TEST_F(Profiling, WithoutAPathThereIsNone) {
