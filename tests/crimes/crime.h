@@ -1,4 +1,5 @@
-/* What the programs here share. Each commits one misuse and should not come to its end. */
+/* What the crimes here share. The main of each commits one misuse and should not come to its end; the build calls it
+ * crime_NAME, of which main.c makes one program. */
 #include <reheap/reheap.h>
 
 #include <stdint.h>

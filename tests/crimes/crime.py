@@ -1,6 +1,6 @@
 """Runs a program that misuses the heap and demands that it is stopped, with the words agreed.
 
-Usage: crime.py [EMULATOR [LAUNCHER ARGUMENTS…]] PROGRAM MESSAGE
+Usage: crime.py [EMULATOR [LAUNCHER ARGUMENTS…]] PROGRAM CRIME MESSAGE
 
 MESSAGE is a regular expression for the whole of what the program leaves on stderr. The program must end by SIGABRT, or
 by SIGSEGV where a page refuses it (under an emulator: by any failure), and must not reach its end. MESSAGE `innocent`
@@ -21,7 +21,7 @@ def verdict(command, message):
         return None if done.returncode == 0 and survived and not done.stderr else f"accused: {done}"
     if survived or done.returncode == 0:
         return f"the crime went unnoticed: {done}"
-    emulated = len(command) > 1
+    emulated = len(command) > 2
     if not emulated and done.returncode not in (-signal.SIGABRT, -signal.SIGSEGV):
         return f"ended by {done.returncode}, not by SIGABRT or SIGSEGV: {done.stderr}"
     if not re.fullmatch(message, done.stderr.strip()):
@@ -30,6 +30,6 @@ def verdict(command, message):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 4:
         sys.exit(__doc__)
     sys.exit(verdict(sys.argv[1:-1], sys.argv[-1]))
