@@ -46,8 +46,9 @@ static size_t usable_size_elsewhere(const void* block) {
 }
 
 [[maybe_unused]] RH_NOINLINE static size_t usable_size_otherwise(const void* block) {
-  if (block == nullptr) return 0;
-  return hardened::holds(block) ? hardened::size_of(block, "malloc_usable_size") : usable_size_elsewhere(block);
+  if constexpr (kHardened)
+    if (hardened::holds(block)) return hardened::size_of(block, "malloc_usable_size");
+  return block != nullptr ? usable_size_elsewhere(block) : 0;
 }
 
 size_t usable_size(const void* block) {
