@@ -29,7 +29,7 @@ inline constexpr LibraryOption library_options[] = {
     {"--limit", "REHEAP_LIMIT", Value::required, "off|auto|[soft:]SIZE|N%[,end]",
      "How much memory the heap may hold; beyond it the program is refused more"},
     {"--huge-pages", "REHEAP_HUGE_PAGES", Value::none, "",
-     "Linux is asked for huge pages for the heap's memory: fewer page faults, a little more memory"},
+     "Linux is asked for huge pages for the heap's memory: fewer page faults, more memory"},
     {"--window", "REHEAP_WINDOW", Value::required, "16M..64T", "At most so much address space for the heap"},
     {"--window-at", "REHEAP_WINDOW_AT", Value::required, "low|image|0xADDR", "Where that address space lies"},
     {"--misuse-json", "REHEAP_MISUSE_JSON", Value::required, "FILE",
