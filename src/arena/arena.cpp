@@ -61,6 +61,9 @@ Span* Arena::allocate(Units units, Units alignment, Prefer prefer, Units* lent, 
   return span;
 }
 
+// Whether blocks of that alignment, where only they are used, are a small part of the memory that they lie in.
+static bool is_sparse(Units units, Units alignment) { return alignment.count / units.count >= 16; }
+
 Span* Arena::allocate_once(Units units, Units alignment, Prefer prefer, Partition partition, ThreadToken token,
                            Units lent) {
   Span* span = nullptr;
@@ -78,6 +81,7 @@ Span* Arena::allocate_once(Units units, Units alignment, Prefer prefer, Partitio
     unneeded = unneeded_;
     unneeded_ = {};
   }
+  if (is_sparse(units, alignment) && span->zero) g_realm.keep_sparse(g_realm.address(span), units.bytes());
   if (unneeded > Units{}) purge(0, unneeded, token);
   if (surplus > Units{}) return_surplus(surplus, token);
   return span;

@@ -1,5 +1,7 @@
 #include "arena/realm.h"
 
+#include <atomic>
+
 #include "arena/growth.h"
 
 namespace rh {
@@ -110,6 +112,17 @@ size_t Realm::commit_some(uintptr_t start, size_t least, size_t wanted) {
   touch_descriptors(start, start + kUnitSize);
   touch_descriptors(start + (least < size ? least : size - kUnitSize), start + size);
   return size;
+}
+
+// What follows is asked for too, so that sparse pieces that follow each other are one mapping; a huge page that begins
+// before this one cannot be.
+void Realm::keep_sparse(uintptr_t start, size_t size) {
+  constexpr unsigned kMost = 4096;
+  static constinit std::atomic<unsigned> times{0};
+  if (times.load(std::memory_order_relaxed) >= kMost) return;
+  times.fetch_add(1, std::memory_order_relaxed);
+  const Stretches::Range range = stretches_.next(start, align_up(start + size, platform::huge_page_size()));
+  platform::prefer_small(range.start, range.end - range.start);
 }
 
 // So that the first write to each page of them, under the arena's lock, is no page fault. They read as zero.

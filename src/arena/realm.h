@@ -90,6 +90,10 @@ class Realm {
   void prefer_huge(bool huge) { prefers_huge_ = huge; }
   bool prefers_huge() const { return prefers_huge_; }
 
+  // No huge page is to lie where this piece of memory does, of which little else may be used. Only so often: each may
+  // cost two memory mappings.
+  void keep_sparse(uintptr_t start, size_t size);
+
   // Finds the window its place, before memory is taken. False when there is none: then extend() tries again.
   bool open();
 

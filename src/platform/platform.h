@@ -105,6 +105,13 @@ void prefer_huge(uintptr_t address, size_t size);
 // Whether the OS can be asked for that.
 bool can_prefer_huge();
 
+// How long such pages are.
+inline size_t huge_page_size() { return page_size() / sizeof(uint64_t) * page_size(); }
+
+// Has the OS put no huge page into a range of reserved or committed memory, nor across one of its ends. May cost a
+// memory mapping at each end.
+void prefer_small(uintptr_t address, size_t size);
+
 // Moves the pages of [from, from + size) to [to, to + size); both ranges are committed and do not overlap.
 enum class Moved {
   done,     // the content of `from` is undefined

@@ -114,4 +114,8 @@ SCENARIO(alignment_cost) {
 
 TEST(Alignment, CostsNoMemory) { EXPECT_SCENARIO("alignment_cost"); }
 
+TEST(Alignment, CostsNoMemoryInHugePages) {
+  EXPECT_SCENARIO("alignment_cost", {.environment = {{"REHEAP_HUGE_PAGES", "1"}}});
+}
+
 }  // namespace

@@ -93,6 +93,8 @@ void prefer_huge(uintptr_t, size_t) {}
 // Its superpages are had when memory is mapped alone, and on Intel's processors.
 bool can_prefer_huge() { return false; }
 
+void prefer_small(uintptr_t, size_t) {}
+
 // The kernel can share pages with another place, not move them.
 Moved move_pages(uintptr_t, uintptr_t, size_t) { return Moved::refused; }
 

@@ -304,6 +304,12 @@ void prefer_huge(uintptr_t address, size_t size) {
 
 bool can_prefer_huge() { return g_has_huge; }
 
+void prefer_small(uintptr_t address, size_t size) {
+  memory_call(OsCall::commit);
+  Guard guard(g_memory_mutex);
+  g_huge.remove({address, address + size});
+}
+
 Moved move_pages(uintptr_t from, uintptr_t to, size_t size) {
   count_os_call(OsCall::move);
   check_committed("move of what is not committed", from, size);

@@ -122,6 +122,11 @@ bool can_prefer_huge() {
   return can;
 }
 
+void prefer_small(uintptr_t address, size_t size) {
+  count_os_call(OsCall::commit);
+  advise(address, size, MADV_NOHUGEPAGE);
+}
+
 // Kernels that know no marks refuse them, and some do so for pages locked in memory.
 bool guard(uintptr_t address, size_t size, GuardPrice price) {
   enum : int { kUnknown, kMarks, kNoMarks };

@@ -139,6 +139,8 @@ void prefer_huge(uintptr_t, size_t) {}
 // Its large pages need a privilege, and are never given back in part.
 bool can_prefer_huge() { return false; }
 
+void prefer_small(uintptr_t, size_t) {}
+
 Moved move_pages(uintptr_t, uintptr_t, size_t) { return Moved::refused; }
 
 bool places_freely() { return true; }
