@@ -167,18 +167,6 @@ TEST(Options, HugePagesAreAskedForAllThatIsCommitted) {
   EXPECT_TRUE(set_at_start("huge_pages", "0"));
 }
 
-TEST(Options, SmallBlocksAtFarAlignmentsLieInNoHugePages) {
-  EXPECT_TRUE(set_at_start("huge_pages", "1"));
-  Span* wall = g_arena.allocate(Units::holding(size_t{70} << 20));
-  const size_t before = g_realm.committed(), huge = fake::huge_bytes();
-  Span* dense = g_arena.allocate(Units::holding(size_t{4} << 20), Units::holding(size_t{4} << 20), Prefer::zero);
-  EXPECT_EQ(fake::huge_bytes() - huge, g_realm.committed() - before);
-  Span* sparse = g_arena.allocate({1}, Units::holding(size_t{4} << 20), Prefer::zero);
-  EXPECT_LT(fake::huge_bytes() - huge, g_realm.committed() - before);
-  for (Span* span : {wall, dense, sparse}) g_arena.free(span);
-  EXPECT_TRUE(set_at_start("huge_pages", "0"));
-}
-
 TEST(Options, HugePagesAreRefusedWhereTheSystemHasNone) {
   fake::set_has_huge(false);
   EXPECT_FALSE(set_at_start("huge_pages", "1"));
