@@ -106,14 +106,14 @@ struct Command {
   }
 
   static void add_files(CLI::App& sub, PatchOptions& options) {
-    sub.add_option("FILE", options.file, "The program's file")->required()->type_name("");
+    sub.add_option("FILE", options.file, "The program's file")->required()->check(not_empty)->type_name("");
     sub.add_option("-o,--output", options.output, "Where the result goes; else in FILE's place")
         ->check(not_empty)
         ->type_name("OUT");
   }
 
   static void add_library(CLI::App& sub, std::string& library, bool& hardened) {
-    sub.add_option("--dll", library, "The reheap.dll to use")->type_name("PATH");
+    sub.add_option("--dll", library, "The reheap.dll to use")->check(not_empty)->type_name("PATH");
     sub.add_flag(hardened_flag, hardened, "The build that looks for misuse of memory (docs/hardened.md)");
   }
 };

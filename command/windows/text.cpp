@@ -31,7 +31,11 @@ std::string error_text(DWORD error) {
       FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS | FORMAT_MESSAGE_MAX_WIDTH_MASK,
                      nullptr, error, 0, text, sizeof text / sizeof *text, nullptr);
   while (length > 0 && (text[length - 1] == L' ' || text[length - 1] == L'.')) --length;
-  return length == 0 ? "error " + std::to_string(error) : narrow({text, length});
+  if (length == 0) return "error " + std::to_string(error);
+  // The place for a name that only the caller knows.
+  std::string said = narrow({text, length});
+  if (const std::size_t name = said.find("%1"); name != std::string::npos) said.replace(name, 2, "the file");
+  return said;
 }
 
 std::string reason_of(const inject::Outcome& outcome) {

@@ -63,6 +63,8 @@ def completion(shell: str) -> None:
 
 
 def main(words: list[str] | None = None) -> None:
+    if sys.stdout is None:  # whoever started us closed it
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
     try:
         # What a command left by context.exit is what comes back.
         status = main_group.main(words, prog_name=_name(), standalone_mode=False) or 0

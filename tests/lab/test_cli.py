@@ -169,6 +169,8 @@ def test_a_full_disk_is_told_and_costs_no_file_and_a_reader_that_left_is_not(tmp
                            "true", stdout=full, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (1, "reheap: standard output: No space left on device\n")
     assert results.load_file(kept).measured("system")
+    done = own_process("--help", stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1))
+    assert (done.returncode, done.stderr) == (0, "")
     reading, writing = os.pipe()
     os.close(reading)
     done = own_process("--help", stdout=writing, stderr=subprocess.PIPE)

@@ -207,6 +207,17 @@ def test_a_header_that_was_changed_is_told(small):
     assert json.loads(done.stdout)["events"] == 9
 
 
+@pytest.mark.parametrize("at", [12, 16])
+@pytest.mark.parametrize("said", [0, 1, 131072, 0xFFFFFFF0])
+def test_other_lengths_are_refused_though_the_checksum_matches(small, at, said):
+    data = bytearray(small.read_bytes())
+    data[at:at + 4] = said.to_bytes(4, "little")
+    data[3948:3952] = trace_writing.crc32c(bytes(data[:3948])).to_bytes(4, "little")
+    small.write_bytes(data)
+    done = tool("info", small)
+    assert done.returncode == 125 and "where the events lie is not known" in done.stderr
+
+
 @pytest.mark.parametrize("content, says", [
     (b"", "is no trace"),
     (b"hello\n" * 1000, "is no trace"),

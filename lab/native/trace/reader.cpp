@@ -42,8 +42,9 @@ void File::read_header(Damage& damage) {
         path_ + ": " +
         text("has version %llu of the format; this program reads 1 to %llu", header_.version, kVersionWithStacks)};
   if (bytes_ < sizeof header_) throw Unreadable{path_ + ": ends within its header"};
-  if (crc32c(&header_, offsetof(FileHeader, checksum)) == header_.checksum) return;
-  damage.add(path_ + ": the header does not match its checksum");
+  if (crc32c(&header_, offsetof(FileHeader, checksum)) != header_.checksum)
+    damage.add(path_ + ": the header does not match its checksum");
+  // Not even one that matches may say otherwise: buffers have this length.
   if (header_.header_bytes != kHeaderBytes || header_.chunk_bytes != kChunkBytes)
     throw Unreadable{path_ + ": the header is damaged: where the events lie is not known"};
 }

@@ -29,6 +29,8 @@ TEST(Usage, TellsMistakes) {
   expect_mistake(L"doctor --", "say what to examine");
   expect_mistake(L"enter 1 2", "enter");
   expect_mistake(L"patch show.exe -o \"\"", "--output");
+  expect_mistake(L"patch \"\"", "empty name");
+  expect_mistake(L"run --dll \"\" -- show.exe", "empty name");
   for (const wchar_t* size : {L"-1", L"99999999999999999999", L"20E", L"1x", L"k"})
     expect_mistake(std::wstring(L"profile --pid 1 --rate ") + size, "--rate");
 }
@@ -48,6 +50,7 @@ TEST(Usage, TellsAMissingProgramFromOneThatCannotStart) {
   const Ended ended = start(run_with_probe() + L"\"" + folder.path(L"text.exe") + L"\"");
   EXPECT_EQ(ended.code, 126u);
   EXPECT_NE(ended.errors.find("text.exe"), std::string::npos) << ended.errors;
+  EXPECT_EQ(ended.errors.find("%1"), std::string::npos) << ended.errors;
 }
 
 TEST(Usage, TellsALibraryThatIsNone) {
