@@ -44,8 +44,8 @@ void File::read_header(Damage& damage) {
   if (bytes_ < sizeof header_) throw Unreadable{path_ + ": ends within its header"};
   if (crc32c(&header_, offsetof(FileHeader, checksum)) != header_.checksum)
     damage.add(path_ + ": the header does not match its checksum");
-  // Not even one that matches may say otherwise: buffers have this length. Chunks are mapped, so the header is as long as
-  // a page or, on Windows, as what a mapping begins at.
+  // Not even one that matches may say otherwise: buffers have this length. Chunks are mapped, so the header is as long
+  // as a page or, on Windows, as what a mapping begins at.
   const bool behind = header_.header_bytes >= kHeaderBytes && header_.header_bytes <= kChunkBytes;
   if (!behind || header_.chunk_bytes != kChunkBytes)
     throw Unreadable{path_ + ": the header is damaged: where the events lie is not known"};
