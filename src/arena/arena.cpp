@@ -62,7 +62,7 @@ Span* Arena::allocate(Units units, Units alignment, Prefer prefer, Units* lent, 
 }
 
 // Whether blocks of that alignment, where only they are used, are a small part of the memory that they lie in.
-static bool is_sparse(Units units, Units alignment) { return alignment.count / units.count >= 16; }
+static bool is_sparse(Units units, Units alignment) { return alignment.count >= 16 * units.count; }
 
 Span* Arena::allocate_once(Units units, Units alignment, Prefer prefer, Partition partition, ThreadToken token,
                            Units lent) {
