@@ -97,6 +97,9 @@ inline constexpr uintptr_t kFromStore = 1;
 // Beside the address of a heap: free, and in its store.
 inline constexpr uintptr_t kInStore = 4;
 
+// Beside the address and that: it waits undivided for a block of its length.
+inline constexpr uintptr_t kUndivided = 2;
+
 enum class SlabState : uint8_t {
   current,    // the owner takes its class's blocks from it
   available,  // has free blocks, in the owner's list of its class
@@ -192,7 +195,7 @@ inline Heap* without_note(Heap* owner, uintptr_t note) {
   return reinterpret_cast<Heap*>(reinterpret_cast<uintptr_t>(owner) & ~note);
 }
 inline Heap* without_notes(Heap* owner) {
-  return without_note(owner, kLeft | kFromStore | kInStore | kListed | kKnown | kDelayed);
+  return without_note(owner, kLeft | kFromStore | kInStore | kUndivided | kListed | kKnown | kDelayed);
 }
 
 // Of a slab.

@@ -11,6 +11,10 @@ constexpr Units kMostBudget = Units::holding(8 << 20);
 // Of what the heap has taken.
 constexpr size_t kBudgetShare = 2;
 
+// Of what the heap has taken, for whole spans, and at most.
+constexpr size_t kShareForWhole = 16;
+constexpr Units kMostRoom = Units::holding(512 << 10);
+
 // More pieces at a time would have others wait.
 constexpr int kPiecesAtATime = 64;
 
@@ -51,23 +55,39 @@ void set(Span* unit, SpanKind kind, Heap* owner) {
 
 }  // namespace
 
-Span* SpanStore::take(Units units, Heap* owner, ThreadToken token, Partition partition) {
+Span* SpanStore::take(Units units, Use use, Heap* owner, ThreadToken token, Partition partition) {
   uses_.add(1);
+  if (use == Use::block) {
+    if (Span* span = whole_.take(units)) return span;
+  }
   Span* span = free_.best_fit(units);
   if (span == nullptr && fetch(units, owner, token, partition)) span = free_.best_fit(units);
+  if (RH_UNLIKELY(span == nullptr)) {
+    merge_whole({}, owner);
+    span = free_.best_fit(units);
+  }
   return span != nullptr ? carve(span, units, owner) : nullptr;
 }
 
-void SpanStore::give(Span* span, Heap* owner, ThreadToken token) {
+void SpanStore::give(Span* span, Use use, Heap* owner, ThreadToken token) {
   uses_.add(1);
   if (!kHardened) span->zero = false;
+  const Units units{span->units};
+  if (use == Use::block && WholeSpans::admits(units)) {
+    keeps_whole_ = true;
+    if (const Units room = room_for_whole(); !(units > room)) {
+      whole_.put(span, owner);
+      merge_whole(room, owner);
+      return give_back_surplus(token);
+    }
+  }
   if (span->units > budget_.count) {
     SpanList alone;
     alone.push_back(span);
     return visit(&alone, nullptr, {}, {}, token);
   }
   insert(span, owner);
-  if (total() > budget_) give_back_beyond({budget_.count / 2}, token);
+  give_back_surplus(token);
 }
 
 void SpanStore::give_some(SpanList* spans, Heap* owner, ThreadToken token) {
@@ -76,7 +96,7 @@ void SpanStore::give_some(SpanList* spans, Heap* owner, ThreadToken token) {
     Span* span = pop_joined(spans);
     uses_.add(1);
     if (!kHardened) span->zero = false;
-    if (total() + Units{span->units} > budget_)
+    if (free_.total() + Units{span->units} > budget_)
       back.push_back(span);
     else
       insert(span, owner);
@@ -86,7 +106,7 @@ void SpanStore::give_some(SpanList* spans, Heap* owner, ThreadToken token) {
 
 void SpanStore::give_all(SpanList* spans, Heap* owner, ThreadToken token) {
   while (!spans->empty()) give_some(spans, owner, token);
-  if (total() > budget_) give_back_beyond({budget_.count / 2}, token);
+  give_back_surplus(token);
 }
 
 bool SpanStore::lengthen(Span* span, Units to, Heap* owner) {
@@ -102,8 +122,12 @@ bool SpanStore::lengthen(Span* span, Units to, Heap* owner) {
 }
 
 void SpanStore::empty(ThreadToken token) {
+  SpanList whole;
+  while (Span* span = whole_.pop()) whole.push_back(span);
+  if (!whole.empty()) visit(&whole, nullptr, {}, {}, token);
   if (total() > Units{}) give_back_beyond({}, token);
   budget_ = kLeastBudget;
+  keeps_whole_ = false;
 }
 
 void SpanStore::hand_over(Units units, SpanStore* to) {
@@ -162,7 +186,7 @@ Span* SpanStore::carve(Span* span, Units units, Heap* owner) {
 // So much that there is room for as much again to come back.
 bool SpanStore::fetch(Units units, Heap* owner, ThreadToken token, Partition partition) {
   Units half{budget_.count / 2}, wanted = units;
-  if (half > total() + units) wanted = half - total();
+  if (half > free_.total() + units) wanted = half - free_.total();
   SpanList nothing, spans;
   visit(&nothing, &spans, units, wanted, token, partition);
   bool found = !spans.empty();
@@ -170,10 +194,25 @@ bool SpanStore::fetch(Units units, Heap* owner, ThreadToken token, Partition par
   return found;
 }
 
+Units SpanStore::room_for_whole() const {
+  if (!keeps_whole_ || is_tight_) return {};
+  const Units room{taken_.count / kShareForWhole};
+  return room < kMostRoom ? room : kMostRoom;
+}
+
+// Those that came first are free like others.
+void SpanStore::merge_whole(Units beyond, Heap* owner) {
+  while (whole_.total() > beyond) insert(whole_.pop(), owner);
+}
+
+void SpanStore::give_back_surplus(ThreadToken token) {
+  if (free_.total() > budget_) give_back_beyond({budget_.count / 2}, token);
+}
+
 // The oldest.
 void SpanStore::give_back_beyond(Units most, ThreadToken token) {
   SpanList back;
-  while (total() > most) {
+  while (free_.total() > most) {
     Span* span = by_age_.first();
     remove(span);
     back.push_back(span);
@@ -197,6 +236,7 @@ void SpanStore::adapt(const Arena::Visit& visit) {
   if (next > kMostBudget.count) next = kMostBudget.count;
   if (visit.is_tight) next = 0;
   budget_ = next > kLeastBudget.count ? Units{next} : kLeastBudget;
+  is_tight_ = visit.is_tight;
 }
 
 }  // namespace rh

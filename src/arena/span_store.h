@@ -7,6 +7,7 @@
 #pragma once
 
 #include "arena/arena.h"
+#include "arena/whole_spans.h"
 
 namespace rh {
 
@@ -18,12 +19,16 @@ class SpanStore {
 
   constexpr SpanStore() = default;
 
+  // What a span is for. Those of blocks are kept whole for other blocks. Those of slabs are divided like others: that
+  // thousands of small blocks lie close to each other counts for more.
+  enum class Use { slab, block };
+
   // An allocated span of exactly `units`, at most kLongest; null when there is no memory. As from Arena::allocate.
   // `partition` is the same each time.
-  Span* take(Units units, Heap* owner, ThreadToken token, Partition partition = kUntyped);
+  Span* take(Units units, Use use, Heap* owner, ThreadToken token, Partition partition = kUntyped);
 
   // Takes back what take() gave, of any length by now; its descriptors are of kind none.
-  void give(Span* span, Heap* owner, ThreadToken token);
+  void give(Span* span, Use use, Heap* owner, ThreadToken token);
 
   // The same of many, all of `spans`; most go to the arena, in batches.
   void give_all(SpanList* spans, Heap* owner, ThreadToken token);
@@ -40,30 +45,36 @@ class SpanStore {
   // Whether it can serve without the arena.
   bool has(Units units) const { return free_.best_fit(units) != nullptr; }
 
-  Units total() const { return free_.total(); }
-  Units budget() const { return budget_; }
+  Units total() const { return free_.total() + whole_.total(); }
+  Units budget() const { return budget_ + room_for_whole(); }
 
   // How often anything was asked of it.
   size_t uses() const { return uses_.value(); }
 
-  bool is_valid() const { return free_.is_valid(); }
+  bool is_valid() const { return free_.is_valid() && whole_.is_valid(); }
 
  private:
   void insert(Span* span, Heap* owner);
   void remove(Span* span);
   Span* carve(Span* span, Units units, Heap* owner);
+  Units room_for_whole() const;
+  void merge_whole(Units beyond, Heap* owner);
   void give_some(SpanList* spans, Heap* owner, ThreadToken token);
   bool fetch(Units units, Heap* owner, ThreadToken token, Partition partition);
+  void give_back_surplus(ThreadToken token);
   void give_back_beyond(Units most, ThreadToken token);
   void visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token,
              Partition partition = kUntyped);
   void adapt(const Arena::Visit& visit);
 
   SpanSet free_;
-  SpanList by_age_;  // oldest first
-  Units budget_ = kLeastBudget;
-  Units taken_;             // from the arena, and not given back
-  size_t uses_before_ = 0;  // at the last visit to the arena
+  SpanList by_age_;  // oldest first, of those
+  WholeSpans whole_;
+  Units budget_ = kLeastBudget;  // for the others
+  bool keeps_whole_ = false;     // some came that can be kept whole
+  bool is_tight_ = false;        // at the last visit
+  Units taken_;                  // from the arena, and not given back
+  size_t uses_before_ = 0;       // at the last visit to the arena
   Counter uses_;
 };
 

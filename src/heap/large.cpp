@@ -90,7 +90,7 @@ void give_back(Span* span, Heap* home) {
   if (home == nullptr) return g_arena.free(span, token);
   if (home != own_heap_if_any()) return spans::give_from_afar(home, span, token);
   LockGuard guard(home->lock, token);
-  if (!inconsistent()) spans::give(home, span, token);
+  if (!inconsistent()) spans::give(home, span, spans::Use::block, token);
 }
 
 void begin(Span* span, size_t size, Heap* owner) {
@@ -119,7 +119,7 @@ Span* allocate(size_t size, size_t alignment, Prefer prefer, Partition partition
 }
 
 Span* allocate_from(Heap* home, size_t size, ThreadToken token) {
-  Span* span = spans::take(home, Units::holding(size == 0 ? 1 : size), token);
+  Span* span = spans::take(home, Units::holding(size == 0 ? 1 : size), spans::Use::block, token);
   if (span == nullptr) return nullptr;
   if (home->shared) home->large.push_back(span);
   begin(span, size, with_note(home, home->shared ? kListed : kFromStore));
@@ -137,7 +137,7 @@ void free_listed(Heap* owner, Span* span, ThreadToken token) {
   end(span);
   if (!make_plain(span)) return accounts::discharge(owner, Units{span->units});
   span->owner.store(nullptr);
-  spans::give(owner, span, token);
+  spans::give(owner, span, spans::Use::block, token);
 }
 
 void note_altered(const void* pages, size_t size) {

@@ -86,7 +86,7 @@ void empty_bins(Heap* heap) {
 static void give_back(Heap* heap, Span* slab, ThreadToken token) {
   RH_CHECK(slab::is_balanced(slab));
   slab::finish(slab);
-  spans::give(heap, slab, token);
+  spans::give(heap, slab, spans::Use::slab, token);
 }
 
 static void unlist(Heap* heap, Span* slab) {

@@ -30,26 +30,26 @@ void drain(Heap* heap, ThreadToken token) {
   if (size_t counted = align_down(waited, kCountedUnits); counted != 0) retained::subtract(Units{counted}.bytes());
   while (span != nullptr) {
     Span* next = span->next;
-    heap->store.give(span, heap, token);
+    heap->store.give(span, Use::block, heap, token);
     span = next;
   }
 }
 
 }  // namespace
 
-Span* take(Heap* heap, Units units, ThreadToken token) {
+Span* take(Heap* heap, Units units, Use use, ThreadToken token) {
   if (!accounts::charge(heap, units)) return nullptr;
   drain(heap, token);
-  Span* span = heap->store.take(units, heap, token, heap->partition);
+  Span* span = heap->store.take(units, use, heap, token, heap->partition);
   if (RH_UNLIKELY(span == nullptr)) accounts::discharge(heap, units);
   RH_CHECK(span == nullptr || partition_of(span) == heap->partition);
   count(heap, heap->store.budget());
   return span;
 }
 
-void give(Heap* heap, Span* span, ThreadToken token) {
+void give(Heap* heap, Span* span, Use use, ThreadToken token) {
   accounts::discharge(heap, Units{span->units});
-  heap->store.give(span, heap, token);
+  heap->store.give(span, use, heap, token);
   count(heap, heap->store.budget());
 }
 

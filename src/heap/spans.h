@@ -6,12 +6,14 @@
 
 namespace rh::spans {
 
+using Use = SpanStore::Use;
+
 // The caller holds heap.lock, by `token`. An allocated span of exactly `units`, at most SpanStore::kLongest; null when
 // there is no memory.
-Span* take(Heap* heap, Units units, ThreadToken token);
+Span* take(Heap* heap, Units units, Use use, ThreadToken token);
 
 // The same. Takes back a span of that heap, an allocated one that is neither slab nor block.
-void give(Heap* heap, Span* span, ThreadToken token);
+void give(Heap* heap, Span* span, Use use, ThreadToken token);
 
 // The same of many.
 void give_all(Heap* heap, SpanList* spans, ThreadToken token);
@@ -19,7 +21,7 @@ void give_all(Heap* heap, SpanList* spans, ThreadToken token);
 // The same. Gives the arena all that is free.
 void give_back_all(Heap* heap, ThreadToken token);
 
-// By any thread, holding no lock: gives back a span that came from `home`.
+// By any thread, holding no lock: gives back the span of a block that came from `home`.
 void give_from_afar(Heap* home, Span* span, ThreadToken token);
 
 }  // namespace rh::spans

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <vector>
@@ -19,8 +20,8 @@ Heap* heap(uintptr_t number) { return reinterpret_cast<Heap*>(number * 64); }
 
 struct Store : SpanStore {
   explicit Store(uintptr_t number) : owner(heap(number)) {}
-  Span* take(size_t units) { return SpanStore::take({units}, owner, kCaller); }
-  void give(Span* span) { SpanStore::give(span, owner, kCaller); }
+  Span* take(size_t units, Use use = Use::block) { return SpanStore::take({units}, use, owner, kCaller); }
+  void give(Span* span, Use use = Use::block) { SpanStore::give(span, use, owner, kCaller); }
   bool lengthen(Span* span, size_t to) { return SpanStore::lengthen(span, {to}, owner); }
   Heap* owner;
 };
@@ -142,6 +143,70 @@ TEST(SpanStore, ItsBudgetFallsWithWhatItsHeapHas) {
   ASSERT_GT(one.budget().count, 50u);
   for (Span* span : live) one.give(span);
   EXPECT_LT(one.total().count, 100u) << "of 900 units";
+}
+
+// So much that some are kept whole.
+std::vector<Span*> take_much(Store& store) {
+  std::vector<Span*> spans;
+  for (int count = 0; count < 100; ++count) spans.push_back(store.take(10));
+  return spans;
+}
+
+TEST(SpanStore, WholeSpansServeTheirLikeAgain) {
+  Store store(1);
+  take_much(store);
+  Span* const spans[] = {store.take(5), store.take(6), store.take(5)};
+  for (Span* span : spans) store.give(span);
+  EXPECT_TRUE(store.is_valid());
+  Span* shorter = store.take(4);
+  for (Span* span : spans) EXPECT_TRUE(shorter + 4 <= span || span + span->units <= shorter) << "divided one";
+  EXPECT_EQ(store.take(5), spans[2]) << "which was used last";
+  EXPECT_EQ(store.take(5), spans[0]);
+  EXPECT_EQ(store.take(6), spans[1]);
+}
+
+TEST(SpanStore, SlabsAreDividedAndDivideNone) {
+  Store store(1);
+  take_much(store);
+  Span *slab = store.take(5), *block = store.take(5);
+  store.give(block);
+  store.give(slab, SpanStore::Use::slab);
+  EXPECT_EQ(store.take(4, SpanStore::Use::slab), slab);
+  EXPECT_NE(store.take(5, SpanStore::Use::slab), block);
+  EXPECT_EQ(store.take(5), block);
+}
+
+TEST(SpanStore, WhoseHeapHasLittleDividesAll) {
+  Store store(1);
+  Span* span = store.take(5);
+  store.give(span);
+  EXPECT_EQ(store.take(4), span);
+}
+
+TEST(SpanStore, FewAreKeptWhole) {
+  Store store(1);
+  take_much(store);
+  std::vector<Span*> spans;
+  for (int count = 0; count < 100; ++count) spans.push_back(store.take(3 + static_cast<size_t>(count) % 6));
+  for (Span* span : spans) store.give(span);
+  EXPECT_LE(store.budget().count, SpanStore::kLeastBudget.count + Units::holding(512 << 10).count);
+  EXPECT_LE(store.total().count, store.budget().count);
+  EXPECT_TRUE(store.is_valid());
+  store.empty(kCaller);
+  EXPECT_EQ(store.total(), Units{});
+  EXPECT_EQ(in_use(), 1000u);
+}
+
+TEST(SpanStore, WithoutMemoryAllAreDivided) {
+  Store store(1);
+  take_much(store);
+  Span* const spans[] = {store.take(5), store.take(5)};
+  for (Span* span : spans) store.give(span);
+  fake::fail_all(fake::Call::commit, true);
+  std::vector<Span*> single;
+  while (Span* span = store.take(1)) single.push_back(span);
+  for (Span* span : spans) EXPECT_NE(std::find(single.begin(), single.end(), span), single.end());
+  EXPECT_EQ(store.total(), Units{});
 }
 
 TEST(SpanStore, LengthensIntoWhatFollows) {
