@@ -3,6 +3,9 @@
 #include "message.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <memory>
 #include <reheap/reheap.h>
 
@@ -111,9 +114,19 @@ std::string chosen(const CLI::App& app, const std::string& program) {
   return subcommands.front()->get_name();
 }
 
+// What was printed may wait in a buffer until now.
+static void deliver_output() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  const std::string why = errno != 0 ? std::string(": ") + std::strerror(errno) : "";
+  throw Failure(exit_failed, "standard output cannot be written" + why);
+}
+
 int ended(const std::function<int()>& act) {
   try {
-    return act();
+    const int status = act();
+    deliver_output();
+    return status;
   } catch (const Failure& failure) {
     say(failure.what());
     return failure.status;

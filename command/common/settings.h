@@ -1,6 +1,7 @@
 // The library's options as the command takes them, and the environment they become.
 #pragma once
 
+#include "refusal.h"
 #include "text.h"
 
 #include <cstdint>
@@ -75,8 +76,8 @@ bool is_switch(Str value);
 bool well_formed(const LibraryOption& option, Str value);
 const char* allowed_values(const LibraryOption& option);  // in words
 
-// `value` is empty when none was given.
-void set(Settings& settings, const LibraryOption& option, Str value);
+// `value` is empty when none was given. Refuses a file that is named from a working folder which is gone.
+Refusal set(Settings& settings, const LibraryOption& option, Str value);
 
 // The value of a variable of an environment, or nullptr.
 const char* value_of(char* const* environment, Str name);

@@ -41,8 +41,8 @@ struct Command {
         ->type_name("PATH");
     sub.add_flag(hardened_flag, settings.hardened, "The build that looks for misuse of memory (docs/hardened.md)");
     for (const LibraryOption& option : library_options)
-      add_library_option(sub, option,
-                         [&settings, &option](const std::string& value) { set(settings, option, value.c_str()); });
+      add_library_option(
+          sub, option, [&settings, &option](const std::string& value) { check(set(settings, option, value.c_str())); });
   }
 
   void add_run() {

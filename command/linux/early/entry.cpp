@@ -32,8 +32,7 @@ bool take(RunOptions& options, Str word) {
   const LibraryOption* option = find_option(name);
   if (!option || option->value == (has_value ? Value::none : Value::required)) return false;
   if (has_value && (value.empty() || !well_formed(*option, value))) return false;
-  set(options.settings, *option, value);
-  return true;
+  return !set(options.settings, *option, value);
 }
 
 }  // namespace

@@ -7,7 +7,12 @@ namespace rh::command {
 namespace {
 
 // The program may change its directory before it ends.
-Str full_path(Str file) { return file.front() == '/' ? file : join({kernel::working_directory(), "/", file}); }
+// Empty where a relative one leads nowhere.
+Str full_path(Str file) {
+  if (file.front() == '/') return file;
+  const Str folder = kernel::working_directory();
+  return !folder.empty() && folder.front() == '/' ? join({folder, "/", file}) : Str();
+}
 
 bool names(const char* entry, Str name) {
   const Str text(entry);
@@ -70,12 +75,16 @@ Str preload(const char* before, Str library) {
 
 }  // namespace
 
-void set(Settings& settings, const LibraryOption& option, Str value) {
+Refusal set(Settings& settings, const LibraryOption& option, Str value) {
   Str text = join({value});
   if (names_file(option) && !value.empty() && !is_switch(value)) text = full_path(value);
+  if (text.empty() && !value.empty())
+    return {exit_failed,
+            join({option.name, "=", value, ": the working directory is gone; name the file by a full path"})};
   if (option.value == Value::optional && value.empty()) text = "1";
   if (option.value == Value::none) text = "1";
   settings.variables[&option - library_options] = join({option.variable, "=", text});
+  return {};
 }
 
 const char* value_of(char* const* environment, Str name) {

@@ -5,6 +5,7 @@ import pty
 import shutil
 import signal
 import subprocess
+import tempfile
 import unittest
 
 from support import *
@@ -207,6 +208,22 @@ class TheLibrary(CommandTest):
     def test_a_relative_name_becomes_absolute(self):
         done = run(SHOW, library=os.path.basename(FAKE_LIBRARY), cwd=PROGRAMS)
         self.assertEqual(shown(done.stdout).variables[b"LD_PRELOAD"], FAKE_LIBRARY.encode())
+
+    def test_a_file_named_from_a_folder_that_is_gone_is_an_error(self):
+        for ways in WAYS.values():
+            gone = tempfile.mkdtemp()
+            done = subprocess.run(
+                ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", COMMAND, "run", "--stats=x.json", *ways, "--", SHOW],
+                cwd=gone, capture_output=True, env=environment(REHEAP_LIBRARY=FAKE_LIBRARY))
+            self.assertEqual((done.returncode, done.stdout), (125, b""))
+            self.assert_one_line(done.stderr, "--stats=x.json", "name the file by a full path")
+
+    def test_output_that_is_lost_is_an_error(self):
+        for words in (["doctor"], ["doctor", "--json"], ["--help"], ["--version"], ["completion", "bash"]):
+            with self.subTest(words=words), open("/dev/full", "wb") as full:
+                done = subprocess.run([COMMAND, *words], stdout=full, stderr=subprocess.PIPE, env=environment())
+                self.assertEqual(done.returncode, 125)
+                self.assert_one_line(done.stderr, "standard output cannot be written")
 
     def test_the_hardened_one_lies_beside_it(self):
         for ways in WAYS.values():
