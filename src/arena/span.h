@@ -154,7 +154,7 @@ struct Span {
   ReturnedAndPartition others;
   Word<uint16_t> carved;  // blocks made so far; the memory behind them is as the arena gave it
   Word<SpanKind> kind;
-  Word<uint8_t> size_class;
+  Word<uint8_t> bin;    // slab: which of its owner's what is freed goes into: one of its class's two
   SlabState state : 2;  // slab
   bool altered : 1;     // large: who holds it has changed what its pages are (large::note_altered)
   uint8_t node : 3;     // of a span that is dirty or in use: where its pages lie (arena/node_sets.h)

@@ -31,7 +31,7 @@ RH_INLINE void* cover(void* block, unsigned tag, size_t size, size_t room) {
 inline uint64_t excluded(const Span* slab, const void* block) {
   const size_class::Properties& own = slab::properties(slab);
   const size_t offset = address_of(block) - g_realm.address(slab);
-  uint64_t tags = 1 | uint64_t{1} << g_realm.sizes().last_tag(block, slab->size_class.load() == 0);
+  uint64_t tags = 1 | uint64_t{1} << g_realm.sizes().last_tag(block, slab::is_smallest(slab));
   auto exclude = [&](uintptr_t at) { tags |= uint64_t{1} << platform::stored_tag(reinterpret_cast<const void*>(at)); };
   if (offset >= own.size) exclude(address_of(block) - own.size);
   if (offset + 2 * size_t{own.size} <= own.capacity * size_t{own.size}) exclude(address_of(block) + own.size);

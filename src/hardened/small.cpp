@@ -80,7 +80,7 @@ void* resize_own_block(void* pointer, size_t size) {
 void let_go(void* block) {
   if (block == nullptr) return;
   Span* slab = slab::head(g_realm.span_of(block));
-  const Steps& steps = kSteps[slab->size_class.load()];
+  const Steps& steps = kSteps[slab->bin.load()];
   if (RH_UNLIKELY(!starts_clear(block, steps))) return tell_written(block, steps.length);
   if (Heap* heap = heap_of_mine(slab)) {
     if (!link_clear(heap, slab, block)) return;

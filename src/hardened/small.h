@@ -24,7 +24,7 @@ inline constexpr auto kSteps = [] {
 class Small {
  public:
   RH_INLINE Small(Span* slab, void* block)
-      : slab_(slab), block_(block), note_(note_of(block)), class_(slab->size_class.load()) {}
+      : slab_(slab), block_(block), note_(note_of(block)), class_(slab->bin.load()) {}
   explicit Small(void* block) : Small(slab::head(g_realm.span_of(block)), block) {}
 
   RH_INLINE size_t size() const { return Sizes::noted_at(note_, is_smallest()); }
@@ -139,13 +139,13 @@ void let_go(void* block);
 RH_INLINE bool link_clear(Heap* heap, Span* slab, void* block) {
   Block* free = static_cast<Block*>(block);
   free->mark = slab::mark_of(slab, free);
-  return slab::link_local(slab, free, &heap->bins[slab->size_class.load()]);
+  return slab::link_local(slab, free, &heap->bins[slab->bin.load()]);
 }
 
 RH_INLINE void let_go_fast(Heap* heap, void* block) {
   Span* slab = g_realm.span_of(block);
   if (RH_UNLIKELY(slab->owner.load() != heap)) return let_go(block);
-  if (RH_UNLIKELY(!starts_clear(block, kSteps[slab->size_class.load()]))) return let_go(block);
+  if (RH_UNLIKELY(!starts_clear(block, kSteps[slab->bin.load()]))) return let_go(block);
   if (link_clear(heap, slab, block)) free_reached_mark(slab);
 }
 

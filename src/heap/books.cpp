@@ -10,7 +10,7 @@ constexpr unsigned kMostLookedAt = 32;
 void check_slab(const Heap* heap, const Span* slab, SizeClass size_class) {
   RH_CHECK(slab->kind.load() == SpanKind::slab);
   RH_CHECK(owner_of(slab) == heap);
-  RH_CHECK(slab->size_class.load() == size_class);
+  RH_CHECK(slab::class_of(slab) == size_class);
   RH_CHECK(slab::is_balanced(slab));
 }
 

@@ -149,16 +149,27 @@ RH_INLINE static Block* take_quickly(SizeClass size_class) {
   return block;
 }
 
-RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
-  slab::Taken taken = heap != nullptr ? take_shared(heap, size_class, size)
-                                      : insist(size, [&size_class] { return take_own(&size_class); });
+// Sets `*size_class` likewise.
+RH_INLINE static slab::Taken take_small(Heap* heap, SizeClass* size_class, size_t size) {
+  slab::Taken taken = heap != nullptr ? take_shared(heap, *size_class, size)
+                                      : insist(size, [size_class] { return take_own(size_class); });
   // Those who use first-class heaps look when they free.
   if ((heap == nullptr || !is_first_class(heap)) && RH_UNLIKELY(idle::is_needed())) idle::note_free();
   if (relief::is_called()) relief::answer();
+  return taken;
+}
+
+// For the program, if there is one.
+RH_INLINE static void* give(Heap* heap, slab::Taken taken, SizeClass size_class, size_t size, bool zeroed) {
   if (RH_UNLIKELY(!taken)) return inconsistent() ? allocate_large(heap, kUnitSize, size, zeroed) : nullptr;
   // Only the link and the mark were written in memory fresh from the OS.
   if (zeroed) __builtin_memset(static_cast<void*>(taken.blocks), 0, taken.zero ? sizeof(Block) : size);
   return noted(taken.blocks, size_class, size);
+}
+
+RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
+  const slab::Taken taken = take_small(heap, &size_class, size);
+  return give(heap, taken, size_class, size, zeroed);
 }
 
 RH_NOINLINE static void* allocate_unwatched(size_t size) {
@@ -195,16 +206,24 @@ RH_COLD static void* allocate_chosen(Watched& watched, watch::Choice choice, siz
   return block;
 }
 
+RH_NOINLINE static void* allocate_and_pass(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
+  SizeClass from = size_class;
+  const slab::Taken taken = take_small(tagged_heap(), &from, size);
+  if (taken) watch::pass(heap, size_class, taken);
+  return give(tagged_heap(), taken, from, size, zeroed);
+}
+
 // A large one, or a small one whose class has none left that were passed.
 RH_NOINLINE static void* allocate_looked_at(Heap* heap, size_t size_class, size_t alignment, size_t size, bool zeroed) {
   const bool small = size_class != size_class::kCount;
+  if (small) watch::settle(heap, static_cast<SizeClass>(size_class));
   const size_t asked = size == 0 ? 1 : size, taken = small ? size_class::kProperties[size_class].size : asked;
   const watch::Choice choice = watch::look_at(heap, size_class, asked, taken);
   void* block = nullptr;
   if (choice.guarded || choice.sampled) block = allocate_chosen(heap->watched, choice, alignment, size, zeroed);
-  if (block == nullptr) block = allocate_any(tagged_heap(), alignment, size, zeroed);
-  if (small) watch::pass(heap, static_cast<SizeClass>(size_class));
-  return block;
+  if (block != nullptr) return block;
+  if (!small) return allocate_large(tagged_heap(), alignment, size, zeroed);
+  return allocate_and_pass(heap, static_cast<SizeClass>(size_class), size, zeroed);
 }
 
 static constinit std::atomic<Allocate*> g_other{nullptr};
@@ -299,7 +318,9 @@ static bool review_own(Heap* heap, Span* slab) {
   if (inconsistent()) return false;
   heap->marks.add(1);
   // A helper may have seen the slab empty, and released it, before this thread got the lock.
-  if (owner_of(slab) == heap) review(heap, slab, {heap->token.load(), true});
+  if (owner_of(slab) != heap) return true;
+  watch::note_mark(slab);
+  review(heap, slab, {heap->token.load(), true});
   return true;
 }
 
@@ -431,7 +452,7 @@ void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
     return resized == large::Resized::no ? nullptr : block;
   }
   if (!fits_in_place(size, at.usable_size(), fit)) return nullptr;
-  return noted(static_cast<Block*>(block), at.span->size_class.load(), size);
+  return noted(static_cast<Block*>(block), slab::class_of(at.span), size);
 }
 
 void* resize_by_moving(const BlockAt& at, size_t size) {

@@ -31,8 +31,10 @@ RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
 }
 
 static void set_aside(Heap* heap, Span* slab) {
-  RH_CHECK(heap->bins[slab->size_class.load()] == nullptr);
-  RH_CHECK(heap->bins[passed_bin(slab->size_class.load())] == nullptr);
+  const SizeClass size_class = slab::class_of(slab);
+  RH_CHECK(heap->bins[size_class] == nullptr);
+  RH_CHECK(heap->bins[passed_bin(size_class)] == nullptr);
+  slab->bin.store(size_class);
   slab->state = SlabState::full;
   if (heap->shared) heap->full.push_back(slab);
   unsigned worth = slab::properties(slab).worth;
@@ -40,7 +42,7 @@ static void set_aside(Heap* heap, Span* slab) {
 }
 
 RH_NOINLINE static slab::Taken take_little(Heap* heap, Span* slab) {
-  SizeClass size_class = slab->size_class.load();
+  SizeClass size_class = slab::class_of(slab);
   unsigned uses = heap->uses[size_class];
   // In the program's hands when it has got the first of what is taken now; the bin is empty.
   unsigned in_use = slab::outstanding(slab) + 1;

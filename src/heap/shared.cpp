@@ -216,7 +216,7 @@ static void find_in(const Heap* heap, Span* span, Walk* walk) {
     if (walk->from <= address_of(block)) add(block, span, guarded ? BlockKind::guarded : BlockKind::large);
     return;
   }
-  const SizeClass size_class = span->size_class.load();
+  const SizeClass size_class = slab::class_of(span);
   const size_t size = slab::properties(span).size;
   const bool current = heap->current[size_class] == span;
   const slab::BlockSet free = slab::free_blocks_of(span, current ? heap->bins[size_class] : nullptr,

@@ -14,7 +14,7 @@ Span* take_current(Heap* heap, SizeClass size_class) {
   return slab;
 }
 
-static SpanList& available_like(Heap* heap, const Span* slab) { return heap->available[slab->size_class.load()]; }
+static SpanList& available_like(Heap* heap, const Span* slab) { return heap->available[slab::class_of(slab)]; }
 
 // Told in steps: others write to what they know of.
 static void note_sparse(Heap* heap, Units units) {
@@ -114,7 +114,7 @@ static unsigned next_mark(const Span* slab, unsigned in_use) {
 }
 
 static void look_again(Heap* heap, Span* slab, unsigned in_use) {
-  SizeClass size_class = slab->size_class.load();
+  SizeClass size_class = slab::class_of(slab);
   if (has_few_blocks(heap, size_class)) {
     slab::arm(slab, 1);
   } else {
@@ -126,7 +126,7 @@ static void look_again(Heap* heap, Span* slab, unsigned in_use) {
 // Whether nothing of a current slab is in use: then the class gives it up, if it is seldom used, and the bin. The
 // program may have taken blocks from there since the slab was armed.
 RH_NOINLINE static bool give_up_current(Heap* heap, Span* slab, Caller caller) {
-  SizeClass size_class = slab->size_class.load();
+  SizeClass size_class = slab::class_of(slab);
   if (!is_seldom_used(heap, size_class)) return false;
   // The owner looks through its bin only when the count says so, or there is little to look at.
   constexpr unsigned kLittle = 16;

@@ -54,7 +54,7 @@ class Look {
   // While nobody held the lock it may have become anything.
   bool is_next() const {
     return next_ != nullptr && next_->kind.load() == SpanKind::slab && owner_of(next_) == heap_ &&
-           next_->size_class.load() == class_ && is_available(next_);
+           slab::class_of(next_) == class_ && is_available(next_);
   }
 
   bool is_due(Span* slab) {

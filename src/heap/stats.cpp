@@ -22,7 +22,7 @@ void add(TagFigures& figures, Units held, size_t in_use, size_t blocks) {
 
 void add_slab(Figures* figures, ByTag* by_tag, const Span* slab) {
   const size_class::Properties& own = slab::properties(slab);
-  ClassFigures& of_class = figures->classes[slab->size_class.load()];
+  ClassFigures& of_class = figures->classes[slab::class_of(slab)];
   const unsigned outstanding = slab::outstanding_at_most_all(slab);
   of_class.slabs += 1;
   of_class.blocks += own.capacity;

@@ -140,10 +140,6 @@ struct Watched {
   uint64_t random = 0;                            // 0: to be seeded
 };
 
-// Each class has two bins: one as always, and one for allocations that were passed while they are watched.
-inline constexpr size_t kBins = 2 * size_class::kCount;
-constexpr SizeClass passed_bin(SizeClass size_class) { return static_cast<SizeClass>(size_class::kCount + size_class); }
-
 // The tags that a thread has pushed (heap/tags.h).
 struct Tagging {
   static constexpr size_t kDeepest = 48;  // tags pushed beyond that leave the last one in force
@@ -158,8 +154,8 @@ struct Heap {
   static constexpr size_t kOutgoing = k64Bit ? 32 : 16, kParcels = 8;
 
   // ---- the owning thread's alone ----
-  Block* bins[kBins] = {};  // blocks of the current slabs
-  Word<Tenant> tenant;      // read by anyone; written by who has just become the owner
+  Block* bins[size_class::kBins] = {};  // blocks of the current slabs
+  Word<Tenant> tenant;                  // read by anyone; written by who has just become the owner
   Outgoing outgoing[kOutgoing] = {};
   Parcel parcels[kParcels] = {};
   size_t held = 0;  // bytes in both
@@ -230,7 +226,7 @@ struct Heap {
 // An empty heap's bins, for threads that have none yet; and beside them, so that malloc takes one address for both, the
 // class of each size up to kTableMax.
 struct alignas(64) rh::platform::Unset {  // as a heap is
-  Block* bins[kBins] = {};
+  Block* bins[size_class::kBins] = {};
   Word<Tenant> tenant{kNewcomer};
   // While allocations are watched (heap/watch.h), the bins of those that have been passed.
   Word<SizeClass> classes[kTableMax + 1] = {};
@@ -244,6 +240,8 @@ static_assert(offsetof(rh::Heap, bins) == offsetof(rh::platform::Unset, bins));
 static_assert(offsetof(rh::Heap, tenant) == offsetof(rh::platform::Unset, tenant));
 
 namespace rh {
+
+using size_class::passed_bin;
 
 // The heap that the calling thread allocates from, for the fast paths: before it has one, null or a heap with empty
 // bins that owns nothing. The slow paths ask the next three.
@@ -305,7 +303,7 @@ RH_INLINE Block* pop(Heap* heap, size_t size_class) {
 
 // Frees a block of the heap's own, by its owner. True when that is to look at the slab.
 RH_INLINE bool free_own(Heap* heap, Span* slab, Block* block) {
-  return slab::free_local(slab, block, &heap->bins[slab->size_class.load()]);
+  return slab::free_local(slab, block, &heap->bins[slab->bin.load()]);
 }
 
 }  // namespace rh

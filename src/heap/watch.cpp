@@ -32,14 +32,57 @@ void update_table() {
 int64_t draw(Watched& watched, uint64_t every) { return every == 0 ? INT64_MAX : chance::draw(watched.random, every); }
 int64_t draw_guarded(Watched& watched) { return watched.guarded_every == 1 ? 1 : draw(watched, watched.guarded_every); }
 
+// So many are passed at once: until they are used up a thread does not hear that others are to be chosen.
+constexpr unsigned kMostPassed = 1024;
+
 // How many allocations of that class can be passed.
 unsigned most_passed(const Watched& watched, SizeClass size_class) {
-  const size_class::Properties& own = size_class::kProperties[size_class];
   if (kExactSizes && size_class == 0) return 0;  // the fast path tells these by their bin
   const Watched::Next& next = watched.next[size_class];
-  const unsigned most = next.guarded <= own.carve ? static_cast<unsigned>(next.guarded - 1) : own.carve;
-  if (next.sampled > int64_t{most} * own.size) return most;
-  return static_cast<unsigned>(next.sampled - 1) / own.size;
+  const unsigned most = next.guarded <= kMostPassed ? static_cast<unsigned>(next.guarded - 1) : kMostPassed;
+  const size_t size = size_class::size_of(size_class);
+  if (next.sampled > int64_t{most} * static_cast<int64_t>(size)) return most;
+  return static_cast<unsigned>(next.sampled - 1) / static_cast<unsigned>(size);
+}
+
+// Counts allocations of the class as looked at, or, of a negative number, as still to come.
+void count(Heap* heap, SizeClass size_class, int64_t allocations) {
+  Watched::Next& next = heap->watched.next[size_class];
+  next.guarded -= allocations;
+  next.sampled -= allocations * size_class::kProperties[size_class].size;
+}
+
+// The rest of a bin's list behind its first blocks, as many as can be passed; which is cut off. Sets how many these are.
+Block* cut(Block* first, unsigned most, unsigned* count) {
+  Block* last = first;
+  for (*count = 1; *count != most && last->next != nullptr; ++*count) last = last->next;
+  Block* rest = last->next;
+  last->next = nullptr;
+  return rest;
+}
+
+// The slab, if it is the current one of the class, whose blocks come into the bin when they are freed.
+Span* slab_that_fills(const Block* block, SizeClass size_class) {
+  Span* slab = slab::head(g_realm.span_of(block));
+  const bool fills = !kHardened && slab->bin.load() == size_class && slab->armed.load() == slab::kUncounted;
+  return fills ? slab : nullptr;
+}
+
+// Under the lock. False when what was freed for passed allocations came after a refill while nobody watched: that began
+// another count.
+bool stop_freeing_for_passed(Heap* heap, SizeClass size_class) {
+  Span* slab = heap->current[size_class];
+  if (slab == nullptr || !is_for_passed(slab)) return true;
+  slab->bin.store(size_class);
+  const unsigned left = slab->countdown.load();
+  if (slab->armed.load() != slab::kUncounted || left == 0 || left > kMostPassed) return false;
+  count(heap, size_class, -int64_t{left});
+  return true;
+}
+
+void take_all_back(Heap* heap) {
+  LockGuard guard(heap->lock, heap->token.load());
+  for (size_t index = 0; index < size_class::kCount; ++index) take_back(heap, static_cast<SizeClass>(index));
 }
 
 }  // namespace
@@ -83,39 +126,46 @@ bool is_next_chosen(const Heap* heap) {
 }
 
 // A thread may be terminated anywhere: blocks that are in no bin are lost, in two bins they would be handed out twice.
-void pass(Heap* heap, SizeClass size_class) {
+void pass(Heap* heap, SizeClass size_class, const slab::Taken& taken) {
   const unsigned most = most_passed(heap->watched, size_class);
-  Block *first = heap->bins[size_class], *last = first;
-  if (first == nullptr || most == 0) return;
-  unsigned left = most - 1;
-  for (; left != 0 && last->next != nullptr; --left) last = last->next;
-  const unsigned count = most - left;
-  heap->bins[size_class] = last->next;
-  std::atomic_signal_fence(std::memory_order_release);
-  last->next = nullptr;
-  std::atomic_signal_fence(std::memory_order_release);
-  heap->bins[passed_bin(size_class)] = first;
-  Watched::Next& next = heap->watched.next[size_class];
-  next.guarded -= count;
-  next.sampled -= int64_t{count} * size_class::kProperties[size_class].size;
+  if (most == 0) return;
+  Block *first = heap->bins[size_class], *rest = nullptr;
+  unsigned passed = 0;
+  if (first != nullptr) {
+    const bool known = taken.count != 0 && first == taken.blocks->next;  // not where frees came between
+    passed = taken.count - 1u;
+    if (!known || passed > most) rest = cut(first, most, &passed);
+    heap->bins[size_class] = rest;
+    std::atomic_signal_fence(std::memory_order_release);
+    heap->bins[passed_bin(size_class)] = first;
+  }
+  Span* slab = rest == nullptr ? slab_that_fills(taken.blocks, size_class) : nullptr;
+  if (slab != nullptr && passed < most) {
+    slab->countdown.store(static_cast<uint16_t>(most - passed));
+    slab->bin.store(passed_bin(size_class));
+    passed = most;
+  }
+  count(heap, size_class, passed);
 }
 
-void take_back_passed(Heap* heap, SizeClass size_class) {
-  Block *first = heap->bins[passed_bin(size_class)], *last = first;
+void settle(Heap* heap, SizeClass size_class) {
+  LockGuard guard(heap->lock, heap->token.load());
+  if (!inconsistent()) stop_freeing_for_passed(heap, size_class);
+}
+
+void take_back(Heap* heap, SizeClass size_class) {
+  const bool counted = stop_freeing_for_passed(heap, size_class);
+  Block* first = heap->bins[passed_bin(size_class)];
+  if (first == nullptr) return;
   heap->bins[passed_bin(size_class)] = nullptr;
   std::atomic_signal_fence(std::memory_order_release);
-  int64_t count = 1;
-  for (; last->next != nullptr; last = last->next) ++count;
+  Block* last = first;
+  int64_t unused = 1;
+  for (; last->next != nullptr; last = last->next) ++unused;
   last->next = heap->bins[size_class];
   std::atomic_signal_fence(std::memory_order_release);
   heap->bins[size_class] = first;
-  Watched::Next& next = heap->watched.next[size_class];
-  next.guarded += count;
-  next.sampled += count * size_class::kProperties[size_class].size;
-}
-
-void take_all_back(Heap* heap) {
-  for (size_t index = 0; index < size_class::kCount; ++index) take_back(heap, static_cast<SizeClass>(index));
+  if (counted) count(heap, size_class, -unused);
 }
 
 }  // namespace rh::watch

@@ -1,6 +1,7 @@
 // While somebody watches allocations, each is looked at: is it one of the few that are chosen? Which is next is known
 // ahead. So when one has been looked at, those of its class that follow and will not be chosen are passed at once: the
-// blocks for them go into a second bin of the class, and the table that malloc's fast path reads leads there. When that
+// blocks for them go into a second bin of the class, and the table that malloc's fast path reads leads there. Where more
+// may be passed than there are blocks, what is freed goes there too, until as many have come as still may. When that bin
 // is empty the slow path looks again. While nobody watches this costs nothing, not an instruction; and it can begin and
 // end at any moment, for all threads at once.
 #pragma once
@@ -48,16 +49,24 @@ inline Choice look_at(Heap* heap, size_t kind, size_t size, size_t taken) {
 inline void choose_next(Heap* heap) { heap->watched.next[Watched::kLarge].sampled = 0; }
 bool is_next_chosen(const Heap* heap);
 
-// By the owner, who has looked at an allocation of the class: passes those that follow, as far as none of them is to be
-// chosen and the class's bin has blocks for them.
-void pass(Heap* heap, SizeClass size_class);
+// By the owner, who has looked at an allocation of the class that got `taken`, the rest of which is in the class's bin:
+// passes those that follow, as far as none of them is to be chosen and there are, or will be, blocks for them.
+void pass(Heap* heap, SizeClass size_class, const slab::Taken& taken);
 
-// Puts the blocks of those that were passed back into the bin they came from: they are to be looked at after all. By
-// the owner, or with the owner out of the way.
-RH_COLD void take_back_passed(Heap* heap, SizeClass size_class);
-inline void take_back(Heap* heap, SizeClass size_class) {
-  if (RH_UNLIKELY(heap->bins[passed_bin(size_class)] != nullptr)) take_back_passed(heap, size_class);
+// What the owner frees into the slab is for allocations that were passed.
+inline bool is_for_passed(const Span* slab) { return slab->bin.load() >= size_class::kCount; }
+
+// By the owner, when the slab's countdown is over: as many blocks were freed as were passed by.
+inline void note_mark(Span* slab) {
+  if (RH_UNLIKELY(is_for_passed(slab))) slab->bin.store(slab::class_of(slab));
 }
-void take_all_back(Heap* heap);
+
+// By the owner, who has used up what was passed: the blocks that were expected to be freed meanwhile, and were not, are
+// to be looked at after all.
+void settle(Heap* heap, SizeClass size_class);
+
+// The same, and puts the blocks that were not used back into the bin they came from. By the owner, or with the owner
+// out of the way, under the lock.
+RH_COLD void take_back(Heap* heap, SizeClass size_class);
 
 }  // namespace rh::watch

@@ -48,7 +48,7 @@ class Layout {
   bool find(const Block* block, unsigned* index) const {
     size_t offset = address_of(block) - start_;
     if (offset >= carved_ * size_ || !is_block(slab_, offset)) return false;
-    *index = size_class::position(slab_->size_class.load(), offset).index;
+    *index = size_class::position(slab_->bin.load(), offset).index;
     return true;
   }
 
@@ -230,7 +230,7 @@ Taken fill_hole(Span* slab) {
   if (links.count == 0) return {nullptr, false};
   links.last->next = nullptr;
   add(slab->outstanding, links.count);
-  return {links.first, false};
+  return {links.first, false, static_cast<uint16_t>(links.count)};
 }
 
 // A list that somebody has broken ends where it no longer is one: whoever takes it will say so.

@@ -46,6 +46,12 @@ constexpr Units slab_units_of(size_t index) {
   return units;
 }
 
+// Each class has two bins, numbered like the classes: one as always, and one for allocations that were passed while they
+// are watched (heap/watch.h). Tables of what a class's blocks are have entries for both.
+inline constexpr size_t kBins = 2 * kCount;
+constexpr SizeClass passed_bin(SizeClass size_class) { return static_cast<SizeClass>(kCount + size_class); }
+constexpr SizeClass class_of_bin(size_t bin) { return static_cast<SizeClass>(bin < kCount ? bin : bin - kCount); }
+
 struct Properties {
   uint16_t size;
   uint16_t capacity;  // blocks in a slab
@@ -70,8 +76,8 @@ template <typename Entry, size_t kEntries> struct Table {
 };
 
 inline constexpr auto kProperties = [] {
-  Table<Properties, kCount> table{};
-  for (size_t index = 0; index < kCount; ++index) table.entries[index] = properties_of(index);
+  Table<Properties, kBins> table{};
+  for (size_t bin = 0; bin < kBins; ++bin) table.entries[bin] = properties_of(class_of_bin(bin));
   return table;
 }();
 
@@ -126,14 +132,14 @@ struct Position {
 inline constexpr unsigned kPositionBits = 16;  // of an offset in multiples of kBlockAlign
 
 inline constexpr auto kReciprocals = [] {
-  Table<uint64_t, kCount> table{};
-  for (size_t index = 0; index < kCount; ++index)
-    table.entries[index] = UINT32_MAX / (size_of(index) / kBlockAlign) + uint64_t{1};
+  Table<uint64_t, kBins> table{};
+  for (size_t bin = 0; bin < kBins; ++bin)
+    table.entries[bin] = UINT32_MAX / (size_of(class_of_bin(bin)) / kBlockAlign) + uint64_t{1};
   return table;
 }();
 
-constexpr Position position(SizeClass size_class, size_t offset) {
-  uint64_t reciprocal = kReciprocals[size_class];
+constexpr Position position(SizeClass bin, size_t offset) {
+  uint64_t reciprocal = kReciprocals[bin];
   uint64_t product = offset / kBlockAlign * reciprocal;
   bool is_start = offset % kBlockAlign == 0 && static_cast<uint32_t>(product) < reciprocal;
   return {static_cast<uint32_t>(product >> 32), is_start};
@@ -156,7 +162,7 @@ static_assert([] {
   return true;
 }());
 static_assert(kMostUnits.bytes() / kBlockAlign <= size_t{1} << kPositionBits);
-static_assert(kCount <= 0xff);
+static_assert(kBins <= 0xff);
 static_assert(size_of(kCount - 1) == kMaxSmall);
 static_assert([] {
   for (size_t index = 0; index < kCount; ++index) {

@@ -18,7 +18,7 @@ void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number) {
   span->free_count = 0;
   span->others.set_returned(0);
   span->carved.store(0);
-  span->size_class.store(size_class);
+  span->bin.store(size_class);
   for (uint32_t unit = 1; unit < span->units; ++unit) {
     span[unit].units = unit;
     span[unit].kind.store(SpanKind::interior);
@@ -92,9 +92,8 @@ Block* block_at(uintptr_t address) { return reinterpret_cast<Block*>(address); }
 // Notes left from an earlier slab of other blocks do not apply to these.
 void note_fresh_from(const Span* slab, uintptr_t first, uintptr_t last) {
   if constexpr (!kExactSizes) return;
-  bool smallest = slab->size_class.load() == 0;
   for (uintptr_t at = first; at <= last; at += properties(slab).size)
-    g_realm.sizes().note_fresh(block_at(at), smallest);
+    g_realm.sizes().note_fresh(block_at(at), is_smallest(slab));
 }
 
 }  // namespace
@@ -173,7 +172,7 @@ RH_INLINE static Taken carve_here(Span* slab, unsigned most) {
   note_fresh_from(slab, first, last);
   add(slab->carved, count);
   add(slab->outstanding, count);
-  return {linked, slab->zero};
+  return {linked, slab->zero, static_cast<uint16_t>(count)};
 }
 
 Taken carve(Span* slab, unsigned most) {
@@ -223,7 +222,7 @@ Taken take(Span* slab) {
     if (count == 0) return take_new(slab);
     set_returned(slab, nullptr);
   }
-  return {first, false};
+  return {first, false, static_cast<uint16_t>(count)};
 }
 
 // A block that was freed twice unnoticed makes its list circular: it is followed no further than it may be long.

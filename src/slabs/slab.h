@@ -10,9 +10,12 @@
 
 namespace rh::slab {
 
-inline const size_class::Properties& properties(const Span* slab) {
-  return size_class::kProperties[slab->size_class.load()];
-}
+inline const size_class::Properties& properties(const Span* slab) { return size_class::kProperties[slab->bin.load()]; }
+
+inline SizeClass class_of(const Span* slab) { return size_class::class_of_bin(slab->bin.load()); }
+
+// Whether its blocks are of the smallest class; where sizes are recorded, in which that has one bin.
+RH_INLINE bool is_smallest(const Span* slab) { return slab->bin.load() == 0; }
 
 // The head of the slab that `span`, of kind slab or interior, belongs to.
 inline Span* head(Span* span) { return span->kind.load() == SpanKind::interior ? span - span->units : span; }
@@ -77,30 +80,30 @@ inline void rejoin(Span* slab) {
 // The requested size of a block where that is recorded, else its usable size.
 RH_INLINE size_t requested_size(const Span* slab, const void* block) {
   if constexpr (!kExactSizes) return properties(slab).size;
-  return g_realm.sizes().noted(block, slab->size_class.load() == 0);
+  return g_realm.sizes().noted(block, is_smallest(slab));
 }
 
 // Where sizes are recorded, notes in place of the size that nobody holds this block, until it is handed out again.
 // Frees on the fastest path leave no note.
 RH_INLINE void note_free(const Span* slab, const void* block) {
-  if constexpr (kExactSizes) g_realm.sizes().note_free(block, slab->size_class.load() == 0);
+  if constexpr (kExactSizes) g_realm.sizes().note_free(block, is_smallest(slab));
 }
 
 // Whether a carved block begins at `offset` from the slab's start.
 RH_INLINE bool is_block(const Span* slab, size_t offset) {
-  size_class::Position position = size_class::position(slab->size_class.load(), offset);
+  size_class::Position position = size_class::position(slab->bin.load(), offset);
   return RH_LIKELY(position.is_start && position.index < slab->carved.load());
 }
 
 RH_INLINE bool is_noted_free(const Span* slab, const void* block) {
-  return kExactSizes && g_realm.sizes().is_noted_free(block, slab->size_class.load() == 0);
+  return kExactSizes && g_realm.sizes().is_noted_free(block, is_smallest(slab));
 }
 
 // Whether `pointer`, `offset` bytes from the slab's start, is the start of a block that somebody holds, as far as the
 // notes show.
 RH_INLINE bool is_live(const Span* slab, const void* pointer, size_t offset) {
   if (RH_UNLIKELY(!is_block(slab, offset))) return false;
-  return !kExactSizes || !g_realm.sizes().is_noted_free(pointer, slab->size_class.load() == 0);
+  return !kExactSizes || !g_realm.sizes().is_noted_free(pointer, is_smallest(slab));
 }
 
 inline Block* block_at(const Span* slab, BlockPosition position) {
@@ -175,8 +178,9 @@ bool is_balanced(const Span* slab);
 [[noreturn]] RH_COLD void fail_broken(const Span* slab, const char* what);
 
 struct Taken {
-  Block* blocks;  // null when the slab has none
-  bool zero;      // reads as zero except for the links
+  Block* blocks;       // null when the slab has none
+  bool zero;           // reads as zero except for the links
+  uint16_t count = 0;  // how many; 0: it is not known
 
   explicit operator bool() const { return blocks != nullptr; }
 };

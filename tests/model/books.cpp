@@ -57,7 +57,7 @@ void check_slab(const Span* slab) {
   size_t freed = static_cast<uint16_t>(slab->armed.load() - slab->countdown.load());
   size_t free_count = count_list(slab, slab->free, &seen);
   size_t returned = count_list(slab, slab::returned(slab), &seen);
-  SizeClass size_class = slab->size_class.load();
+  SizeClass size_class = slab::class_of(slab);
   bool is_current = owner->current[size_class] == slab;
   size_t in_bin = is_current ? count_list(slab, owner->bins[size_class], &seen) : 0;
   size_t outstanding = slab::outstanding(slab);

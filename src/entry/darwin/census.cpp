@@ -39,7 +39,7 @@ bool is_message(const Block* block) {
 // What is in no list of the slab's, and not among those that its owner has ready in a bin, is on its way there from
 // another thread, or somebody's: blocks that were freed are marked.
 void each_in_slab(Span* slab, Visit* visit, void* context) {
-  const SizeClass size_class = slab->size_class.load();
+  const SizeClass size_class = slab::class_of(slab);
   const size_t size = slab::properties(slab).size;
   const Heap* heap = owner_of(slab);
   const bool ready = heap != nullptr && heap->current[size_class] == slab;

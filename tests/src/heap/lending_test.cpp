@@ -11,7 +11,7 @@
 namespace rh {
 namespace {
 
-SizeClass class_of(const void* block) { return slab_of(block)->size_class.load(); }
+SizeClass class_of(const void* block) { return slab::class_of(slab_of(block)); }
 
 TEST(Lending, FewBlocksOfManySizesLieInFewPages) {
   std::set<uintptr_t> pages;
