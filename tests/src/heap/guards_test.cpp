@@ -107,6 +107,44 @@ TEST(Watch, ThoseThatWillNotBeChosenArePassedToTheFastPath) {
   for (void* block : blocks) deallocate(block);
 }
 
+// How far it is to the next chosen one of a class, when nothing is passed any more.
+int64_t distance(size_t size) {
+  Heap* heap = own_heap();
+  LockGuard guard(heap->lock, heap->token.load());
+  watch::take_back(heap, size_class::of(size));
+  return heap->watched.next[size_class::of(size)].guarded;
+}
+
+TEST(Watch, EachAllocationIsCountedOnceHoweverItIsPassed) {
+  constexpr uint64_t kNever = uint64_t{1} << 50;
+  constexpr size_t kSize = 64;
+  std::vector<void*> blocks;
+  for (size_t count = 0; count < 4000; ++count) blocks.push_back(allocate(kSize));  // the class is used often
+  guards::set_every(kNever);
+  deallocate(allocate(kSize));
+  for (size_t at_a_time : {1, 2, 3, 100, 2500}) {
+    int64_t before = distance(kSize), count = 0;
+    unsigned fast = 0;
+    while (count < 20'000) {
+      for (size_t index = 0; index < at_a_time; ++index, ++count) {
+        void* block = allocate_fast(kSize);
+        fast += block != nullptr;
+        blocks.push_back(block != nullptr ? block : allocate(kSize));
+      }
+      for (size_t index = 0; index < at_a_time; ++index) {
+        deallocate(blocks.back());
+        blocks.pop_back();
+      }
+      if (count % 7000 < static_cast<int64_t>(at_a_time))
+        EXPECT_EQ(before - distance(kSize), count) << at_a_time << " at a time";
+    }
+    EXPECT_EQ(before - distance(kSize), count) << at_a_time << " at a time";
+    EXPECT_GT(fast, count * 9 / 10) << at_a_time << " at a time";
+  }
+  guards::set_every(0);
+  for (void* block : blocks) deallocate(block);
+}
+
 TEST(Watch, WhatWasPassedIsLookedAtAfterAllWhenMoreAreChosen) {
   deallocate(allocate(64));
   for (int round = 0; round < 3; ++round) {
@@ -148,7 +186,7 @@ TEST(Watch, OneInSoManyIsChosen) {
   EXPECT_NEAR(static_cast<double>(chosen), 2000, 100);
   guards::set_every(1000000);
   guards::set_every(10);
-  for (int count = 0; count < 20 && chosen < 1000000; ++count) chosen = is_guarded(allocate(64)) ? 1000000 : chosen;
+  for (int count = 0; count < 300 && chosen < 1000000; ++count) chosen = is_guarded(allocate(64)) ? 1000000 : chosen;
   EXPECT_EQ(chosen, 1000000u) << "waits for what it had to wait for at the rate before";
 }
 
