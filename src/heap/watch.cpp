@@ -52,7 +52,7 @@ void count(Heap* heap, SizeClass size_class, int64_t allocations) {
   next.sampled -= allocations * size_class::kProperties[size_class].size;
 }
 
-// The rest of a bin's list behind its first blocks, as many as can be passed; which is cut off. Sets how many these are.
+// Cuts off a bin's list behind its first blocks, as many as can be passed, and gives the rest. Sets how many these are.
 Block* cut(Block* first, unsigned most, unsigned* count) {
   Block* last = first;
   for (*count = 1; *count != most && last->next != nullptr; ++*count) last = last->next;

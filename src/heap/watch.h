@@ -1,9 +1,9 @@
-// While somebody watches allocations, each is looked at: is it one of the few that are chosen? Which is next is known
-// ahead. So when one has been looked at, those of its class that follow and will not be chosen are passed at once: the
-// blocks for them go into a second bin of the class, and the table that malloc's fast path reads leads there. Where more
-// may be passed than there are blocks, what is freed goes there too, until as many have come as still may. When that bin
-// is empty the slow path looks again. While nobody watches this costs nothing, not an instruction; and it can begin and
-// end at any moment, for all threads at once.
+// While somebody watches allocations, each is looked at: is it one of the few that are chosen? Which is next is
+// known ahead. So when one has been looked at, those of its class that follow and will not be chosen are passed at
+// once: the blocks for them go into a second bin of the class, and the table that malloc's fast path reads leads
+// there. Where more may be passed than there are blocks, what is freed goes there too, until as many have come as
+// still may. When that bin is empty the slow path looks again. While nobody watches this costs nothing, not an
+// instruction; and it can begin and end at any moment, for all threads at once.
 #pragma once
 
 #include "heap/types.h"

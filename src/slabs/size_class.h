@@ -46,8 +46,8 @@ constexpr Units slab_units_of(size_t index) {
   return units;
 }
 
-// Each class has two bins, numbered like the classes: one as always, and one for allocations that were passed while they
-// are watched (heap/watch.h). Tables of what a class's blocks are have entries for both.
+// Each class has two bins, numbered like the classes: one as always, and one for allocations that were passed while
+// they are watched (heap/watch.h). Tables of what a class's blocks are have entries for both.
 inline constexpr size_t kBins = 2 * kCount;
 constexpr SizeClass passed_bin(SizeClass size_class) { return static_cast<SizeClass>(kCount + size_class); }
 constexpr SizeClass class_of_bin(size_t bin) { return static_cast<SizeClass>(bin < kCount ? bin : bin - kCount); }
