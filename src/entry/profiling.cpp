@@ -2,6 +2,7 @@
 
 #include "base/compiler.h"
 #include "heap/sampled.h"
+#include "heap/watch.h"
 #include "platform/path.h"
 #include "platform/platform.h"
 #include "platform/report.h"
@@ -48,10 +49,15 @@ const char* target() { return g_target.text; }
 uint64_t every() { return g_option_every.load(std::memory_order_relaxed); }
 uint64_t signal() { return g_signal; }
 
-void start(uint64_t every) {
+static void begin(uint64_t every) {
   g_process.store(platform::process_id(), std::memory_order_relaxed);
   g_unwritten.store(true, std::memory_order_relaxed);
   sampled::start(every != 0 ? every : profiling::every());
+}
+
+void start(uint64_t every) {
+  begin(every);
+  watch::look_at_passed();
 }
 
 void begin_with_process() {
@@ -66,7 +72,7 @@ void begin_listening() {
 }
 
 void toggle() {
-  if (profile::every() == 0) return start(0);
+  if (profile::every() == 0) return begin(0);
   sampled::stop();
   write(nullptr);
 }

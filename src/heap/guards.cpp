@@ -217,6 +217,7 @@ static void look_if_needed() {
 
 void set_every(uint64_t every) {
   watch::g_guarded_every.store(every, std::memory_order_relaxed);
+  watch::look_at_passed();
   if (every != 0)
     watch::begin(watch::Watcher::guards);
   else

@@ -231,6 +231,7 @@ static constinit std::atomic<Allocate*> g_other{nullptr};
 void leave_to(Allocate* other) {
   if (other == nullptr) return;
   g_other.store(other, std::memory_order_relaxed);
+  watch::look_at_passed();
   watch::begin(watch::Watcher::other);
 }
 

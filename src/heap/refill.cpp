@@ -34,7 +34,7 @@ static void set_aside(Heap* heap, Span* slab) {
   const SizeClass size_class = slab::class_of(slab);
   RH_CHECK(heap->bins[size_class] == nullptr);
   RH_CHECK(heap->bins[passed_bin(size_class)] == nullptr);
-  slab->bin.store(size_class);
+  watch::stop_serving_passed(heap, slab);
   slab->state = SlabState::full;
   if (heap->shared) heap->full.push_back(slab);
   unsigned worth = slab::properties(slab).worth;

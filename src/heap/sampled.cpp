@@ -61,6 +61,7 @@ void stop() {
 void set_every(uint64_t every) {
   if (profile::every() == 0) return;
   profile::set_every(every);
+  watch::look_at_passed();
   watch::begin(watch::Watcher::profile);
 }
 

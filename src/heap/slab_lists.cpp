@@ -10,6 +10,7 @@ namespace rh {
 Span* take_current(Heap* heap, SizeClass size_class) {
   Span* slab = heap->current[size_class];
   heap->current[size_class] = nullptr;
+  watch::stop_serving_passed(heap, slab);
   if (slab != nullptr) retained::subtract(bytes_of(slab));
   return slab;
 }

@@ -165,8 +165,9 @@ struct Heap {
   Word<ThreadToken> token;  // of the owning thread; read by a thread looking for its own heap
   ForkState fork_state = ForkState::whole;
   Span* current[size_class::kCount] = {};
-  uint8_t uses[size_class::kCount] = {};  // how often a class was refilled, while that is seldom
-  uint8_t lent[size_class::kCount] = {};  // how many blocks of its lender's it was given (heap/lending.h)
+  uint8_t uses[size_class::kCount] = {};       // how often a class was refilled, while that is seldom
+  uint8_t lent[size_class::kCount] = {};       // how many blocks of its lender's it was given (heap/lending.h)
+  uint16_t unserved[size_class::kCount] = {};  // allocations that were passed, and have no block (heap/watch.h)
   SpanList available[size_class::kCount] = {};
   ClassSet had_slabs;  // the classes that a shared heap has or had slabs of
   SpanStore store;

@@ -68,16 +68,11 @@ Span* slab_that_fills(const Block* block, SizeClass size_class) {
   return fills ? slab : nullptr;
 }
 
-// Under the lock. False when what was freed for passed allocations came after a refill while nobody watched: that began
-// another count.
-bool stop_freeing_for_passed(Heap* heap, SizeClass size_class) {
-  Span* slab = heap->current[size_class];
-  if (slab == nullptr || !is_for_passed(slab)) return true;
-  slab->bin.store(size_class);
-  const unsigned left = slab->countdown.load();
-  if (slab->armed.load() != slab::kUncounted || left == 0 || left > kMostPassed) return false;
-  count(heap, size_class, -int64_t{left});
-  return true;
+// Counts again what was passed and will have no block. Under the lock.
+void take_unserved_back(Heap* heap, SizeClass size_class) {
+  stop_serving_passed(heap, heap->current[size_class]);
+  count(heap, size_class, -int64_t{heap->unserved[size_class]});
+  heap->unserved[size_class] = 0;
 }
 
 void take_all_back(Heap* heap) {
@@ -88,10 +83,6 @@ void take_all_back(Heap* heap) {
 }  // namespace
 
 void begin(Watcher watcher) {
-  if (Heap* own = own_heap_if_any(); own != nullptr) {
-    take_all_back(own);
-    for (Heap* heap = own->tagging.heaps; heap != nullptr; heap = heap->next_beside) take_all_back(heap);
-  }
   g_watchers.fetch_or(static_cast<unsigned>(watcher));
   update_table();
 }
@@ -99,6 +90,13 @@ void begin(Watcher watcher) {
 void end(Watcher watcher) {
   g_watchers.fetch_and(~static_cast<unsigned>(watcher));
   update_table();
+}
+
+void look_at_passed() {
+  Heap* own = own_heap_if_any();
+  if (own == nullptr) return;
+  take_all_back(own);
+  for (Heap* heap = own->tagging.heaps; heap != nullptr; heap = heap->next_beside) take_all_back(heap);
 }
 
 void draw_anew(Heap* heap) {
@@ -150,11 +148,20 @@ void pass(Heap* heap, SizeClass size_class, const slab::Taken& taken) {
 
 void settle(Heap* heap, SizeClass size_class) {
   LockGuard guard(heap->lock, heap->token.load());
-  if (!inconsistent()) stop_freeing_for_passed(heap, size_class);
+  if (!inconsistent()) take_unserved_back(heap, size_class);
+}
+
+// Where a refill while nobody watched began another count, it says nothing.
+void stop_serving_passed(Heap* heap, Span* slab) {
+  if (slab == nullptr || !is_for_passed(slab)) return;
+  const SizeClass size_class = slab::class_of(slab);
+  slab->bin.store(size_class);
+  const uint16_t left = slab->countdown.load();
+  if (slab->armed.load() == slab::kUncounted && left <= kMostPassed) heap->unserved[size_class] = left;
 }
 
 void take_back(Heap* heap, SizeClass size_class) {
-  const bool counted = stop_freeing_for_passed(heap, size_class);
+  take_unserved_back(heap, size_class);
   Block* first = heap->bins[passed_bin(size_class)];
   if (first == nullptr) return;
   heap->bins[passed_bin(size_class)] = nullptr;
@@ -165,7 +172,7 @@ void take_back(Heap* heap, SizeClass size_class) {
   last->next = heap->bins[size_class];
   std::atomic_signal_fence(std::memory_order_release);
   heap->bins[size_class] = first;
-  if (counted) count(heap, size_class, -unused);
+  count(heap, size_class, -unused);
 }
 
 }  // namespace rh::watch

@@ -17,9 +17,13 @@ enum class Watcher : uint8_t {
 };
 
 // Or goes on, with another rate. A thread that is in an allocation meanwhile may still do it as before, and threads
-// other than the caller first use up what they have passed. May be called by any thread, at any time.
+// first use up what they have passed. May be called by any thread, at any time; in a handler of a signal.
 void begin(Watcher watcher);
 void end(Watcher watcher);
+
+// What the calling thread has passed is to be looked at after all. Not in a handler, which may have interrupted an
+// allocation.
+void look_at_passed();
 
 inline bool is_on() { return platform::g_unset.medium_sizes.load() == 0; }
 
@@ -53,7 +57,7 @@ bool is_next_chosen(const Heap* heap);
 // passes those that follow, as far as none of them is to be chosen and there are, or will be, blocks for them.
 void pass(Heap* heap, SizeClass size_class, const slab::Taken& taken);
 
-// What the owner frees into the slab is for allocations that were passed.
+// Whether what the owner frees into the slab is for allocations that were passed.
 inline bool is_for_passed(const Span* slab) { return slab->bin.load() >= size_class::kCount; }
 
 // By the owner, when the slab's countdown is over: as many blocks were freed as were passed by.
@@ -65,7 +69,11 @@ inline void note_mark(Span* slab) {
 // to be looked at after all.
 void settle(Heap* heap, SizeClass size_class);
 
-// The same, and puts the blocks that were not used back into the bin they came from. By the owner, or with the owner
+// The slab, which may be null, is about to be its class's current one no longer, or to serve those that were passed. By
+// anyone, under the lock.
+void stop_serving_passed(Heap* heap, Span* slab);
+
+// As settle, and puts the blocks that were not used back into the bin they came from. By the owner, or with the owner
 // out of the way, under the lock.
 RH_COLD void take_back(Heap* heap, SizeClass size_class);
 

@@ -115,6 +115,13 @@ int64_t distance(size_t size) {
   return heap->watched.next[size_class::of(size)].guarded;
 }
 
+// As when a helper takes the current slab away.
+void stop_serving_passed(size_t size) {
+  Heap* heap = own_heap();
+  LockGuard guard(heap->lock, heap->token.load());
+  watch::stop_serving_passed(heap, heap->current[size_class::of(size)]);
+}
+
 TEST(Watch, EachAllocationIsCountedOnceHoweverItIsPassed) {
   constexpr uint64_t kNever = uint64_t{1} << 50;
   constexpr size_t kSize = 64;
@@ -137,12 +144,23 @@ TEST(Watch, EachAllocationIsCountedOnceHoweverItIsPassed) {
       }
       if (count % 7000 < static_cast<int64_t>(at_a_time))
         EXPECT_EQ(before - distance(kSize), count) << at_a_time << " at a time";
+      if (count % 3000 < static_cast<int64_t>(at_a_time)) stop_serving_passed(kSize);
     }
     EXPECT_EQ(before - distance(kSize), count) << at_a_time << " at a time";
     EXPECT_GT(fast, count * 9 / 10) << at_a_time << " at a time";
   }
   guards::set_every(0);
   for (void* block : blocks) deallocate(block);
+}
+
+TEST(Watch, BeginsInAHandlerThatInterruptedAnAllocation) {
+  deallocate(allocate(64));
+  Heap* heap = own_heap();
+  LockGuard guard(heap->lock, heap->token.load());
+  watch::begin(watch::Watcher::guards);
+  EXPECT_TRUE(watch::is_on());
+  watch::end(watch::Watcher::guards);
+  EXPECT_FALSE(watch::is_on());
 }
 
 TEST(Watch, WhatWasPassedIsLookedAtAfterAllWhenMoreAreChosen) {
