@@ -98,7 +98,8 @@ def run(cmd: tuple[str, ...], rate: str | None, folder: pathlib.Path) -> tuple[i
     files = sorted(folder.iterdir())
     if not files:
         if status not in (126, 127):
-            say(f"nothing was written: what ran was {record.OUT_OF_REACH}, or ended by a signal or _exit")
+            say(f"nothing was written: if no line above says why, what ran was {record.OUT_OF_REACH}, or ended by a "
+                "signal or _exit")
         return status, None
     if len(files) > 1:
         say(f"{len(files)} processes wrote a profile: this is that of the one that allocated most")

@@ -82,7 +82,8 @@ def command(output: pathlib.Path, with_: str | None, children: bool, layers: str
         if children and not for_windows:
             say_missed(survey(files).cpu_s, cpu_s)
     elif status not in (126, 127):
-        say(f"nothing was recorded: what ran was {windows.OUT_OF_REACH if for_windows else OUT_OF_REACH}")
+        reach = windows.OUT_OF_REACH if for_windows else OUT_OF_REACH
+        say(f"nothing was recorded: if no line above says why, what ran was {reach}")
     if status < 0 and not host.WINDOWS:
         end_by(-status)
     sys.exit(status if files or status else 125)

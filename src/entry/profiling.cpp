@@ -21,7 +21,9 @@ constinit std::atomic<bool> g_unwritten{false};
 
 bool complain(const char* path, const char* why) {
   Text message;
-  report(message << "profile " << path << ": " << why);
+  message << "profile";
+  if (*path != 0) message << ' ' << path;
+  report(message << ": " << why);
   return false;
 }
 
@@ -90,17 +92,16 @@ void end_with_process(bool interrupted) {
 
 bool write(const char* path) {
   if (path == nullptr) path = g_target.text;
+  if (*path == 0) return complain("", "no file is named: give its path, or REHEAP_PROFILE=FILE");
   if (path == g_target.text) g_unwritten.store(false, std::memory_order_relaxed);
   Text expanded;
   if (!fits(path)) return complain("", "its path is too long");
   expand(path, expanded);
   const uint64_t process = platform::process_id();
   if (g_writing.exchange(process) == process) return complain(expanded.data(), "is being written");
-  const profile::Written written = profile::write(expanded.data());
+  const char* refused = profile::write(expanded.data());
   g_writing.store(0);
-  if (written == profile::Written::done) return true;
-  return complain(expanded.data(),
-                  written == profile::Written::no_file ? "cannot be written" : "no memory to write it");
+  return refused == nullptr || complain(expanded.data(), refused);
 }
 
 }  // namespace rh::profiling

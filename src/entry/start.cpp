@@ -36,21 +36,16 @@ namespace {
 
 using Describe = void (*)(Text& text);
 
-bool describe_whole(const char* path, Describe describe) {
+void describe_to(const char* path, const char* what, Describe describe) {
   platform::FileWriter file(path);
-  if (!file.is_open()) return false;
-  {
+  if (file.is_open()) {
     Text text(write_to_file, &file);
     describe(text);
     text << '\n';
   }
-  return file.is_whole();
-}
-
-void describe_to(const char* path, const char* what, Describe describe) {
-  if (describe_whole(path, describe)) return;
+  if (file.is_whole()) return;
   Text message;
-  report(message << what << ' ' << path << ": cannot be written");
+  report(message << what << ' ' << path << ": " << file.refusal());
 }
 
 }  // namespace

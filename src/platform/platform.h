@@ -294,12 +294,15 @@ class FileWriter {
 
   // Whether all that was to be written so far was: a disk may be full. When something was not, what follows is not
   // either.
-  bool is_whole() const { return is_whole_; }
+  bool is_whole() const { return refusal_ == nullptr; }
   void write(const char* text, size_t length);
 
+  // Why it is not open, or not whole: "cannot be written: ...".
+  const char* refusal() const { return refusal_; }
+
  private:
-  intptr_t handle_;
-  bool is_whole_ = true;
+  intptr_t handle_ = -1;
+  const char* refusal_ = nullptr;
 };
 
 // From now on calls `look` when a thread accesses memory and the OS refuses, in that thread; then whoever handled it

@@ -104,7 +104,7 @@ void write_object(const char* path, const char* message, const Misuse& misuse) {
   platform::FileWriter file(expanded.data(), platform::FileWriter::How::append);
   if (!file.is_open()) {
     Text& refused = *new (g_desk.text) Text(write_to_error, nullptr);
-    refused << kBegin << "REHEAP_MISUSE_JSON " << path << ": cannot be written\n";
+    refused << kBegin << "REHEAP_MISUSE_JSON " << path << ": " << file.refusal() << '\n';
     return refused.flush();
   }
   note(g_desk.seen);

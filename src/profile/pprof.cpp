@@ -236,11 +236,12 @@ bool put_profile(Writer& writer, const Snapshot& shot, platform::FileWriter& fil
   return true;
 }
 
-Written write_to(const char* path, Writer& writer, const Snapshot& shot) {
+constexpr const char* kNoMemory = "no memory to write it";
+
+const char* write_to(const char* path, Writer& writer, const Snapshot& shot) {
   platform::FileWriter file(path);
-  if (!file.is_open()) return Written::no_file;
-  if (!put_profile(writer, shot, file)) return Written::no_memory;
-  return file.is_whole() ? Written::done : Written::no_file;
+  if (file.is_open() && !put_profile(writer, shot, file)) return kNoMemory;
+  return file.refusal();
 }
 
 struct Work {
@@ -250,17 +251,17 @@ struct Work {
 
 }  // namespace
 
-Written write(const char* path) {
+const char* write(const char* path) {
   constexpr size_t kSize = align_up(sizeof(Work), kGrain);
   Work* work = static_cast<Work*>(take_memory(kSize));
-  if (work == nullptr) return Written::no_memory;
+  if (work == nullptr) return kNoMemory;
   const bool taken = take(work->shot);
-  const Written written = taken ? write_to(path, work->writer, work->shot) : Written::no_memory;
+  const char* refused = taken ? write_to(path, work->writer, work->shot) : kNoMemory;
   work->writer.modules.clear();
   work->writer.seen.clear();
   give_back(work->shot);
   give_memory(work, kSize);
-  return written;
+  return refused;
 }
 
 }  // namespace rh::profile

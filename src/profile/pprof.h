@@ -5,9 +5,8 @@
 
 namespace rh::profile {
 
-enum class Written : uint8_t { done, no_file, no_memory };
-
-// Replaces the file by what is known so far. May be called in a handler of a signal.
-Written write(const char* path);
+// Replaces the file by what is known so far. Null; or why it could not, in the words of a message. May be called in a
+// handler of a signal.
+const char* write(const char* path);
 
 }  // namespace rh::profile

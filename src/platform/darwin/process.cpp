@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "platform/darwin/system.h"
 #include "platform/platform.h"
+#include "platform/refusal.h"
 
 namespace rh::platform {
 
@@ -87,6 +88,7 @@ bool write_all(int handle, const char* text, size_t length) {
   while (length != 0) {
     const ssize_t written = ::write(handle, text, length);
     if (written < 0 && errno == EINTR) continue;
+    if (written == 0) errno = ENOSPC;
     if (written <= 0) return false;
     text += written;
     length -= static_cast<size_t>(written);
@@ -95,7 +97,6 @@ bool write_all(int handle, const char* text, size_t length) {
 }
 
 int open_file(const char* path, FileWriter::How how) {
-  KeepErrno keep;
   const int other = how == FileWriter::How::replace ? O_TRUNC : 0;
   // To open a pipe that nobody reads would wait, and keep the process from ending: that is refused instead.
   const int file = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | other, 0644);
@@ -110,7 +111,11 @@ void write_error(const char* text, size_t length) {
   write_all(STDERR_FILENO, text, length);
 }
 
-FileWriter::FileWriter(const char* path, How how) : handle_(open_file(path, how)) {}
+FileWriter::FileWriter(const char* path, How how) {
+  KeepErrno keep;
+  handle_ = open_file(path, how);
+  if (!is_open()) refusal_ = platform::refusal(errno);
+}
 
 FileWriter::~FileWriter() {
   KeepErrno keep;
@@ -119,7 +124,7 @@ FileWriter::~FileWriter() {
 
 void FileWriter::write(const char* text, size_t length) {
   KeepErrno keep;
-  is_whole_ = is_whole_ && write_all(static_cast<int>(handle_), text, length);
+  if (is_whole() && !write_all(static_cast<int>(handle_), text, length)) refusal_ = platform::refusal(errno);
 }
 
 void abort_process() { abort(); }

@@ -7,6 +7,7 @@
 #include "platform/fake/state.h"
 #include "platform/fake/system.h"
 #include "platform/platform.h"
+#include "platform/refusal.h"
 
 namespace rh::fake {
 
@@ -113,6 +114,7 @@ namespace {
 bool write_all(int handle, const char* text, size_t length) {
   while (length != 0) {
     auto written = ::write(handle, text, static_cast<unsigned>(length));
+    if (written == 0) errno = ENOSPC;
     if (written <= 0) return false;
     text += written;
     length -= static_cast<size_t>(written);
@@ -165,14 +167,16 @@ void write_error(const char* text, size_t length) {
   write_all(2, text, length);
 }
 
-FileWriter::FileWriter(const char* path, How how) : handle_(system::open_file(path, how == How::replace)) {}
+FileWriter::FileWriter(const char* path, How how) : handle_(system::open_file(path, how == How::replace)) {
+  if (!is_open()) refusal_ = platform::refusal(errno);
+}
 
 FileWriter::~FileWriter() {
   if (is_open()) close(static_cast<int>(handle_));
 }
 
 void FileWriter::write(const char* text, size_t length) {
-  is_whole_ = is_whole_ && write_all(static_cast<int>(handle_), text, length);
+  if (is_whole() && !write_all(static_cast<int>(handle_), text, length)) refusal_ = platform::refusal(errno);
 }
 
 void probe_allocated(const void* block, uint64_t size, uint64_t stands_for) {

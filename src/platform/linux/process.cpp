@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "platform/linux/syscall.h"
 #include "platform/platform.h"
+#include "platform/refusal.h"
 
 extern "C" char** environ;
 
@@ -55,27 +56,29 @@ const char* value_of(const char* entry, const char* name) {
   return *name == 0 && *entry == '=' ? entry + 1 : nullptr;
 }
 
-int open_file(const char* path, int flags) {
-  long handle = system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), flags | O_CLOEXEC, 0644);
-  return is_error(handle) ? -1 : static_cast<int>(handle);
+// As the kernel says it: a number below zero is an error's.
+long open_file(const char* path, int flags) {
+  return system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), flags | O_CLOEXEC, 0644);
 }
 
-bool write_all(int handle, const char* text, size_t length) {
+// 0, or likewise.
+long write_all(int handle, const char* text, size_t length) {
   while (length != 0) {
     long written = system_call(SYS_write, handle, reinterpret_cast<long>(text), static_cast<long>(length));
     if (written == -4 /* EINTR */) continue;
-    if (is_error(written) || written == 0) return false;
+    if (is_error(written)) return written;
+    if (written == 0) return -ENOSPC;
     text += written;
     length -= static_cast<size_t>(written);
   }
-  return true;
+  return 0;
 }
 
 // libc has not set `environ` yet when the loader allocates first.
 const char* early_environment(const char* name) {
   RH_RARE_ZEROS static char buffer[64 * 1024];
-  int handle = open_file("/proc/self/environ", O_RDONLY);
-  if (handle < 0) return nullptr;
+  const long handle = open_file("/proc/self/environ", O_RDONLY);
+  if (is_error(handle)) return nullptr;
   size_t length = 0;
   while (length < sizeof(buffer) - 1) {
     long got = system_call(SYS_read, handle, reinterpret_cast<long>(buffer + length),
@@ -120,9 +123,14 @@ void write_error(const char* text, size_t length) {
 }
 
 // To open a pipe that nobody reads would wait, and keep the process from ending: that is refused instead.
-FileWriter::FileWriter(const char* path, How how)
-    : handle_(open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | (how == How::replace ? O_TRUNC : 0))) {
-  if (is_open()) system_call(SYS_fcntl, handle_, F_SETFL, O_WRONLY | O_APPEND);
+FileWriter::FileWriter(const char* path, How how) {
+  const long opened = open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | (how == How::replace ? O_TRUNC : 0));
+  if (is_error(opened)) {
+    refusal_ = platform::refusal(static_cast<int>(-opened));
+    return;
+  }
+  handle_ = opened;
+  system_call(SYS_fcntl, handle_, F_SETFL, O_WRONLY | O_APPEND);
 }
 
 FileWriter::~FileWriter() {
@@ -130,7 +138,9 @@ FileWriter::~FileWriter() {
 }
 
 void FileWriter::write(const char* text, size_t length) {
-  is_whole_ = is_whole_ && write_all(static_cast<int>(handle_), text, length);
+  if (!is_whole()) return;
+  if (const long failed = write_all(static_cast<int>(handle_), text, length); failed != 0)
+    refusal_ = platform::refusal(static_cast<int>(-failed));
 }
 
 void abort_process() { abort(); }

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "platform/platform.h"
+#include "platform/refusal.h"
 #include "platform/windows/system.h"
 
 namespace rh::platform {
@@ -127,14 +128,33 @@ void write_error(const char* text, size_t length) {
   if (file != nullptr && file != INVALID_HANDLE_VALUE) write_all(file, text, length);
 }
 
-FileWriter::FileWriter(const char* path, How how) : handle_(-1) {
+static const char* refusal_of(DWORD error) {
+  switch (error) {
+  case ERROR_FILE_NOT_FOUND:
+  case ERROR_PATH_NOT_FOUND: return refusal(ENOENT);
+  case ERROR_ACCESS_DENIED: return refusal(EACCES);
+  case ERROR_SHARING_VIOLATION: return "cannot be written: another program has it open";
+  case ERROR_INVALID_NAME: return "cannot be written: that is no file's name";
+  case ERROR_FILENAME_EXCED_RANGE: return refusal(ENAMETOOLONG);
+  case ERROR_WRITE_PROTECT: return refusal(EROFS);
+  case ERROR_DISK_FULL:
+  case ERROR_HANDLE_DISK_FULL: return refusal(ENOSPC);
+  default: return kRefused;
+  }
+}
+
+FileWriter::FileWriter(const char* path, How how) {
   KeepLastError keep;
   Wide wide;
-  if (!widen(path, &wide)) return;
+  if (!widen(path, &wide)) {
+    refusal_ = refusal_of(ERROR_INVALID_NAME);
+    return;
+  }
   const bool replaces = how == How::replace;
   handle_ = reinterpret_cast<intptr_t>(CreateFileW(
       wide.text, replaces ? GENERIC_WRITE : FILE_APPEND_DATA, FILE_SHARE_READ | (replaces ? 0 : FILE_SHARE_WRITE),
       nullptr, replaces ? CREATE_ALWAYS : OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr));
+  if (!is_open()) refusal_ = refusal_of(GetLastError());
 }
 
 FileWriter::~FileWriter() {
@@ -144,7 +164,7 @@ FileWriter::~FileWriter() {
 
 void FileWriter::write(const char* text, size_t length) {
   KeepLastError keep;
-  is_whole_ = is_whole_ && write_all(reinterpret_cast<HANDLE>(handle_), text, length);
+  if (is_whole() && !write_all(reinterpret_cast<HANDLE>(handle_), text, length)) refusal_ = refusal_of(GetLastError());
 }
 
 bool may_listen(uint64_t) { return false; }

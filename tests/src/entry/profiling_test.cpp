@@ -132,12 +132,14 @@ TEST_F(Profiling, IsMadeByTheProgramItself) {
 
 TEST_F(Profiling, SaysWhyThereIsNoFile) {
   EXPECT_FALSE(rh_profile_write("/no/such/folder/file"));
-  EXPECT_EQ(said(), "reheap: profile /no/such/folder/file: cannot be written\n");
+  EXPECT_EQ(said(), "reheap: profile /no/such/folder/file: cannot be written: there is no such folder\n");
   EXPECT_FALSE(rh_profile_write(std::string(5000, 'x').c_str()));
-  EXPECT_EQ(said(), "reheap: profile : its path is too long\n");
+  EXPECT_EQ(said(), "reheap: profile: its path is too long\n");
+  EXPECT_FALSE(rh_profile_write(""));
+  EXPECT_EQ(said(), "reheap: profile: no file is named: give its path, or REHEAP_PROFILE=FILE\n");
 #if defined(__linux__)
   EXPECT_FALSE(rh_profile_write("/dev/full"));
-  EXPECT_EQ(said(), "reheap: profile /dev/full: cannot be written\n");
+  EXPECT_EQ(said(), "reheap: profile /dev/full: cannot be written: the disk is full\n");
 #endif
   fake::fail_all(fake::Call::reserve, true);
   EXPECT_FALSE(rh_profile_write(path_.c_str()));

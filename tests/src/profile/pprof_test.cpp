@@ -23,7 +23,7 @@ class Pprof : public testing::Test {
   ~Pprof() override { std::remove(path_.c_str()); }
 
   Fields written() {
-    EXPECT_EQ(write(path_.c_str()), Written::done);
+    EXPECT_EQ(write(path_.c_str()), nullptr);
     return Fields(unpacked(read_file(path_)));
   }
 
@@ -114,13 +114,13 @@ TEST_F(Pprof, ThatIsLongIsWhole) {
 
 TEST_F(Pprof, SaysWhyThereIsNone) {
   note({0x99}, 0, kAlone);
-  EXPECT_EQ(write((path_ + "/no/such/folder").c_str()), Written::no_file);
+  EXPECT_STREQ(write((path_ + "/no/such/folder").c_str()), "cannot be written: there is no such folder");
   const size_t before = fake::reserved_bytes();
   for (size_t nth = 1; nth != 20; ++nth) {
     fake::fail_nth(fake::Call::commit, nth);
-    const Written result = write(path_.c_str());
-    if (result == Written::done) break;
-    EXPECT_EQ(result, Written::no_memory);
+    const char* refused = write(path_.c_str());
+    if (refused == nullptr) break;
+    EXPECT_STREQ(refused, "no memory to write it");
     EXPECT_LT(nth, 19u);
   }
   fake::fail_nth(fake::Call::commit, 0);
