@@ -48,6 +48,8 @@ Span* pop_joined(SpanList* spans) {
   return span;
 }
 
+Units smaller(Units one, Units other) { return one < other ? one : other; }
+
 void set(Span* unit, SpanKind kind, Heap* owner) {
   unit->kind.store(kind);
   unit->owner.store(owner);
@@ -61,6 +63,10 @@ Span* SpanStore::take(Units units, Use use, Heap* owner, ThreadToken token, Part
     if (Span* span = whole_.take(units)) return span;
   }
   Span* span = free_.best_fit(units);
+  if (span == nullptr && whole_.total() > room_) {
+    merge_whole(room_, owner);
+    span = free_.best_fit(units);
+  }
   if (span == nullptr && fetch(units, owner, token, partition)) span = free_.best_fit(units);
   if (RH_UNLIKELY(span == nullptr)) {
     merge_whole({}, owner);
@@ -72,22 +78,30 @@ Span* SpanStore::take(Units units, Use use, Heap* owner, ThreadToken token, Part
 void SpanStore::give(Span* span, Use use, Heap* owner, ThreadToken token) {
   uses_.add(1);
   if (!kHardened) span->zero = false;
-  const Units units{span->units};
-  if (use == Use::block && WholeSpans::admits(units)) {
-    keeps_whole_ = true;
-    if (const Units room = room_for_whole(); !(units > room)) {
-      whole_.put(span, owner);
-      merge_whole(room, owner);
-      return give_back_surplus(token);
-    }
-  }
+  if (use == Use::block && keep_whole(span, owner)) return give_back_surplus(owner, token);
   if (span->units > budget_.count) {
     SpanList alone;
     alone.push_back(span);
     return visit(&alone, nullptr, {}, {}, token);
   }
   insert(span, owner);
-  give_back_surplus(token);
+  give_back_surplus(owner, token);
+}
+
+// False when there is no room for it. Within the store's budget they may take more than theirs, for as long as nobody
+// wants it divided.
+bool SpanStore::keep_whole(Span* span, Heap* owner) {
+  const Units units{span->units};
+  if (!WholeSpans::admits(units)) return false;
+  if (!keeps_whole_) {
+    keeps_whole_ = true;
+    make_room();
+  }
+  const Units most = smaller(room_ > budget_ ? room_ : budget_, kMostRoom);
+  if (units > most) return false;
+  whole_.put(span, owner);
+  merge_whole(most, owner);
+  return true;
 }
 
 void SpanStore::give_some(SpanList* spans, Heap* owner, ThreadToken token) {
@@ -106,11 +120,12 @@ void SpanStore::give_some(SpanList* spans, Heap* owner, ThreadToken token) {
 
 void SpanStore::give_all(SpanList* spans, Heap* owner, ThreadToken token) {
   while (!spans->empty()) give_some(spans, owner, token);
-  give_back_surplus(token);
+  give_back_surplus(owner, token);
 }
 
 bool SpanStore::lengthen(Span* span, Units to, Heap* owner) {
   Units more = to - Units{span->units};
+  if (Span* whole = whole_.take_behind(span, owner)) insert(whole, owner);
   Span* behind = kept_behind(span, with_note(owner, kInStore));
   if (behind == nullptr || behind->units < more.count) return false;
   uses_.add(1);
@@ -128,6 +143,7 @@ void SpanStore::empty(ThreadToken token) {
   if (total() > Units{}) give_back_beyond({}, token);
   budget_ = kLeastBudget;
   keeps_whole_ = false;
+  make_room();
 }
 
 void SpanStore::hand_over(Units units, SpanStore* to) {
@@ -194,10 +210,9 @@ bool SpanStore::fetch(Units units, Heap* owner, ThreadToken token, Partition par
   return found;
 }
 
-Units SpanStore::room_for_whole() const {
-  if (!keeps_whole_ || is_tight_) return {};
-  const Units room{taken_.count / kShareForWhole};
-  return room < kMostRoom ? room : kMostRoom;
+void SpanStore::make_room() {
+  const Units share{keeps_whole_ && !is_tight_ ? taken_.count / kShareForWhole : 0};
+  room_ = smaller(share, kMostRoom);
 }
 
 // Those that came first are free like others.
@@ -205,8 +220,11 @@ void SpanStore::merge_whole(Units beyond, Heap* owner) {
   while (whole_.total() > beyond) insert(whole_.pop(), owner);
 }
 
-void SpanStore::give_back_surplus(ThreadToken token) {
-  if (free_.total() > budget_) give_back_beyond({budget_.count / 2}, token);
+// What is kept whole beyond its room counts as what is divided.
+void SpanStore::give_back_surplus(Heap* owner, ThreadToken token) {
+  if (!(total() > budget_ + smaller(room_, whole_.total()))) return;
+  merge_whole(room_, owner);
+  give_back_beyond({budget_.count / 2}, token);
 }
 
 // The oldest.
@@ -237,6 +255,7 @@ void SpanStore::adapt(const Arena::Visit& visit) {
   if (visit.is_tight) next = 0;
   budget_ = next > kLeastBudget.count ? Units{next} : kLeastBudget;
   is_tight_ = visit.is_tight;
+  make_room();
 }
 
 }  // namespace rh

@@ -46,7 +46,7 @@ class SpanStore {
   bool has(Units units) const { return free_.best_fit(units) != nullptr; }
 
   Units total() const { return free_.total() + whole_.total(); }
-  Units budget() const { return budget_ + room_for_whole(); }
+  Units budget() const { return budget_ + room_; }
 
   // How often anything was asked of it.
   size_t uses() const { return uses_.value(); }
@@ -57,11 +57,12 @@ class SpanStore {
   void insert(Span* span, Heap* owner);
   void remove(Span* span);
   Span* carve(Span* span, Units units, Heap* owner);
-  Units room_for_whole() const;
+  bool keep_whole(Span* span, Heap* owner);
+  void make_room();
   void merge_whole(Units beyond, Heap* owner);
   void give_some(SpanList* spans, Heap* owner, ThreadToken token);
   bool fetch(Units units, Heap* owner, ThreadToken token, Partition partition);
-  void give_back_surplus(ThreadToken token);
+  void give_back_surplus(Heap* owner, ThreadToken token);
   void give_back_beyond(Units most, ThreadToken token);
   void visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token,
              Partition partition = kUntyped);
@@ -71,6 +72,7 @@ class SpanStore {
   SpanList by_age_;  // oldest first, of those
   WholeSpans whole_;
   Units budget_ = kLeastBudget;  // for the others
+  Units room_;                   // for whole ones
   bool keeps_whole_ = false;     // some came that can be kept whole
   bool is_tight_ = false;        // at the last visit
   Units taken_;                  // from the arena, and not given back

@@ -1,5 +1,6 @@
 #include "arena/whole_spans.h"
 
+#include "arena/realm.h"
 #include "base/check.h"
 
 namespace rh {
@@ -16,6 +17,15 @@ void WholeSpans::put(Span* span, Heap* owner) {
   span->owner.store(with_note(owner, kInStore | kUndivided));
   spans_.push_front(span);
   total_ += Units{span->units};
+}
+
+Span* WholeSpans::take_behind(Span* span, Heap* owner) {
+  Span* behind = span + span->units;
+  const bool waits = total_ > Units{} && g_realm.contains(behind) && behind->kind.load() == SpanKind::kept &&
+                     behind->owner.load() == with_note(owner, kInStore | kUndivided);
+  if (!waits) return nullptr;
+  remove(behind);
+  return behind;
 }
 
 Span* WholeSpans::pop() {

@@ -18,6 +18,9 @@ class WholeSpans {
   Span* take(Units units);
   void put(Span* span, Heap* owner);
 
+  // The one that lies right behind `span`; null if there is none.
+  Span* take_behind(Span* span, Heap* owner);
+
   // The one that came first; null if there is none.
   Span* pop();
 

@@ -183,6 +183,33 @@ TEST(SpanStore, WhoseHeapHasLittleDividesAll) {
   EXPECT_EQ(store.take(4), span);
 }
 
+TEST(SpanStore, WhoseHeapHasLittleKeepsWholeWhatNobodyWantsDivided) {
+  Store store(1);
+  Span *first = store.take(3), *second = store.take(3);
+  ASSERT_EQ(second, first + 3);
+  store.give(first);
+  store.give(second);
+  EXPECT_EQ(store.take(3), second);
+  EXPECT_EQ(store.take(3), first);
+  store.give(first);
+  store.give(second);
+  EXPECT_LE(store.total().count, SpanStore::kLeastBudget.count);
+  EXPECT_EQ(store.take(6), first) << "one after all";
+}
+
+TEST(SpanStore, LengthensIntoOneThatIsKeptWhole) {
+  Store store(1), other(2);
+  take_much(store);
+  Span *span = store.take(5), *behind = store.take(5);
+  ASSERT_EQ(behind, span + 5);
+  store.give(behind);
+  EXPECT_FALSE(other.lengthen(span, 6));
+  EXPECT_TRUE(store.lengthen(span, 8));
+  EXPECT_EQ(span->units, 8u);
+  EXPECT_EQ(store.take(2), span + 8);
+  EXPECT_TRUE(store.is_valid());
+}
+
 TEST(SpanStore, FewAreKeptWhole) {
   Store store(1);
   take_much(store);
@@ -220,7 +247,7 @@ TEST(SpanStore, LengthensIntoWhatFollows) {
   EXPECT_TRUE(span->zero) << "what was added was never used";
   EXPECT_TRUE(pages::are_marked(g_realm.address(span), kUnitSize, 5));
   EXPECT_TRUE(store.is_valid());
-  store.give(span);
+  store.give(span, SpanStore::Use::slab);
   EXPECT_EQ(span->units, 4u);
 }
 
