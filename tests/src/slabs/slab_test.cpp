@@ -94,8 +94,22 @@ TEST(Slab, GivesLocalFreesThenReturnedThenFreshBlocks) {
   EXPECT_EQ(taken.blocks, third);
   EXPECT_EQ(length(taken.blocks), 1u);
   taken = take(slab);
-  EXPECT_EQ(address_of(taken.blocks), g_realm.address(slab) + 2 * size_t{properties(slab).carve} * 256);
+  EXPECT_EQ(address_of(taken.blocks), g_realm.address(slab) + (2 * size_t{properties(slab).carve} - 1) * 256);
   expect_conserved(slab);
+}
+
+// A string at a page's end is read beyond it: by then the next page has been touched.
+TEST(Slab, ThePageBehindABlockThatEndsWithItsPageIsCarvedAsWell) {
+  for (size_t size : {16u, 32u, 48u, 64u, 80u, 128u, 320u, 512u}) {
+    Span* slab = make(index_of(size));
+    for (Taken taken = take(slab); taken.blocks != nullptr; taken = take(slab)) {
+      if (slab->carved.load() == properties(slab).capacity) break;
+      const uintptr_t end = g_realm.address(slab) + slab->carved.load() * size;
+      EXPECT_LE(end % kPage, kPage - 64) << size;
+      EXPECT_NE(end % kPage, 0u) << size;
+    }
+    expect_conserved(slab);
+  }
 }
 
 TEST(Slab, WhatComesBackTogetherIsLinkedWhole) {
