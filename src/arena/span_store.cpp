@@ -89,10 +89,10 @@ void SpanStore::give(Span* span, Use use, Heap* owner, ThreadToken token) {
 }
 
 // False when there is no room for it. Within the store's budget they may take more than theirs, for as long as nobody
-// wants it divided. Never in hardened builds: where the next block lies is not to be foreseen.
+// wants it divided.
 bool SpanStore::keep_whole(Span* span, Heap* owner) {
   const Units units{span->units};
-  if (kHardened || !WholeSpans::admits(units)) return false;
+  if (!WholeSpans::admits(units)) return false;
   if (!keeps_whole_) {
     keeps_whole_ = true;
     make_room();

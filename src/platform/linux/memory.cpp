@@ -93,7 +93,6 @@ namespace {
 // Since Linux 6.13: marks in the page table, which split no mapping.
 constexpr long kInstallGuard = 102, kRemoveGuard = 103;
 
-// Who says yes to this says yes to everything: QEMU does.
 constexpr long kNoAdvice = 9999;
 
 // Some ranges are guarded by marks, or by their protection.
@@ -101,6 +100,18 @@ constinit std::atomic<bool> g_marks{false}, g_protects{false};
 
 bool advise(uintptr_t address, size_t size, long advice) {
   return !is_error(system_call(SYS_madvise, static_cast<long>(address), static_cast<long>(size), advice));
+}
+
+// Who says yes to advice that does not exist says yes to everything: QEMU, which heeds some of it, not all.
+bool says_always_yes(uintptr_t address) {
+  enum : int { kUnknown, kNo, kYes };
+  static constinit std::atomic<int> kernel{kUnknown};
+  int known = kernel.load(std::memory_order_relaxed);
+  if (known == kUnknown) {
+    known = advise(address, page_size(), kNoAdvice) ? kYes : kNo;
+    kernel.store(known, std::memory_order_relaxed);
+  }
+  return known == kYes;
 }
 
 bool protect(uintptr_t address, size_t size, int protection) {
@@ -127,14 +138,21 @@ void prefer_small(uintptr_t address, size_t size) {
   advise(address, size, MADV_NOHUGEPAGE);
 }
 
+// For pages locked in memory, which the kernel does not replace by zeros; some may be inaccessible.
+static bool clear(uintptr_t address, size_t size) {
+  advise(address, size, kRemoveGuard);
+  if (!protect(address, size, usable())) return false;
+  __builtin_memset(reinterpret_cast<void*>(address), 0, size);
+  return true;
+}
+
 // Kernels that know no marks refuse them, and some do so for pages locked in memory.
 bool guard(uintptr_t address, size_t size, GuardPrice price) {
   enum : int { kUnknown, kMarks, kNoMarks };
   static constinit std::atomic<int> kernel{kUnknown};
   count_os_call(OsCall::guard);
   int known = kernel.load(std::memory_order_relaxed);
-  bool marked = known != kNoMarks && advise(address, size, kInstallGuard);
-  if (known == kUnknown && marked && advise(address, size, kNoAdvice)) marked = false;
+  bool marked = known != kNoMarks && !says_always_yes(address) && advise(address, size, kInstallGuard);
   if (known == kUnknown) kernel.store(marked ? kMarks : kNoMarks, std::memory_order_relaxed);
   if (marked) {
     g_marks.store(true, std::memory_order_relaxed);
@@ -145,7 +163,7 @@ bool guard(uintptr_t address, size_t size, GuardPrice price) {
     return false;
   }
   g_protects.store(true, std::memory_order_relaxed);
-  advise(address, size, MADV_DONTNEED);
+  if (!advise(address, size, MADV_DONTNEED) && !clear(address, size)) return false;
   return protect(address, size, PROT_NONE);
 }
 
@@ -203,7 +221,9 @@ bool attach(uintptr_t detached, uintptr_t to, size_t size) {
 
 }  // namespace
 
+// QEMU replaces no page by zeros any more where pages were moved away, and says that it did.
 Moved move_pages(uintptr_t from, uintptr_t to, size_t size) {
+  if (says_always_yes(from)) return Moved::refused;
   for (size_t at = 0; at < size;) {
     size_t length = size - at;
     uintptr_t detached = detach(from + at, &length);
