@@ -320,6 +320,7 @@ bool Arena::wait_for_purge(ThreadToken token) {
 
 size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spans) {
   Units returned;
+  if (most == kAll) end_wish_for_huge(token);
   Guard guard(*this, token);
   if (age_ms == 0 && most == kAll) {
     while (wait_for_purge(token)) {}

@@ -17,9 +17,10 @@
 namespace rh {
 
 enum class Prefer : uint8_t {
-  warm,  // memory used before, if there is some: no page faults
-  zero,  // memory that reads as zero, if that is to be had without growing
-  any,   // as warm, and wherever it lies
+  warm,   // memory used before, if there is some: no page faults
+  zero,   // memory that reads as zero, if that is to be had without growing
+  dense,  // as warm, and all of it is about to be touched: fresh memory may lie in huge pages
+  any,    // as warm, and wherever it lies
 };
 
 class Purge;
@@ -47,13 +48,17 @@ class Arena {
   // For those who give back in batches and take ahead, under one hold of the lock. Takes back all spans of `back`;
   // those that are `zero` still read as such. Then, unless `least` is 0, appends to `list` a span of at least `least`
   // units, and more of at least that, until they have `most` together or memory is short. `visitor` is who asks.
+  struct Wanted {
+    Units least, most;
+    Prefer prefer = Prefer::warm;
+    Partition partition = kUntyped;
+  };
   struct Visit {
     Units given, taken;
     bool met_others = false;  // the visitor before was another
     bool is_tight = false;    // it is to keep little
   };
-  Visit trade(SpanList* back, SpanList* list, Units least, Units most, const void* visitor, ThreadToken token,
-              Partition partition = kUntyped);
+  Visit trade(SpanList* back, SpanList* list, const Wanted& wanted, const void* visitor, ThreadToken token);
 
   // Takes back an allocated span. Its descriptors past the first must be of kind none.
   void free(Span* span, ThreadToken token = platform::thread_token());
@@ -164,9 +169,10 @@ class Arena {
   Span* find(Units units, Units alignment, Units room, Prefer prefer, Partition partition);
   Span* find_fit(Units units, Prefer prefer, Partition partition);
   Span* find_warm(Units units, Partition partition, Prefer prefer = Prefer::warm) const;
-  Span* obtain(Span* decommitted, Units least, Partition partition, ThreadToken token);
-  Span* grow(Units least, Partition partition, ThreadToken token);
-  bool extend(Units least, Units wanted, Partition partition, ThreadToken token);
+  Span* obtain(Span* decommitted, Units least, Prefer prefer, Partition partition, ThreadToken token);
+  Span* grow(Units least, Prefer prefer, Partition partition, ThreadToken token);
+  bool extend(Units least, Units wanted, Prefer prefer, Partition partition, ThreadToken token);
+  void end_wish_for_huge(ThreadToken token);
   void give_to(Partition partition, Span* fresh, Units units);
   Span* commit(Span* span, Units least, ThreadToken token);
   void put_committed(Span* span, Units committed);
@@ -179,9 +185,9 @@ class Arena {
   void remove(Span* span);
   SpanSet& set_of(SpanKind kind, const Span* span);
   void take_back(SpanList* spans, Visit* visit);
-  void take_some(SpanList* list, Units least, Units most, Visit* visit, Partition partition, ThreadToken token);
+  void take_some(SpanList* list, const Wanted& wanted, Visit* visit, ThreadToken token);
   Units ahead(Units least, Units most) const;
-  Span* take_ahead(Units least, Units most, Partition partition, ThreadToken token);
+  Span* take_ahead(const Wanted& wanted, ThreadToken token);
   void note_in_use(Units units);
   void note_committed();
   void note_dirty();
@@ -214,8 +220,7 @@ class Arena {
   void repay(Units lent);
   bool make_room(Units units, ThreadToken token);
   void note_held();
-  Visit trade_once(SpanList* back, SpanList* list, Units least, Units most, const void* visitor, Partition partition,
-                   ThreadToken token);
+  Visit trade_once(SpanList* back, SpanList* list, const Wanted& wanted, const void* visitor, ThreadToken token);
   bool lengthen_once(Span* span, Units to, ThreadToken token);
   Span* allocate_once(Units units, Units alignment, Prefer prefer, Partition partition, ThreadToken token, Units lent);
   void release_pieces();

@@ -52,7 +52,7 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer, Partition partiti
     }
     refused = span;
     tried = true;
-    span = obtain(span, room, partition, token);
+    span = obtain(span, room, prefer, partition, token);
     // Others may have come to the limit meanwhile.
     if (span != nullptr && !inconsistent() && (is_held(span->kind.load()) || admits(units - lent))) break;
   }
@@ -105,30 +105,30 @@ Span* Arena::find_warm(Units units, Partition partition, Prefer prefer) const {
 
 // A clean span of at least `least`, made of a decommitted one, as much of it as there is, or else of fresh memory. Null
 // when the OS refuses, or when a signal handler interrupted its own thread in here.
-Span* Arena::obtain(Span* decommitted, Units least, Partition partition, ThreadToken token) {
+Span* Arena::obtain(Span* decommitted, Units least, Prefer prefer, Partition partition, ThreadToken token) {
   if (grower_.load() != 0) return nullptr;
   if (decommitted != nullptr && least.count > decommitted->units) least = Units{decommitted->units};
   grower_.store(token);
   promised_ = decommitted != nullptr ? Units{} : tables_for(least);
-  Span* span = decommitted != nullptr ? commit(decommitted, least, token) : grow(least, partition, token);
+  Span* span = decommitted != nullptr ? commit(decommitted, least, token) : grow(least, prefer, partition, token);
   promised_ = {};
   if (grower_.load() == token) grower_.store(0);
   return span;
 }
 
 // Fresh memory, merged with what is free before it.
-Span* Arena::grow(Units least, Partition partition, ThreadToken token) {
+Span* Arena::grow(Units least, Prefer prefer, Partition partition, ThreadToken token) {
   if (!g_realm.open()) return nullptr;
   // The next piece will not follow this one: keep what is left of it.
   if (Units room = g_realm.room(); !k64Bit && room > Units{} && room < least && admits(room + least))
-    extend(room, room, kUntyped, token);
+    extend(room, room, Prefer::warm, kUntyped, token);
   Units step = growth_step_of(partition);
-  bool grown = extend(least, step, partition, token);
+  bool grown = extend(least, step, prefer, partition, token);
   // Pieces that are free but too short take the room that a longer one would have. But what they leave does not grow by
   // being given back: only where it is enough.
   if (!k64Bit && !grown && !inconsistent() && !is_divided_ && releasable() >= least.bytes()) {
     release_pieces();
-    grown = extend(least, step, partition, token);
+    grown = extend(least, step, prefer, partition, token);
   }
   return grown ? clean_.of(partition).best_fit(least) : nullptr;
 }
@@ -143,9 +143,26 @@ void Arena::give_to(Partition partition, Span* fresh, Units units) {
   is_divided_ |= partition != kUntyped;
 }
 
-bool Arena::extend(Units least, Units wanted, Partition partition, ThreadToken token) {
+static void end_wish(Stretches::Range young) {
+  if (!young.empty()) platform::prefer_small(young.start, young.end - young.start);
+}
+
+void Arena::end_wish_for_huge(ThreadToken token) {
+  Stretches::Range young;
+  {
+    Guard guard(*this, token);
+    young = g_realm.take_young();
+  }
+  end_wish(young);
+}
+
+bool Arena::extend(Units least, Units wanted, Prefer prefer, Partition partition, ThreadToken token) {
+  // Where there is a limit nothing is to be resident that is not used.
+  const bool dense = prefer == Prefer::dense && limit_ == Limit{};
+  const Stretches::Range young = dense ? g_realm.take_young() : Stretches::Range{};
   lock_.release();
-  Realm::Growth growth = g_realm.prepare(least, wanted);
+  Realm::Growth growth = g_realm.prepare(least, wanted, dense);
+  end_wish(young);  // now, for what follows was one mapping with it, so that it becomes one with what it follows
   lock_.acquire(token);
   Units got;
   Span* span = inconsistent() ? nullptr : g_realm.enter(growth, &got);
@@ -242,7 +259,7 @@ bool Arena::lengthen_once(Span* span, Units to, ThreadToken token) {
     if (enough && kind != SpanKind::free_decommitted) break;
     if (wait_for_growth(token)) continue;
     Units missing = enough ? more : more - there;
-    if (obtain(enough ? next : nullptr, missing, partition_of(span), token) == nullptr) return false;
+    if (obtain(enough ? next : nullptr, missing, Prefer::warm, partition_of(span), token) == nullptr) return false;
   }
   remove(next);
   carve(next, more, {1});

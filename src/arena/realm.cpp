@@ -64,13 +64,23 @@ Span* Realm::extend(Units least, Units wanted, Units* got) {
   return open() ? enter(prepare(least, wanted), got) : nullptr;
 }
 
-Realm::Growth Realm::prepare(Units least, Units wanted) {
+// Dense memory of a heap so large that the rest of a huge page is no more than a thirty-second of it. Hardened builds
+// have guards everywhere, which take huge pages apart; on 32-bit pieces are short.
+bool Realm::wishes_huge(bool dense) const {
+  constexpr bool kCan = k64Bit && !kHardened && !platform::kChargesUntouched;
+  return kCan && dense && huge_pages_ == HugePages::dense && committed_ / 32 >= platform::huge_page_size();
+}
+
+Realm::Growth Realm::prepare(Units least, Units wanted, bool dense) {
   Growth growth = begin();
   size_t bytes = align_up(least.bytes(), commit_grain()), most = align_up(wanted.bytes(), commit_grain());
   if (bytes < least.bytes()) return growth;
   if (growth.end - growth.start < bytes && !reserve_more(bytes, &growth)) return growth;
+  growth.wishes_huge = wishes_huge(dense);
+  if (growth.wishes_huge) most = align_up(growth.start + most, platform::huge_page_size()) - growth.start;
   size_t room = growth.end - growth.start;
   growth.committed = commit_some(growth.start, bytes, most < room ? most : room);
+  if (growth.wishes_huge || huge_pages_ == HugePages::all) platform::prefer_huge(growth.start, growth.committed);
   return growth;
 }
 
@@ -81,6 +91,7 @@ Span* Realm::enter(const Growth& growth, Units* got) {
   reserved_end_ = growth.end;
   if (growth.committed == 0) return nullptr;
   committed_ += growth.committed;
+  if (growth.wishes_huge) young_ = {growth.start, frontier_};
   if constexpr (k64Bit) span_.store_release(frontier_ - base());
   *got = Units{growth.committed >> kUnitShift};
   return at(growth.start);
@@ -107,11 +118,16 @@ size_t Realm::commit_some(uintptr_t start, size_t least, size_t wanted) {
     if (size == least) return 0;
     size = align_up(size / 2 > least ? size / 2 : least, commit_grain());
   }
-  if (prefers_huge_) platform::prefer_huge(start, size);
   // The descriptors that are written when the memory is entered, and as what is beyond the least is handed out.
   touch_descriptors(start, start + kUnitSize);
   touch_descriptors(start + (least < size ? least : size - kUnitSize), start + size);
   return size;
+}
+
+Stretches::Range Realm::take_young() {
+  const Stretches::Range young = young_;
+  young_ = {};
+  return young;
 }
 
 // What follows is asked for too, so that sparse pieces that follow each other are one mapping; a huge page that begins

@@ -20,6 +20,10 @@ namespace rh {
 class RealmCopy;
 struct Layout;
 
+// Which memory is to lie in huge pages of the system's, where it has them. `dense`: that of slabs in a heap that has
+// grown large (docs/design/realm.md).
+enum class HugePages : uint8_t { none, dense, all };
+
 class Realm {
  public:
   constexpr Realm() = default;
@@ -59,13 +63,15 @@ class Realm {
   // The same in two steps, for a realm that is open, by one thread at a time. The first calls the OS, and changes
   // nothing that others read; the second enters the result in the books, which the arena's lock guards. It gives null
   // when there is no memory, or when the realm is not as it was: in the child of a handler that forked meanwhile.
+  // `dense`: all of it is about to be touched.
   struct Growth {
     uintptr_t frontier, reserved_end;  // as they were
     uintptr_t start, end;              // room to commit memory in
     size_t committed = 0;              // from the start on
     Stretches::Range piece = {};       // what was reserved for it
+    bool wishes_huge = false;          // for as long as it is the youngest
   };
-  Growth prepare(Units least, Units wanted);
+  Growth prepare(Units least, Units wanted, bool dense = false);
   Span* enter(const Growth& growth, Units* got);
 
   // Where pieces lie anywhere they go back one by one. How many there may be; one of them, if all of it is the arena's
@@ -86,9 +92,14 @@ class Realm {
   // False once memory has been taken: too late.
   bool set_window(const Window& window);
 
-  // What is committed from now on is to lie in huge pages of the system's, if `huge`.
-  void prefer_huge(bool huge) { prefers_huge_ = huge; }
-  bool prefers_huge() const { return prefers_huge_; }
+  // What of that which is committed from now on is to lie in huge pages of the system's.
+  void prefer_huge(HugePages which) { huge_pages_ = which; }
+  HugePages huge_pages() const { return huge_pages_; }
+
+  // The dense memory that huge pages were asked for last, of which that is to end: what is not touched by now may never
+  // be, and what goes back is not to come again as a huge page. Empty when there is none. The caller holds the arena's
+  // lock, and calls platform::prefer_small() without it.
+  Stretches::Range take_young();
 
   // No huge page is to lie where this piece of memory does, of which little else may be used. Only so often: each may
   // cost two memory mappings.
@@ -140,6 +151,7 @@ class Realm {
   bool reserve_more(size_t least, Growth* growth);
   bool may_take(uintptr_t start, size_t size) { return stretches_.have_room_for({start, start + size}); }
   void note_taken(uintptr_t start, size_t size);
+  bool wishes_huge(bool dense) const;
   size_t commit_some(uintptr_t start, size_t least, size_t wanted);
   void touch_descriptors(uintptr_t start, uintptr_t end);
   Span* at(uintptr_t address) const { return spans() + ((address - base()) >> kUnitShift); }
@@ -173,10 +185,11 @@ class Realm {
   SideTable table_;
   bool opened_ = false;
   bool whole_ = false;  // the window is reserved in one piece already
-  bool prefers_huge_ = false;
+  HugePages huge_pages_ = HugePages::dense;
   Window wanted_;
   size_t reserved_ = 0;
   size_t committed_ = 0;
+  Stretches::Range young_ = {};
   Stretches stretches_;
 };
 

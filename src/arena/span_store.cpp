@@ -67,7 +67,7 @@ Span* SpanStore::take(Units units, Use use, Heap* owner, ThreadToken token, Part
     merge_whole(room_, owner);
     span = free_.best_fit(units);
   }
-  if (span == nullptr && fetch(units, owner, token, partition)) span = free_.best_fit(units);
+  if (span == nullptr && fetch(units, use, owner, token, partition)) span = free_.best_fit(units);
   if (RH_UNLIKELY(span == nullptr)) {
     merge_whole({}, owner);
     span = free_.best_fit(units);
@@ -82,7 +82,7 @@ void SpanStore::give(Span* span, Use use, Heap* owner, ThreadToken token) {
   if (span->units > budget_.count) {
     SpanList alone;
     alone.push_back(span);
-    return visit(&alone, nullptr, {}, {}, token);
+    return visit(&alone, nullptr, {}, token);
   }
   insert(span, owner);
   give_back_surplus(owner, token);
@@ -115,7 +115,7 @@ void SpanStore::give_some(SpanList* spans, Heap* owner, ThreadToken token) {
     else
       insert(span, owner);
   }
-  if (!back.empty()) visit(&back, nullptr, {}, {}, token);
+  if (!back.empty()) visit(&back, nullptr, {}, token);
 }
 
 void SpanStore::give_all(SpanList* spans, Heap* owner, ThreadToken token) {
@@ -139,7 +139,7 @@ bool SpanStore::lengthen(Span* span, Units to, Heap* owner) {
 void SpanStore::empty(ThreadToken token) {
   SpanList whole;
   while (Span* span = whole_.pop()) whole.push_back(span);
-  if (!whole.empty()) visit(&whole, nullptr, {}, {}, token);
+  if (!whole.empty()) visit(&whole, nullptr, {}, token);
   if (total() > Units{}) give_back_beyond({}, token);
   budget_ = kLeastBudget;
   keeps_whole_ = false;
@@ -200,11 +200,12 @@ Span* SpanStore::carve(Span* span, Units units, Heap* owner) {
 }
 
 // So much that there is room for as much again to come back.
-bool SpanStore::fetch(Units units, Heap* owner, ThreadToken token, Partition partition) {
+bool SpanStore::fetch(Units units, Use use, Heap* owner, ThreadToken token, Partition partition) {
   Units half{budget_.count / 2}, wanted = units;
   if (half > free_.total() + units) wanted = half - free_.total();
   SpanList nothing, spans;
-  visit(&nothing, &spans, units, wanted, token, partition);
+  const Prefer prefer = use == Use::slab ? Prefer::dense : Prefer::warm;
+  visit(&nothing, &spans, {units, wanted, prefer, partition}, token);
   bool found = !spans.empty();
   while (Span* span = spans.pop_front()) insert(span, owner);
   return found;
@@ -235,11 +236,11 @@ void SpanStore::give_back_beyond(Units most, ThreadToken token) {
     remove(span);
     back.push_back(span);
   }
-  visit(&back, nullptr, {}, {}, token);
+  visit(&back, nullptr, {}, token);
 }
 
-void SpanStore::visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token, Partition partition) {
-  Arena::Visit visit = g_arena.trade(back, list, least, most, this, token, partition);
+void SpanStore::visit(SpanList* back, SpanList* list, const Arena::Wanted& wanted, ThreadToken token) {
+  Arena::Visit visit = g_arena.trade(back, list, wanted, this, token);
   taken_ += visit.taken;
   taken_ = taken_ > visit.given ? taken_ - visit.given : Units{};
   adapt(visit);

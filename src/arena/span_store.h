@@ -61,11 +61,10 @@ class SpanStore {
   void make_room();
   void merge_whole(Units beyond, Heap* owner);
   void give_some(SpanList* spans, Heap* owner, ThreadToken token);
-  bool fetch(Units units, Heap* owner, ThreadToken token, Partition partition);
+  bool fetch(Units units, Use use, Heap* owner, ThreadToken token, Partition partition);
   void give_back_surplus(Heap* owner, ThreadToken token);
   void give_back_beyond(Units most, ThreadToken token);
-  void visit(SpanList* back, SpanList* list, Units least, Units most, ThreadToken token,
-             Partition partition = kUntyped);
+  void visit(SpanList* back, SpanList* list, const Arena::Wanted& wanted, ThreadToken token);
   void adapt(const Arena::Visit& visit);
 
   SpanSet free_;

@@ -11,16 +11,19 @@ constexpr Units kLongAhead{16};
 
 }  // namespace
 
-Arena::Visit Arena::trade(SpanList* back, SpanList* list, Units least, Units most, const void* visitor,
-                          ThreadToken token, Partition partition) {
-  Visit visit = trade_once(back, list, least, most, visitor, partition, token);
-  if (least > Units{} && list->empty() && make_room(least, token))
-    visit.taken = trade_once(back, list, least, least, visitor, partition, token).taken;
+Arena::Visit Arena::trade(SpanList* back, SpanList* list, const Wanted& wanted, const void* visitor,
+                          ThreadToken token) {
+  Visit visit = trade_once(back, list, wanted, visitor, token);
+  if (wanted.least > Units{} && list->empty() && make_room(wanted.least, token)) {
+    Wanted least = wanted;
+    least.most = wanted.least;
+    visit.taken = trade_once(back, list, least, visitor, token).taken;
+  }
   return visit;
 }
 
-Arena::Visit Arena::trade_once(SpanList* back, SpanList* list, Units least, Units most, const void* visitor,
-                               Partition partition, ThreadToken token) {
+Arena::Visit Arena::trade_once(SpanList* back, SpanList* list, const Wanted& wanted, const void* visitor,
+                               ThreadToken token) {
   Visit visit;
   Units surplus;
   {
@@ -28,7 +31,7 @@ Arena::Visit Arena::trade_once(SpanList* back, SpanList* list, Units least, Unit
     visit.met_others = visitor_ != nullptr && visitor_ != visitor;
     visitor_ = visitor;
     if (!inconsistent()) take_back(back, &visit);
-    if (least > Units{}) take_some(list, least, ahead(least, most), &visit, partition, token);
+    if (wanted.least > Units{}) take_some(list, wanted, &visit, token);
     note_dirty();
     note_held();
     visit.is_tight = is_tight();
@@ -51,14 +54,17 @@ void Arena::take_back(SpanList* spans, Visit* visit) {
   note_in_use(in_use_ - visit->given);
 }
 
-void Arena::take_some(SpanList* list, Units least, Units most, Visit* visit, Partition partition, ThreadToken token) {
-  Span* span = inconsistent() ? take_fresh(least, {1}, partition) : take_ahead(least, most, partition, token);
-  while (span == nullptr && wait_for_purge(token)) span = take_ahead(least, most, partition, token);
+void Arena::take_some(SpanList* list, const Wanted& wanted, Visit* visit, ThreadToken token) {
+  Wanted left = wanted;
+  left.most = ahead(wanted.least, wanted.most);
+  Span* span = inconsistent() ? take_fresh(wanted.least, {1}, wanted.partition) : take_ahead(left, token);
+  while (span == nullptr && wait_for_purge(token)) span = take_ahead(left, token);
   for (int pieces = 1; span != nullptr; ++pieces) {
     list->push_back(span);
     visit->taken += Units{span->units};
-    bool enough = pieces == kMostPieces || most < visit->taken + least || inconsistent();
-    span = enough ? nullptr : take_ahead(least, most - visit->taken, partition, token);
+    left.most = Units{span->units} > left.most ? Units{} : left.most - Units{span->units};
+    bool enough = pieces == kMostPieces || left.most < left.least || inconsistent();
+    span = enough ? nullptr : take_ahead(left, token);
   }
 }
 
@@ -72,9 +78,9 @@ Units Arena::ahead(Units least, Units most) const {
 
 // The caller holds the lock. Little is taken where it fits best, to leave no holes; much in one piece, of which the
 // rest will follow what is used of it.
-Span* Arena::take_ahead(Units least, Units most, Partition partition, ThreadToken token) {
-  bool in_one = !(most < kLongAhead) && find_warm(most, partition) != nullptr;
-  return take(in_one ? most : least, {1}, Prefer::warm, partition, token);
+Span* Arena::take_ahead(const Wanted& wanted, ThreadToken token) {
+  bool in_one = !(wanted.most < kLongAhead) && find_warm(wanted.most, wanted.partition) != nullptr;
+  return take(in_one ? wanted.most : wanted.least, {1}, wanted.prefer, wanted.partition, token);
 }
 
 }  // namespace rh

@@ -115,7 +115,7 @@ bool set_decay(const char* value) {
 bool set_huge_pages(const char* value) {
   bool huge = false;
   if (!set_switch(value, &huge) || (huge && !platform::can_prefer_huge())) return false;
-  g_realm.prefer_huge(huge);
+  g_realm.prefer_huge(huge ? HugePages::all : HugePages::none);
   return true;
 }
 
@@ -339,11 +339,12 @@ const char* doctor_target() { return g_doctor.text; }
 
 void describe(Json& json) {
   constexpr const char* kPlaces[] = {"anywhere", "low", "image", "address"};
+  constexpr const char* kHugePages[] = {"none", "dense", "all"};
   json.number("decay_ms", idle::decay_ms());
   Text limit;
   limit_option::describe(limit::rule(), limit);
   json.string("limit", limit.data());
-  json.boolean("huge_pages", g_realm.prefers_huge());
+  json.string("huge_pages", kHugePages[static_cast<int>(g_realm.huge_pages())]);
   json.boolean("verbose", g_verbose);
   json.string("stats", g_stats.text);
   json.number("window", g_realm.window().size);

@@ -1,4 +1,5 @@
-// Huge pages, when they are asked for, are asked for all of the heap's memory, so that it stays one mapping.
+// Huge pages, when they are asked for, are asked for all of the heap's memory, so that it stays one mapping. Else for
+// what a large heap has grown by last, which is then a mapping of its own.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -32,11 +33,8 @@ std::vector<Mapping> mappings() {
   return all;
 }
 
-// How many mappings 64 MiB of blocks lie in, and how many of these are to be huge pages.
-SCENARIO(mappings_of_blocks) {
-  std::vector<void*> blocks;
-  for (int at = 0; at < 60000; ++at) blocks.push_back(std::memset(malloc(1000), 1, 1000));
-  blocks.push_back(std::memset(malloc(4 * MiB), 1, 4 * MiB));
+// How many mappings the blocks lie in, and how many of these are to be huge pages.
+int tell_mappings(const std::vector<void*>& blocks) {
   int of_blocks = 0, huge = 0;
   for (const Mapping& mapping : mappings()) {
     bool holds = false;
@@ -52,6 +50,20 @@ SCENARIO(mappings_of_blocks) {
   return 0;
 }
 
+std::vector<void*> small_blocks(int count) {
+  std::vector<void*> blocks;
+  for (int at = 0; at < count; ++at) blocks.push_back(std::memset(malloc(1000), 1, 1000));
+  return blocks;
+}
+
+SCENARIO(mappings_of_64_mib) {
+  std::vector<void*> blocks = small_blocks(60000);
+  blocks.push_back(std::memset(malloc(4 * MiB), 1, 4 * MiB));
+  return tell_mappings(blocks);
+}
+
+SCENARIO(mappings_of_200_mib) { return tell_mappings(small_blocks(200000)); }
+
 struct Counts {
   int of_blocks = 0, huge = 0;
 };
@@ -63,14 +75,31 @@ Counts counts(const Outcome& outcome) {
   return result;
 }
 
+Outcome run_with(const char* huge_pages, const char* scenario) {
+  return run(scenario, {.environment = {{"REHEAP_HUGE_PAGES", huge_pages}}});
+}
+
+bool kernel_has_some() {
+  return run_with("1", "mappings_of_64_mib").err.find("REHEAP_HUGE_PAGES=1 is not possible") == std::string::npos;
+}
+
 TEST(HugePages, AreAskedForAllOfTheHeap) {
-  const Outcome with = run("mappings_of_blocks", {.environment = {{"REHEAP_HUGE_PAGES", "1"}}});
-  if (with.err.find("REHEAP_HUGE_PAGES=1 is not possible") != std::string::npos) GTEST_SKIP() << "the kernel has none";
-  const Counts asked = counts(with), plain = counts(run("mappings_of_blocks"));
+  if (!kernel_has_some()) GTEST_SKIP() << "the kernel has none";
+  const Counts asked = counts(run_with("1", "mappings_of_64_mib"));
+  const Counts plain = counts(run_with("0", "mappings_of_64_mib"));
   EXPECT_EQ(plain.huge, 0);
   EXPECT_EQ(asked.huge, asked.of_blocks);
   // Pieces of a 32-bit heap lie side by side, and are one mapping, by chance.
   if (!narrow) EXPECT_LE(asked.of_blocks, plain.of_blocks);
+}
+
+TEST(HugePages, AreAskedForWhatALargeHeapGrewByLast) {
+  if (narrow) GTEST_SKIP() << "pieces of a 32-bit heap are short";
+  if (!kernel_has_some()) GTEST_SKIP() << "the kernel has none";
+  const Counts large = counts(run("mappings_of_200_mib"));
+  EXPECT_EQ(large.huge, is_hardened() ? 0 : 1);
+  EXPECT_LE(large.of_blocks, 4);
+  EXPECT_EQ(counts(run_with("0", "mappings_of_200_mib")).huge, 0);
 }
 
 }  // namespace

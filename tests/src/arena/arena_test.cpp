@@ -238,7 +238,7 @@ TEST(Arena, ImpossibleSizesAreRefused) {
 // What trade() gives when nothing goes back.
 Units take_some(Arena& arena, SpanList* list, size_t least, size_t most, const void* visitor = nullptr) {
   SpanList nothing;
-  return arena.trade(&nothing, list, {least}, {most}, visitor, platform::thread_token()).taken;
+  return arena.trade(&nothing, list, {Units{least}, Units{most}}, visitor, platform::thread_token()).taken;
 }
 
 TEST(Arena, TakesSomeInOneGo) {
@@ -246,7 +246,7 @@ TEST(Arena, TakesSomeInOneGo) {
   SpanList list;
   ASSERT_EQ(take_some(arena, &list, 1, 6), Units{6});
   EXPECT_EQ(arena.figures().in_use, Units{6}.bytes());
-  Arena::Visit visit = arena.trade(&list, nullptr, {}, {}, nullptr, platform::thread_token());
+  Arena::Visit visit = arena.trade(&list, nullptr, {}, nullptr, platform::thread_token());
   EXPECT_EQ(visit.given, Units{6});
   EXPECT_TRUE(list.empty());
   EXPECT_EQ(arena.figures().in_use, 0u);
@@ -284,9 +284,72 @@ TEST(Arena, WhatWasTakenAheadAndNotUsedIsStillZero) {
   SpanList list;
   ASSERT_EQ(take_some(arena, &list, 4, 4), Units{4});
   EXPECT_TRUE(list.first()->zero);
-  arena.trade(&list, nullptr, {}, {}, nullptr, platform::thread_token());
+  arena.trade(&list, nullptr, {}, nullptr, platform::thread_token());
   EXPECT_EQ(arena.figures().dirty, 0u);
   expect_conserved(arena);
+}
+
+// ---- huge pages -----------------------------------------------------------------------------------
+
+// In tests that take pages as long as those of some kernels, a large heap is one of gigabytes.
+bool wishes_for_huge() {
+  return k64Bit && !kHardened && !platform::kChargesUntouched && platform::huge_page_size() <= size_t{32} << 20;
+}
+
+// Takes until more is committed. Gives how much more.
+size_t grow(Arena& arena, Prefer prefer) {
+  const size_t before = g_realm.committed();
+  const Units piece = Units::holding(256 << 10);
+  while (g_realm.committed() == before) {
+    SpanList nothing, list;
+    arena.trade(&nothing, &list, {piece, piece, prefer}, nullptr, platform::thread_token());
+    if (list.empty()) break;
+  }
+  return g_realm.committed() - before;
+}
+
+void make_large(Arena& arena) {
+  const Units large = Units::holding(32 * platform::huge_page_size());
+  while (g_realm.committed() < large.bytes()) ASSERT_NE(arena.allocate(large), nullptr);
+}
+
+TEST(Arena, HugePagesAreForTheYoungestDenseMemoryOfALargeHeap) {
+  if (!wishes_for_huge()) GTEST_SKIP() << "huge pages are asked for by option alone";
+  Arena arena;
+  ASSERT_GT(grow(arena, Prefer::dense), 0u);
+  EXPECT_EQ(fake::huge_bytes(), 0u) << "it is small";
+  make_large(arena);
+  ASSERT_GT(grow(arena, Prefer::warm), 0u);
+  EXPECT_EQ(fake::huge_bytes(), 0u) << "it may be touched here and there";
+  for (int time = 0; time < 3; ++time) {
+    const size_t grown = grow(arena, Prefer::dense);
+    EXPECT_EQ(fake::huge_bytes(), grown);
+    EXPECT_EQ((g_realm.first_address() + g_realm.committed()) % platform::huge_page_size(), 0u);
+  }
+  grow(arena, Prefer::warm);
+  EXPECT_GT(fake::huge_bytes(), 0u);
+  arena.purge(0, Units{1});
+  EXPECT_GT(fake::huge_bytes(), 0u) << "while it works surplus goes back";
+  arena.purge(1000);
+  EXPECT_EQ(fake::huge_bytes(), 0u) << "what is not touched by now may never be";
+  expect_conserved(arena);
+}
+
+TEST(Arena, NoHugePagesAreAskedForWhereThereIsALimit) {
+  Arena arena;
+  make_large(arena);
+  arena.set_limit({.soft = g_realm.committed() * 4, .hard = g_realm.committed() * 4});
+  ASSERT_GT(grow(arena, Prefer::dense), 0u);
+  EXPECT_EQ(fake::huge_bytes(), 0u);
+}
+
+TEST(Arena, NoHugePagesAreAskedForWhereNoneAreToBe) {
+  Arena arena;
+  make_large(arena);
+  g_realm.prefer_huge(HugePages::none);
+  ASSERT_GT(grow(arena, Prefer::dense), 0u);
+  EXPECT_EQ(fake::huge_bytes(), 0u);
+  g_realm.prefer_huge(HugePages::dense);
 }
 
 TEST(Arena, TellsWhetherOthersWereThereInBetween) {
@@ -294,7 +357,7 @@ TEST(Arena, TellsWhetherOthersWereThereInBetween) {
   int one = 0, other = 0;
   auto visit = [&arena](const void* visitor) {
     SpanList nothing, list;
-    return arena.trade(&nothing, &list, {1}, {1}, visitor, platform::thread_token()).met_others;
+    return arena.trade(&nothing, &list, {Units{1}, Units{1}}, visitor, platform::thread_token()).met_others;
   };
   EXPECT_FALSE(visit(&one));
   EXPECT_FALSE(visit(&one));

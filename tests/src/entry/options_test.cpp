@@ -159,7 +159,7 @@ TEST(Options, SomeAreForTheEnvironmentOnly) {
 TEST(Options, HugePagesAreAskedForAllThatIsCommitted) {
   const size_t before = g_realm.committed();
   EXPECT_TRUE(set_at_start("huge_pages", "1"));
-  EXPECT_TRUE(has(in_force(), R"("huge_pages":true)"));
+  EXPECT_TRUE(has(in_force(), R"("huge_pages":"all")"));
   Span* span = g_arena.allocate(Units::holding(size_t{70} << 20));
   ASSERT_NE(span, nullptr);
   EXPECT_EQ(fake::huge_bytes(), g_realm.committed() - before);
@@ -173,7 +173,7 @@ TEST(Options, HugePagesAreRefusedWhereTheSystemHasNone) {
   EXPECT_TRUE(has(said(), "REHEAP_HUGE_PAGES=1 is not possible; allowed: 0 or 1; 0 where the system"));
   EXPECT_TRUE(set_at_start("huge_pages", "0"));
   EXPECT_FALSE(set_at_start("huge_pages", "yes"));
-  EXPECT_TRUE(has(in_force(), R"("huge_pages":false)"));
+  EXPECT_TRUE(has(in_force(), R"("huge_pages":"none")"));
   fake::set_has_huge(true);
 }
 
