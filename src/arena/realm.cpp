@@ -80,7 +80,8 @@ Realm::Growth Realm::prepare(Units least, Units wanted, bool dense) {
   if (growth.wishes_huge) most = align_up(growth.start + most, platform::huge_page_size()) - growth.start;
   size_t room = growth.end - growth.start;
   growth.committed = commit_some(growth.start, bytes, most < room ? most : room);
-  if (growth.wishes_huge || huge_pages_ == HugePages::all) platform::prefer_huge(growth.start, growth.committed);
+  const bool asks = growth.committed != 0 && (growth.wishes_huge || huge_pages_ == HugePages::all);
+  if (asks) platform::prefer_huge(growth.start, growth.committed);
   return growth;
 }
 

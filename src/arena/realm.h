@@ -20,8 +20,8 @@ namespace rh {
 class RealmCopy;
 struct Layout;
 
-// Which memory is to lie in huge pages of the system's, where it has them. `dense`: that of slabs in a heap that has
-// grown large (docs/design/realm.md).
+// Which memory is to lie in huge pages of the system's, where it has them. `dense`: that of slabs of small
+// blocks in a heap that has grown large (docs/design/realm.md).
 enum class HugePages : uint8_t { none, dense, all };
 
 class Realm {

@@ -204,7 +204,7 @@ bool SpanStore::fetch(Units units, Use use, Heap* owner, ThreadToken token, Part
   Units half{budget_.count / 2}, wanted = units;
   if (half > free_.total() + units) wanted = half - free_.total();
   SpanList nothing, spans;
-  const Prefer prefer = use == Use::slab ? Prefer::dense : Prefer::warm;
+  const Prefer prefer = use == Use::dense_slab ? Prefer::dense : Prefer::warm;
   visit(&nothing, &spans, {units, wanted, prefer, partition}, token);
   bool found = !spans.empty();
   while (Span* span = spans.pop_front()) insert(span, owner);

@@ -20,8 +20,9 @@ class SpanStore {
   constexpr SpanStore() = default;
 
   // What a span is for. Those of blocks are kept whole for other blocks. Those of slabs are divided like others: that
-  // thousands of small blocks lie close to each other counts for more.
-  enum class Use { slab, block };
+  // thousands of small blocks lie close to each other counts for more. Of a dense slab, whose blocks are no longer than
+  // a page, every page is about to be touched.
+  enum class Use { dense_slab, slab, block };
 
   // An allocated span of exactly `units`, at most kLongest; null when there is no memory. As from Arena::allocate.
   // `partition` is the same each time.

@@ -25,7 +25,8 @@ RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
     registry::adopt_slabs(heap, size_class);
     if (Span* slab = pop_available(heap, size_class)) return slab;
   }
-  Span* span = spans::take(heap, units, spans::Use::slab, heap->token.load());
+  const bool dense = size_class::size_of(size_class) <= platform::page_size();
+  Span* span = spans::take(heap, units, dense ? spans::Use::dense_slab : spans::Use::slab, heap->token.load());
   if (span != nullptr) slab::start(span, size_class, heap, slab_number(heap));
   return span;
 }

@@ -50,19 +50,21 @@ int tell_mappings(const std::vector<void*>& blocks) {
   return 0;
 }
 
-std::vector<void*> small_blocks(int count) {
+std::vector<void*> touched(int count, std::size_t size) {
   std::vector<void*> blocks;
-  for (int at = 0; at < count; ++at) blocks.push_back(std::memset(malloc(1000), 1, 1000));
+  for (int at = 0; at < count; ++at) blocks.push_back(std::memset(malloc(size), 1, 1));
   return blocks;
 }
 
 SCENARIO(mappings_of_64_mib) {
-  std::vector<void*> blocks = small_blocks(60000);
+  std::vector<void*> blocks = touched(60000, 1000);
   blocks.push_back(std::memset(malloc(4 * MiB), 1, 4 * MiB));
   return tell_mappings(blocks);
 }
 
-SCENARIO(mappings_of_200_mib) { return tell_mappings(small_blocks(200000)); }
+SCENARIO(mappings_of_200_mib) { return tell_mappings(touched(200000, 1000)); }
+
+SCENARIO(mappings_of_200_mib_of_buffers) { return tell_mappings(touched(13000, 16000)); }
 
 struct Counts {
   int of_blocks = 0, huge = 0;
@@ -100,6 +102,7 @@ TEST(HugePages, AreAskedForWhatALargeHeapGrewByLast) {
   EXPECT_EQ(large.huge, is_hardened() ? 0 : 1);
   EXPECT_LE(large.of_blocks, 4);
   EXPECT_EQ(counts(run_with("0", "mappings_of_200_mib")).huge, 0);
+  EXPECT_EQ(counts(run("mappings_of_200_mib_of_buffers")).huge, 0) << "which may be touched at their beginnings alone";
 }
 
 }  // namespace
