@@ -138,10 +138,10 @@ void prefer_small(uintptr_t address, size_t size) {
   advise(address, size, MADV_NOHUGEPAGE);
 }
 
-// For pages locked in memory, which the kernel does not replace by zeros; some may be inaccessible.
+// Where the kernel does not replace pages by zeros: because they are locked in memory, or in a sandbox. Some may be
+// inaccessible.
 static bool clear(uintptr_t address, size_t size) {
-  advise(address, size, kRemoveGuard);
-  if (!protect(address, size, usable())) return false;
+  if (!unguard(address, size)) return false;
   __builtin_memset(reinterpret_cast<void*>(address), 0, size);
   return true;
 }
