@@ -47,6 +47,8 @@ class Look {
       slab = next_;
       --left;
     }
+    // That was the last: to begin with the first again would make all of them older by another look.
+    if (slab == nullptr) ++class_;
   }
 
   Span* first() const { return heap_->available[class_].first(); }
