@@ -22,12 +22,18 @@ constexpr uint64_t kRestMs = 5000;
 
 constexpr size_t kNotableDirty = 128 * 1024;
 
-// What goes back beyond the peak interrupts every processor that runs this program, and is often faulted in again at
+// What goes back before its time interrupts every processor that runs this program, and is often faulted in again at
 // once: an eighth of the peak a second, at once no more than a quarter. The peak may grow a little further meanwhile.
 constexpr uint64_t kPeakInMs = 8000, kMostSavedMs = 2000;
 
-// But no more often than this.
+// But no more often than this, and no more at once than that.
 constexpr uint64_t kBetweenSurplusMs = 20;
+constexpr Units kMostSurplus = Units::holding(4 << 20);
+
+// So much more than is in use may stay warm.
+constexpr Units kLittleWarm = Units::holding(4 << 20);
+
+Units least_of(Units one, Units other) { return one < other ? one : other; }
 
 // Stamps are the low bits of the clock: differences are right across its wrap.
 bool older_than(const Span* span, uint64_t now, uint64_t age_ms) {
@@ -77,7 +83,7 @@ Span* Arena::allocate_once(Units units, Units alignment, Prefer prefer, Partitio
     lent_ += lent;
     note_dirty();
     note_held();
-    surplus = beyond_peak();
+    surplus = find_surplus();
     unneeded = unneeded_;
     unneeded_ = {};
   }
@@ -87,31 +93,30 @@ Span* Arena::allocate_once(Units units, Units alignment, Prefer prefer, Partitio
   return span;
 }
 
-// Memory held, in use or warm, does not grow far past its highest mark while some of it is free: what is free, but in
-// the wrong place, goes back to the OS instead. Gives how much that is; not a little at a time, for what goes back may
-// have to be faulted in again.
-Units Arena::beyond_peak() {
-  Units held = in_use_ + dirty_.total();
+// What is to go back before its time. Memory held, in use or warm, does not grow far past its highest mark while some
+// of it is free, but in the wrong place; nor does more stay warm than is in use. Not a little at a time, for what goes
+// back may have to be faulted in again.
+Units Arena::find_surplus() {
+  const Units held = in_use_ + dirty_.total();
   // What no purge could avoid is the new mark.
   if (in_use_ > held_peak_) held_peak_ = in_use_;
-  if (held < most_held()) return {};
-  Units mark = soft_mark() < held_peak_ ? soft_mark() : held_peak_;
-  Units surplus = held - mark;
-  return allowed_surplus(surplus < dirty_.total() ? surplus : dirty_.total());
+  Units keep = held;
+  if (dirty_.total() > in_use_ + kLittleWarm) keep = in_use_ + in_use_;
+  if (!(held < most_held())) keep = least_of(keep, least_of(soft_mark(), held_peak_));
+  return keep < held ? allowed_surplus(least_of(held - keep, dirty_.total())) : Units{};
 }
 
 // A little more than the highest mark, and no more than the soft limit.
 Units Arena::most_held() const {
-  Units most = held_peak_ + Units::holding((1 << 20) + held_peak_.bytes() / 64);
-  return soft_mark() < most ? soft_mark() : most;
+  return least_of(soft_mark(), held_peak_ + Units::holding((1 << 20) + held_peak_.bytes() / 64));
 }
 
 Units Arena::allowed_surplus(Units surplus) {
   uint64_t now = platform::now_ms();
   if (now < patient_at_ || now < surplus_since_ + kBetweenSurplusMs) return {};
   uint64_t saved = now - surplus_since_ < kMostSavedMs ? now - surplus_since_ : kMostSavedMs;
-  Units allowed{static_cast<size_t>(held_peak_.count * saved / kPeakInMs)};
-  if (surplus < allowed) allowed = surplus;
+  const Units saved_up{static_cast<size_t>(held_peak_.count * saved / kPeakInMs)};
+  const Units allowed = least_of(surplus, least_of(saved_up, kMostSurplus));
   uint64_t spent = allowed.count * kPeakInMs / held_peak_.count;
   surplus_since_ = now - saved + (spent > kBetweenSurplusMs ? spent : kBetweenSurplusMs);
   return allowed;
@@ -119,13 +124,12 @@ Units Arena::allowed_surplus(Units surplus) {
 
 constinit std::atomic<bool (*)(Units)> g_leave_surplus{nullptr};
 
-// Who does it here waits for a block meanwhile: little at a time.
+// Who does it here waits for a block meanwhile: few spans at a time.
 void Arena::return_surplus(Units surplus, ThreadToken token) {
   bool (*leave)(Units) = g_leave_surplus.load(std::memory_order_relaxed);
   if (leave != nullptr && leave(surplus)) return;
-  constexpr Units kMost = Units::holding(4 << 20);
   constexpr unsigned kMostSpans = 32;
-  purge(0, surplus < kMost ? surplus : kMost, token, kMostSpans);
+  purge(0, surplus, token, kMostSpans);
 }
 
 // Trims a span that is in no set: what lies before the aligned start and what is too much go back. Far alignments leave

@@ -191,7 +191,7 @@ class Arena {
   void note_in_use(Units units);
   void note_committed();
   void note_dirty();
-  Units beyond_peak();
+  Units find_surplus();
   Units most_held() const;
   Units soft_mark() const { return Units{limit_.soft >> kUnitShift}; }
   Units allowed_surplus(Units surplus);

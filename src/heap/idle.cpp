@@ -195,7 +195,7 @@ class Activity {
 };
 
 // To return memory that is taken again costs a fault for each page. It stays longer while others work; that the peak
-// does not grow by it is seen to by Arena::beyond_peak.
+// does not grow by it is seen to by Arena::find_surplus.
 constexpr uint64_t kLonger = 4;
 
 // The helper thread. It ends when little is left to return; whoever frees next starts another.

@@ -534,6 +534,34 @@ TEST(Arena, WhatIsBeyondThePeakGoesBackAtABoundedRate) {
   expect_conserved(arena);
 }
 
+TEST(Arena, NoMoreStaysWarmThanIsInUse) {
+  Arena arena;
+  fake::set_clock(1'000'000);
+  constexpr size_t kMiB = 1 << 20, kLittle = 4 * kMiB;
+  std::vector<Span*> spans = apart(arena, 512, 7);
+  const size_t peak = arena.figures().in_use_peak;
+  for (Span* span : spans) arena.free(span);
+  auto dirty = [&] { return arena.figures().dirty; };
+  auto work_for = [&](int ms) {
+    for (; ms > 0; ms -= 20) {
+      const size_t before = dirty();
+      arena.free(arena.allocate({7}));
+      EXPECT_GE(dirty() + kLittle, before) << "at once";
+      fake::advance(20);
+    }
+  };
+  work_for(200);
+  EXPECT_LT(dirty(), 512 * Units{7}.bytes() - peak / 8) << "before it is old";
+  EXPECT_GT(dirty(), 512 * Units{7}.bytes() - peak / 4 - peak / 8);
+  work_for(10000);
+  const size_t left = dirty();
+  EXPECT_LE(left, arena.figures().in_use + kLittle + 2 * Units{7}.bytes());
+  EXPECT_GT(left, arena.figures().in_use);
+  work_for(1000);
+  EXPECT_EQ(dirty(), left);
+  expect_conserved(arena);
+}
+
 Arena* g_hooked = nullptr;
 Span* g_freed_meanwhile = nullptr;
 

@@ -116,6 +116,7 @@ TEST(Idle, ItStaysLongerWhileSpansAreTaken) {
     }
   };
   std::vector<void*> blocks = used_blocks(kMiB, 2 * kMade), kept;
+  std::vector<void*> others = used_blocks(kMiB, kMade);  // or less would stay warm
   for (size_t index = 0; index < blocks.size(); index += 2) {
     deallocate(blocks[index]);
     kept.push_back(blocks[index + 1]);
@@ -130,6 +131,7 @@ TEST(Idle, ItStaysLongerWhileSpansAreTaken) {
   EXPECT_GE(dirty(), kMade);
   step_for(500);
   EXPECT_LE(dirty(), kMiB) << "the last span was taken a decay time ago";
+  free_all(others);
 }
 
 TEST(Idle, WhatASleepingThreadWasSentGoesBackToo) {
@@ -327,12 +329,14 @@ TEST(Idle, WithoutAHelperThreadsThatFreeDoItsWork) {
 // Everything is freed at once, and then the program does nothing more.
 TEST(Idle, WithoutAHelperLittleStaysFromTheStart) {
   fake::fail_all(fake::Call::start_helper, true);
+  std::vector<void*> others = used_blocks(100000, 16 * kMiB);  // or less would stay warm
   free_all(used_blocks(100000, 256 * kMiB));
   EXPECT_LE(dirty(), 16 * kMiB);
   // Memory in constant use stays dirty.
   size_t before = figures().arena.returned;
   for (int round = 0; round < 100; ++round) free_all(used_blocks(kMiB, kMiB));
   EXPECT_EQ(figures().arena.returned, before);
+  free_all(others);
 }
 
 TEST(Idle, DecayZeroReturnsAtOnce) {
