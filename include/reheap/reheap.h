@@ -202,7 +202,7 @@ RH_API size_t rh_heap_trim(rh_heap* heap) RH_NOTHROW;
 typedef bool (*rh_visit_fn)(void* block, size_t usable_size, void* context);
 RH_API bool rh_heap_walk(rh_heap* heap, rh_visit_fn visit, void* context) RH_NOTHROW;
 
-/* Limits what the heap holds, in bytes: its slabs (64 KiB and more each) and its large blocks; of a heap of
+/* Limits what the heap holds, in bytes: its slabs (16 KiB and more each) and its large blocks; of a heap of
  * rh_heap_create_in or rh_heap_create_near its blocks, with 16 bytes beside each. What would lead beyond
  * `hard` is refused: NULL and ENOMEM. 0, as at first, is no limit. What is held already may be more. */
 RH_API void rh_heap_limit(rh_heap* heap, size_t hard) RH_NOTHROW;

@@ -34,7 +34,7 @@ inline uint64_t excluded(const Span* slab, const void* block) {
   uint64_t tags = 1 | uint64_t{1} << g_realm.sizes().last_tag(block, slab::is_smallest(slab));
   auto exclude = [&](uintptr_t at) { tags |= uint64_t{1} << platform::stored_tag(reinterpret_cast<const void*>(at)); };
   if (offset >= own.size) exclude(address_of(block) - own.size);
-  if (offset + 2 * size_t{own.size} <= own.capacity * size_t{own.size}) exclude(address_of(block) + own.size);
+  if (offset + 2 * size_t{own.size} <= slab::capacity(slab) * size_t{own.size}) exclude(address_of(block) + own.size);
   return tags;
 }
 

@@ -37,7 +37,7 @@ void check(const Heap* heap) {
 
 void check_outgoing(const Outgoing& out) {
   RH_CHECK(out.slab != nullptr && !out.empty() && out.last != kNoPosition);
-  RH_CHECK(out.count != 0 && out.count <= slab::properties(out.slab).capacity);
+  RH_CHECK(out.count != 0 && out.count <= slab::capacity(out.slab));
   RH_CHECK(slab::head(g_realm.span_of(slab::block_at(out.slab, out.first))) == out.slab);
   RH_CHECK(slab::head(g_realm.span_of(slab::block_at(out.slab, out.last))) == out.slab);
 }

@@ -69,7 +69,7 @@ RH_COLD static slab::Taken take_limited(Heap* heap, SizeClass size_class, size_t
   if (slab::Taken taken = attempt()) return taken;
   idle::collect_beside(heap);
   if (slab::Taken taken = attempt()) return taken;
-  if (accounts::admits(heap, Units{size_class::kProperties[size_class].units})) return insist(size, attempt);
+  if (accounts::admits(heap, size_class::shortest_slab(size_class))) return insist(size, attempt);
   accounts::note_refused(heap);
   return {};
 }

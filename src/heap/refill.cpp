@@ -17,18 +17,25 @@ static uint32_t slab_number(const Heap* heap) {
   return static_cast<uint32_t>(heap->slabs_taken.value()) * kScatter + static_cast<uint32_t>(home ^ home >> 32);
 }
 
-// The slab to go on with when there is none available.
-RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class) {
-  heap->slabs_taken.add(1);
-  Units units{size_class::kProperties[size_class].units};
-  if (!heap->shared && !heap->store.has(units)) {
-    registry::adopt_slabs(heap, size_class);
-    if (Span* slab = pop_available(heap, size_class)) return slab;
-  }
+static Span* take_slab(Heap* heap, SizeClass size_class, Units units) {
   const bool dense = size_class::size_of(size_class) <= platform::page_size();
   Span* span = spans::take(heap, units, dense ? spans::Use::dense_slab : spans::Use::slab, heap->token.load());
   if (span != nullptr) slab::start(span, size_class, heap, slab_number(heap));
   return span;
+}
+
+// The slab to go on with when there is none available.
+RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class, const Span* used_up) {
+  heap->slabs_taken.add(1);
+  const Units least = size_class::shortest_slab(size_class), most{size_class::kProperties[size_class].units};
+  Units units = used_up != nullptr ? Units{used_up->units} + least : least;
+  if (most < units) units = most;
+  if (!heap->shared && !heap->store.has(units)) {
+    registry::adopt_slabs(heap, size_class);
+    if (Span* slab = pop_available(heap, size_class)) return slab;
+  }
+  Span* slab = take_slab(heap, size_class, units);
+  return slab == nullptr && least < units ? take_slab(heap, size_class, least) : slab;
 }
 
 static void set_aside(Heap* heap, Span* slab) {
@@ -64,7 +71,7 @@ static bool change_current(Heap* heap, SizeClass size_class) {
   Span* used_up = heap->current[size_class];
   if (used_up != nullptr) set_aside(heap, used_up);
   Span* slab = pop_available(heap, size_class);
-  if (slab == nullptr) slab = fresh_slab(heap, size_class);
+  if (slab == nullptr) slab = fresh_slab(heap, size_class, used_up);
   if (slab == nullptr) {
     take_current(heap, size_class);
     return false;

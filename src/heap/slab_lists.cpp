@@ -102,15 +102,15 @@ static constexpr unsigned kMany = 32;
 static unsigned few_left(const Span* slab) {
   const size_class::Properties& own = slab::properties(slab);
   if (!slab::may_have_holes()) return 0;
-  if (own.size >= platform::kPageSize) return own.capacity / 2;
-  return own.capacity >= kMany ? 4 : 1;
+  if (own.size >= platform::kPageSize) return slab::capacity(slab) / 2;
+  return slab::capacity(slab) >= kMany ? 4 : 1;
 }
 
 // How many are in use when the owner looks again: what it has freed by then can go with its pages.
 static unsigned next_mark(const Span* slab, unsigned in_use) {
   unsigned few = few_left(slab);
   if (in_use > few) return few;
-  bool again = few != 0 && in_use > 1 && slab::properties(slab).capacity >= kMany;
+  bool again = few != 0 && in_use > 1 && slab::capacity(slab) >= kMany;
   return again ? 1 : 0;
 }
 
@@ -155,7 +155,7 @@ void review(Heap* heap, Span* slab, Caller caller) {
   RH_CHECK(slab::is_balanced(slab));
   const size_class::Properties& own = slab::properties(slab);
   if (slab->state == SlabState::full) {
-    unsigned free_blocks = own.capacity - outstanding;
+    unsigned free_blocks = slab::capacity(slab) - outstanding;
     if (free_blocks < own.worth) {
       if (caller.is_owner) slab::arm(slab, own.worth - free_blocks);
       return;

@@ -25,7 +25,7 @@ void add_slab(Figures* figures, ByTag* by_tag, const Span* slab) {
   ClassFigures& of_class = figures->classes[slab::class_of(slab)];
   const unsigned outstanding = slab::outstanding_at_most_all(slab);
   of_class.slabs += 1;
-  of_class.blocks += own.capacity;
+  of_class.blocks += slab::capacity(slab);
   of_class.in_use += outstanding;
   figures->in_use += outstanding * size_t{own.size};
   if (by_tag != nullptr) add(of_tag(*by_tag, slab), Units{slab->units}, outstanding * size_t{own.size}, outstanding);

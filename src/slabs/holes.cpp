@@ -64,9 +64,7 @@ class Layout {
   }
 
   // Whether nothing else will be carved of it.
-  bool is_carved(unsigned page) const {
-    return carved_ == properties(slab_).capacity || (page + 1) * kPage <= carved_ * size_;
-  }
+  bool is_carved(unsigned page) const { return carved_ == capacity(slab_) || (page + 1) * kPage <= carved_ * size_; }
 
  private:
   const Span* slab_;

@@ -1,5 +1,5 @@
 // Size classes: every 16 bytes up to 128, then eight to a doubling, so that rounding up costs an eighth at most; and
-// the slab length of each class.
+// how long slabs of each class are.
 #pragma once
 
 #include "base/bits.h"
@@ -34,8 +34,13 @@ constexpr SizeClass computed(size_t size) {
   return static_cast<SizeClass>(kLinear + (top - kLinearBits) * kPerDoubling + step);
 }
 
-// The shortest slab that holds enough blocks and wastes at most a thirty-second of itself at the end; or an eighth
-// where the end is a guard, and what is wasted before it never touched.
+// A heap's first slab of a class holds a block, or what else there is room for, and each that it needs while it fills
+// them is so much longer than the one before: few blocks of most classes are in use at a time, and a long slab stays
+// for any of its blocks.
+constexpr Units shortest_slab(size_t index) { return Units::holding(size_of(index) + kSlabGuard); }
+
+// The longest slab: the shortest that holds enough blocks and wastes at most a thirty-second of itself at the end; or
+// an eighth where the end is a guard, and what is wasted before it never touched.
 constexpr Units slab_units_of(size_t index) {
   size_t size = size_of(index);
   size_t enough = size <= 8 * 1024 ? 8 : 4;
@@ -54,8 +59,8 @@ constexpr SizeClass class_of_bin(size_t bin) { return static_cast<SizeClass>(bin
 
 struct Properties {
   uint16_t size;
-  uint16_t capacity;  // blocks in a slab
-  uint8_t units;      // in a slab
+  uint16_t capacity;  // blocks in the longest slab
+  uint8_t units;      // in the longest slab
   uint8_t carve;      // blocks of about a page: so many are carved at a time, or twice that
   uint16_t worth;     // free blocks that make a full slab worth using again
 };
@@ -81,7 +86,7 @@ inline constexpr auto kProperties = [] {
   return table;
 }();
 
-// The longest slab.
+// The longest slab of all.
 inline constexpr Units kMostUnits = [] {
   Units most{};
   for (size_t index = 0; index < kCount; ++index)

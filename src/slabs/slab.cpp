@@ -112,7 +112,7 @@ void leave(Span* slab) { slab->owner.store_release(with_note(slab->owner.load(),
 bool is_balanced(const Span* slab) {
   unsigned sum = 0u + slab->outstanding.load() + slab->free_count + slab->others.returned();
   unsigned carved = slab->carved.load();
-  return static_cast<uint16_t>(sum + hollow_blocks(slab)) == carved && carved <= properties(slab).capacity;
+  return static_cast<uint16_t>(sum + hollow_blocks(slab)) == carved && carved <= capacity(slab);
 }
 
 // All orders of a few.
@@ -174,7 +174,7 @@ constexpr unsigned kFewCarved = 8;
 RH_INLINE static Taken carve_here(Span* slab, unsigned most) {
   const size_class::Properties& own = properties(slab);
   unsigned carved = slab->carved.load();
-  unsigned count = own.capacity - carved;
+  unsigned count = capacity(slab) - carved;
   if (count == 0) return {nullptr, false};
   uintptr_t first = g_realm.address(slab) + carved * size_t{own.size};
   if (count > most) {
@@ -287,7 +287,7 @@ void clear_uncarved(Span* slab) {
 
 void recount(Span* slab) {
   settle(slab);
-  uint16_t linked = 0, most = properties(slab).capacity;
+  uint16_t linked = 0, most = static_cast<uint16_t>(capacity(slab));
   for (const Block* block = slab->free; block != nullptr && linked < most; block = block->next) ++linked;
   add(slab->outstanding, 0u + slab->free_count - linked);
   slab->free_count = linked;

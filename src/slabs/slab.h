@@ -45,6 +45,11 @@ inline constexpr uint16_t kUncounted = 0, kNever = INT16_MAX;
 // would keep much from going back while the owner sleeps.
 inline uint16_t at_taking(const Span* slab) { return properties(slab).carve == 1 ? kNever : kUncounted; }
 
+// How many blocks it has room for.
+inline unsigned capacity(const Span* slab) {
+  return size_class::position(slab->bin.load(), Units{slab->units}.bytes() - kSlabGuard).index;
+}
+
 // Local frees since the last arming.
 inline uint16_t unsettled(const Span* slab) {
   uint16_t armed = slab->armed.load(), left = slab->countdown.load_acquire();
@@ -58,11 +63,11 @@ inline unsigned outstanding(const Span* slab) {
 
 // For who looks without the lock: never more than there are, also in the middle of a change.
 inline unsigned outstanding_at_most_all(const Span* slab) {
-  const unsigned seen = outstanding(slab), all = properties(slab).capacity;
+  const unsigned seen = outstanding(slab), all = capacity(slab);
   return seen < all ? seen : all;
 }
 
-inline unsigned free_blocks(const Span* slab) { return properties(slab).capacity - outstanding(slab); }
+inline unsigned free_blocks(const Span* slab) { return capacity(slab) - outstanding(slab); }
 
 // Called by the owner: books the local frees since the last arming, and has the owner look again after `frees` more.
 void arm(Span* slab, unsigned frees);

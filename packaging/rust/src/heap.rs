@@ -270,7 +270,7 @@ impl<Of> Heap<Of> {
         unsafe { ffi::rh_heap_trim(self.raw.as_ptr()) }
     }
 
-    /// Limits what the heap holds, in bytes: its slabs (64 KiB and more each) and large blocks; of one over memory or near
+    /// Limits what the heap holds, in bytes: its slabs (16 KiB and more each) and large blocks; of one over memory or near
     /// code its blocks, with 16 bytes beside each. 0 is no limit. What would lead beyond it is refused; what is held already
     /// may be more.
     pub fn limit(&self, hard: usize) {
