@@ -18,10 +18,13 @@ struct CrcTable {
 };
 constexpr CrcTable kCrc;
 
-uint32_t add_to_crc(uint32_t crc, unsigned char byte) {
-  crc ^= byte;
-  crc = (crc >> 4) ^ kCrc.of[crc & 15];
-  return (crc >> 4) ^ kCrc.of[crc & 15];
+uint32_t add_to_crc(uint32_t crc, const unsigned char* bytes, size_t length) {
+  for (; length != 0; --length) {
+    crc ^= *bytes++;
+    crc = (crc >> 4) ^ kCrc.of[crc & 15];
+    crc = (crc >> 4) ^ kCrc.of[crc & 15];
+  }
+  return crc;
 }
 
 void put_little_endian(unsigned char* to, uint32_t value, int bytes) {
@@ -43,10 +46,14 @@ void Gzip::begin(platform::FileWriter& file) {
 void Gzip::write(const void* bytes, size_t length) {
   const auto* from = static_cast<const unsigned char*>(bytes);
   length_ += static_cast<uint32_t>(length);
-  for (; length != 0; --length) {
+  crc_ = add_to_crc(crc_, from, length);
+  while (length != 0) {
     if (used_ == kMostInBlock) write_block(false);
-    crc_ = add_to_crc(crc_, *from);
-    block_[used_++] = *from++;
+    const size_t room = kMostInBlock - used_, part = length < room ? length : room;
+    __builtin_memcpy(block_ + used_, from, part);
+    used_ += part;
+    from += part;
+    length -= part;
   }
 }
 

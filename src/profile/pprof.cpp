@@ -26,8 +26,9 @@ class Message {
   void message(unsigned field, const Message& part) { bytes(field, part.data_, part.length_); }
 
   void varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) byte(static_cast<unsigned char>(value | 0x80));
-    byte(static_cast<unsigned char>(value));
+    if (sizeof(data_) - length_ < kLongestVarint) return;
+    for (; value >= 0x80; value >>= 7) data_[length_++] = static_cast<unsigned char>(value | 0x80);
+    data_[length_++] = static_cast<unsigned char>(value);
   }
 
   const unsigned char* data() const { return data_; }
@@ -35,7 +36,6 @@ class Message {
   void clear() { length_ = 0; }
 
  private:
-  void byte(unsigned char value) { put(&value, 1); }
   void put(const void* from, size_t length) {
     if (length > sizeof(data_) - length_) length = sizeof(data_) - length_;
     __builtin_memcpy(data_ + length_, from, length);
@@ -144,17 +144,19 @@ uint64_t module_of(const Writer& writer, uintptr_t address) {
   return 0;
 }
 
-// The call, not where it returns to. That is its number too.
+// The call, not where it returns to.
 uintptr_t call_of(uintptr_t frame) { return frame - 1; }
 
-bool is_new(Writer& writer, uintptr_t frame) {
+// Where a frame stands in the table, or is to stand.
+size_t place_of(const Writer& writer, uintptr_t frame) {
   const size_t mask = writer.seen.count() - 1;
   size_t at = static_cast<size_t>(mix(frame)) & mask;
   while (writer.seen[at] != 0 && writer.seen[at] != frame) at = (at + 1) & mask;
-  const bool is_new = writer.seen[at] == 0;
-  writer.seen[at] = frame;
-  return is_new;
+  return at;
 }
+
+// Its number in the file: shorter there than its address.
+uint64_t location_at(size_t place) { return place + 1; }
 
 bool put_locations(Writer& writer, const Stacks& stacks) {
   size_t places = 1024;
@@ -162,8 +164,10 @@ bool put_locations(Writer& writer, const Stacks& stacks) {
   if (!writer.seen.make_zeros(places)) return false;
   for (size_t i = 0; i != stacks.frame_count(); ++i) {
     const uintptr_t frame = stacks.frames()[i];
-    if (!is_new(writer, frame)) continue;
-    writer.part.number(field::kLocationId, call_of(frame));
+    const size_t place = place_of(writer, frame);
+    if (writer.seen[place] == frame) continue;
+    writer.seen[place] = frame;
+    writer.part.number(field::kLocationId, location_at(place));
     writer.part.number(field::kLocationMapping, module_of(writer, call_of(frame)));
     writer.part.number(field::kAddress, call_of(frame));
     writer.message.message(field::kLocation, writer.part);
@@ -182,7 +186,8 @@ void add_amount(Message& values, Amount amount) {
 
 void put_stack(Writer& writer, const Snapshot& shot, const Stack& stack) {
   Message& part = writer.part;
-  for (uint32_t i = 0; i != stack.depth; ++i) part.varint(call_of(shot.stacks.frames()[stack.first_frame + i]));
+  for (uint32_t i = 0; i != stack.depth; ++i)
+    part.varint(location_at(place_of(writer, shot.stacks.frames()[stack.first_frame + i])));
   Message sample;
   sample.message(field::kSampleLocations, part);
   part.clear();

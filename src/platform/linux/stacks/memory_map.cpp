@@ -12,17 +12,14 @@ using platform::is_error;
 using platform::system_call;
 
 // Takes a number off the front, and the character behind it.
-uint64_t take_number(Piece& from, unsigned base) {
+template <unsigned kBase> uint64_t take_number(Piece& from) {
   uint64_t value = 0;
   size_t i = 0;
   for (; i != from.length; ++i) {
-    const char c = from.text[i];
-    if (c >= '0' && c <= '9')
-      value = value * base + static_cast<uint64_t>(c - '0');
-    else if (base == 16 && c >= 'a' && c <= 'f')
-      value = value * base + static_cast<uint64_t>(c - 'a' + 10);
-    else
-      break;
+    const auto c = static_cast<unsigned char>(from.text[i]);
+    const unsigned digit = c <= '9' ? c - unsigned{'0'} : c - unsigned{'a'} + 10;
+    if (digit >= kBase) break;
+    value = value * kBase + digit;
   }
   from.skip(i == from.length ? i : i + 1);
   return value;
@@ -67,14 +64,14 @@ bool MemoryMap::take_line(Piece& line) {
 bool MemoryMap::next(Mapping& mapping) {
   Piece line;
   if (!take_line(line)) return false;
-  mapping.start = take_number(line, 16);
-  mapping.end = take_number(line, 16);
+  mapping.start = take_number<16>(line);
+  mapping.end = take_number<16>(line);
   mapping.executable = line.length > 5 && line.text[2] == 'x';
   line.skip(line.length < 5 ? line.length : 5);
-  mapping.offset = take_number(line, 16);
-  mapping.device = take_number(line, 16) << 32;
-  mapping.device |= take_number(line, 16);
-  mapping.inode = take_number(line, 10);
+  mapping.offset = take_number<16>(line);
+  mapping.device = take_number<16>(line) << 32;
+  mapping.device |= take_number<16>(line);
+  mapping.inode = take_number<10>(line);
   while (line.length != 0 && *line.text == ' ') line.skip(1);
   mapping.path = line;
   return true;

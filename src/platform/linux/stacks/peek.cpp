@@ -27,24 +27,18 @@ bool peek_each(uintptr_t at, size_t apart, unsigned pieces, void* to, size_t byt
 
 void Peeking::skip(uint64_t bytes) {
   if (bytes > end_ - at_)
-    failed_ = true;
+    fail();
   else
     at_ += bytes;
 }
 
-void Peeking::copy(void* to, size_t bytes) {
-  if (failed_ || at_ > end_ || bytes > end_ - at_) {
-    failed_ = true;
-    return;
-  }
-  if (at_ < window_at_ || at_ + bytes > window_at_ + window_bytes_) {
-    window_at_ = at_;
-    window_bytes_ = end_ - at_ < sizeof window_ ? end_ - at_ : sizeof window_;
-    failed_ = !peek(at_, window_, window_bytes_);
-    if (failed_) return;
-  }
-  __builtin_memcpy(to, window_ + (at_ - window_at_), bytes);
-  at_ += bytes;
+bool Peeking::fill(size_t least) {
+  if (failed_ || at_ > end_ || least > end_ - at_) return fail();
+  const size_t bytes = end_ - at_ < sizeof window_ ? end_ - at_ : sizeof window_;
+  if (!peek(at_, window_, bytes)) return fail();
+  window_at_ = at_;
+  window_end_ = at_ + bytes;
+  return true;
 }
 
 uint64_t Peeking::get_uleb() {
@@ -54,7 +48,7 @@ uint64_t Peeking::get_uleb() {
     value |= uint64_t{byte & 0x7fu} << shift;
     if (byte < 0x80) return value;
   }
-  failed_ = true;
+  fail();
   return 0;
 }
 
@@ -68,7 +62,7 @@ int64_t Peeking::get_sleb() {
     if ((byte & 0x40) && shift < 64) value |= ~uint64_t{0} << shift;
     return static_cast<int64_t>(value);
   }
-  failed_ = true;
+  fail();
   return 0;
 }
 

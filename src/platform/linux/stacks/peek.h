@@ -25,23 +25,34 @@ class Peeking {
   uintptr_t at() const { return at_; }
   uintptr_t end() const { return end_; }
   void skip(uint64_t bytes);
-  void end_at(uintptr_t end) { end_ = end; }
+  void end_at(uintptr_t end) {
+    end_ = end;
+    if (end < window_end_) window_end_ = end;
+  }
 
   template <class Value> Value get() {
     Value value{};
-    copy(&value, sizeof value);
+    if (ready() < sizeof value && !fill(sizeof value)) return value;
+    __builtin_memcpy(&value, window_ + (at_ - window_at_), sizeof value);
+    at_ += sizeof value;
     return value;
   }
   uint64_t get_uleb();
   int64_t get_sleb();
 
  private:
-  void copy(void* to, size_t bytes);
+  size_t ready() const { return at_ < window_end_ ? window_end_ - at_ : 0; }
+  bool fill(size_t least);  // the window, from here on
+  bool fail() {
+    window_end_ = 0;
+    failed_ = true;
+    return false;
+  }
 
   uintptr_t at_;
   uintptr_t end_;
   uintptr_t window_at_ = 0;
-  size_t window_bytes_ = 0;
+  uintptr_t window_end_ = 0;
   bool failed_ = false;
   uint8_t window_[64];
 };
