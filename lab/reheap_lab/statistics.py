@@ -44,7 +44,7 @@ class Estimate:
 class Drift:
     correlation: float  # Spearman's, of the figure with the order of the runs
     p: float
-    change: float  # from the first run to the last, by the Theil-Sen line, as a share of the median
+    change: float  # from the first run to the last, as a share of the first, by the Theil-Sen line
 
 
 # ---- location and interval ----------------------------------------------------------------------
@@ -221,16 +221,17 @@ def outliers(values: Sequence[float]) -> list[bool]:
 
 
 def drift(values: Sequence[float]) -> Drift | None:
-    """Whether figures rise or fall with time; None when they are too few or all equal."""
+    """Whether figures rise or fall with time; None when they are too few or all equal. Their logarithms lie along a
+    line: what falls cannot fall by more than all there was."""
     data = numpy.asarray(values, dtype=float)
-    if data.size < 6 or numpy.ptp(data) == 0 or numpy.median(data) == 0:
+    if data.size < 6 or numpy.ptp(data) == 0 or data.min() <= 0:
         return None
     order = numpy.arange(data.size)
     correlation = spearman(order, data)
     t = abs(correlation) * math.sqrt((data.size - 2) / max(1 - correlation**2, 1e-300))
     first, last = numpy.triu_indices(data.size, 1)
-    slope = float(numpy.median((data[last] - data[first]) / (last - first)))  # Theil and Sen's
-    return Drift(correlation, 1 - student(t, data.size - 2), slope * (data.size - 1) / float(numpy.median(data)))
+    slope = float(numpy.median(numpy.log(data[last] / data[first]) / (last - first)))  # Theil and Sen's
+    return Drift(correlation, 1 - student(t, data.size - 2), math.expm1(slope * (data.size - 1)))
 
 
 def spearman(some: Sequence[float], others: Sequence[float]) -> float:

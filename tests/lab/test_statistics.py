@@ -188,6 +188,11 @@ def test_drift_is_scipys():
     assert scipy.stats.kendalltau(range(20), values).pvalue < 1e-6
 
 
+def test_what_falls_falls_by_less_than_all():
+    assert statistics.drift(numpy.geomspace(10, 1, 12)).change == pytest.approx(-0.9)
+    assert statistics.drift([10, 9, 8, 1.3, 1.2, 1.1, 1.0, 0.9]).change > -1
+
+
 def test_no_drift_where_there_is_none():
     assert statistics.drift(5 + noise(20)).p > 0.05
     assert statistics.drift([1.0] * 20) is None and statistics.drift([1, 2, 3]) is None
