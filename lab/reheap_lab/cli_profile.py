@@ -77,10 +77,9 @@ def tell(path: pathlib.Path, title: str, by: str | None, top: int, wrappers: tup
     from reheap_lab.sites import library, profile, show
     from reheap_lab.sites.export import writers
     found = profile.load(library.read(path), [path], wrappers, sysroot, title)
+    lost = export.write_each(found, exports, writers(by))
     show.show(found, console(), by, top)
-    for name in exports:
-        export.write(found, name, writers(by))
-        click.echo(f"wrote {name}", err=True)
+    export.tell(exports, lost)
 
 
 # ---- a command ----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import subprocess
 
 import click
 
-from reheap_lab import native, trace
+from reheap_lab import export, native, trace
 from reheap_lab.cli import console
 from reheap_lab.sites.kinds import KINDS
 
@@ -30,16 +30,20 @@ def info_command(context: click.Context, traces: tuple[pathlib.Path, ...], as_js
 
     Several files are read as one, in the order of time. The exit status is 3 when one is damaged and the rest was used.
     """
+    pages = (html,) if html else ()
     status, found = trace.read_info(list(traces))
+    lost = export.write_each(found, pages, {"": _write_page})
     if as_json:
         click.echo(json.dumps(found))
     else:
         trace.show(found, console())
-    if html:
-        from reheap_lab.report import trace_plots
-        trace_plots.write_html(found, html)
-        click.echo(f"wrote {html}", err=True)
+    export.tell(pages, lost)
     context.exit(status)
+
+
+def _write_page(found: dict, path: pathlib.Path) -> None:
+    from reheap_lab.report import trace_plots  # matplotlib takes a second to load: only who wants it pays
+    trace_plots.write_html(found, path)
 
 
 @command.command("sites")
@@ -59,17 +63,15 @@ def sites_command(context: click.Context, traces: tuple[pathlib.Path, ...], by: 
 
     Several files are read as one, in the order of time. The exit status is 3 when one is damaged and the rest was used.
     """
-    from reheap_lab import export
     from reheap_lab.sites import profile, show
     from reheap_lab.sites.export import writers
     for path in exports:
         export.check_path(path, writers(by))
     status, printed = trace.run(["sites", *map(str, traces)])
     found = profile.load(json.loads(printed), list(traces), wrappers, sysroot)
+    lost = export.write_each(found, exports, writers(by))
     show.show(found, console(), by, top)
-    for path in exports:
-        export.write(found, path, writers(by))
-        click.echo(f"wrote {path}", err=True)
+    export.tell(exports, lost)
     context.exit(status)
 
 

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
+import click
+
 from reheap_lab import figures, results, verdicts
 from reheap_lab.answer import answer
 from reheap_lab.errors import LabError, UsageError
@@ -123,8 +125,13 @@ def _write_html(comparison: Comparison, path: pathlib.Path) -> None:
     report.write_html(comparison, path)
 
 
+def write_text(path: pathlib.Path, text: str) -> None:
+    """What is not UTF-8 in a command's words or a file's name is written as JSON writes it: \\udcff."""
+    path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+
+
 def writer(make: Callable[[Any], str]) -> Callable[[Any, pathlib.Path], None]:
-    return lambda what, path: path.write_text(make(what), encoding="utf-8", newline="\n") and None
+    return lambda what, path: write_text(path, make(what))
 
 
 WRITERS = {".json": writer(as_json), ".csv": writer(as_csv), ".md": writer(as_markdown), ".html": _write_html}
@@ -143,6 +150,26 @@ def write(what: Any, path: pathlib.Path, writers: dict[str, Callable] = WRITERS)
         _writer_of(path, writers)(what, path)
     except OSError as error:
         raise LabError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def write_each(what: Any, paths: tuple[pathlib.Path, ...], writers: dict[str, Callable]) -> dict[pathlib.Path, str]:
+    """Why by path, of those that cannot be written: one must not cost the others. Call it before anything is shown,
+    which may not get through."""
+    lost = {}
+    for path in paths:
+        try:
+            write(what, path, writers)
+        except LabError as error:
+            lost[path] = str(error)
+    return lost
+
+
+def tell(paths: tuple[pathlib.Path, ...], lost: dict[pathlib.Path, str]) -> None:
+    for path in paths:
+        if path not in lost:
+            click.echo(f"wrote {path}", err=True)
+    if lost:
+        raise LabError("\n".join(lost.values()))
 
 
 def _writer_of(path: pathlib.Path, writers: dict[str, Callable]) -> Callable | None:

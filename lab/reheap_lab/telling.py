@@ -2,12 +2,10 @@
 
 import pathlib
 import sys
-
-import click
+from collections.abc import Callable
 
 from reheap_lab import export, terminal
 from reheap_lab.cli import console
-from reheap_lab.errors import LabError
 from reheap_lab.results import Collection, Comparison
 from reheap_lab.suite import documents, screen
 
@@ -17,29 +15,18 @@ def show(made: Comparison | Collection) -> None:
 
 
 def write(made: Comparison | Collection, path: pathlib.Path) -> None:
-    export.write(made, path, documents.WRITERS if isinstance(made, Collection) else export.WRITERS)
+    export.write(made, path, _writers(made))
 
 
 def tell(made: Comparison | Collection, exports: tuple[pathlib.Path, ...]) -> None:
-    lost = _write_each(made, exports)  # before what is shown, which may not get through
+    lost = export.write_each(made, exports, _writers(made))
     show(made)
-    for path in exports:
-        if path not in lost:
-            click.echo(f"wrote {path}", err=True)
     failed = (made.cases if isinstance(made, Collection) else made.subjects)
     names = ", ".join(one.name for one in failed if one.failed)
     if names:
         print(f"reheap: no verdict on {names}", file=sys.stderr)
-    if lost:
-        raise LabError("\n".join(lost.values()))
+    export.tell(exports, lost)
 
 
-def _write_each(made: Comparison | Collection, paths: tuple[pathlib.Path, ...]) -> dict[pathlib.Path, str]:
-    """Why by path, of those that cannot be written: one must not cost the others."""
-    lost = {}
-    for path in paths:
-        try:
-            write(made, path)
-        except LabError as error:
-            lost[path] = str(error)
-    return lost
+def _writers(made: Comparison | Collection) -> dict[str, Callable]:
+    return documents.WRITERS if isinstance(made, Collection) else export.WRITERS

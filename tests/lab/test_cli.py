@@ -1,6 +1,7 @@
 """The command line: what it prints, writes and returns, and whom it hands things to."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -88,18 +89,47 @@ def test_lengths_of_time_and_shares():
     assert [settings.share(t) for t in ("0.02", "2%", "0.5 %")] == pytest.approx([0.02, 0.02, 0.005])
 
 
-def test_interrupted_after_a_round_tells_what_is_known(fake, capsys, monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted_after_a_round_tells_what_is_known(number, fake, capsys, monkeypatch):
     fake.plan()
     start, count = runner.start, iter(range(100))
 
     def interrupted(*words):
         if next(count) == 9:
-            raise KeyboardInterrupt
+            signal.raise_signal(number)
         return start(*words)
     monkeypatch.setattr(runner, "start", interrupted)
     assert call("compare", "--with", f"system,a={fake.library('a')}", "--no-extras", "--", "true") == 0
     out = capsys.readouterr().out
     assert "stopped by the user" in out and "100 ms" in out
+
+
+def test_a_signal_that_is_ignored_stays_so(monkeypatch):
+    monkeypatch.setattr("reheap_lab.trace.read_info", lambda traces: (signal.raise_signal(signal.SIGHUP) or 0, {}))
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert call("trace", "info", "--json", __file__) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_words_that_are_not_utf8_are_written_all_the_same(fake, capsys, tmp_path):
+    fake.plan()
+    word = os.fsdecode(b"\xff<i>")
+    files = [tmp_path / f"x.{ending}" for ending in ("json", "csv", "md", "html")]
+    exports = [part for file in files for part in ("--export", str(file))]
+    assert call("compare", "--with", "system", "--runs", "2", "--no-extras", *exports, "--", "true", word) == 0
+    assert all(file.read_text(encoding="utf-8") for file in files)
+    assert results.load_file(files[0]).command == ["true", word]
+    assert r"\udcff&lt;i&gt;" in files[3].read_text(encoding="utf-8")
+
+
+def test_signs_that_the_locale_has_not_are_told_in_others(fake, tmp_path):
+    fake.plan()
+    call("compare", "--with", "system", "--runs", "2", "--no-extras", "--export", str(tmp_path / "x.json"), "--",
+         "true")
+    done = own_process("report", str(tmp_path / "x.json"), capture_output=True, variables={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0 and "100 ms" in done.stdout and done.stderr == ""
 
 
 def test_a_file_that_cannot_be_written_costs_no_other(fake, capsys, tmp_path):
@@ -115,10 +145,10 @@ def test_a_file_that_cannot_be_written_costs_no_other(fake, capsys, tmp_path):
 
 # ---- what else there is --------------------------------------------------------------------------
 
-def own_process(*words: str, **how) -> subprocess.CompletedProcess:
+def own_process(*words: str, variables: dict[str, str] | None = None, **how) -> subprocess.CompletedProcess:
     lab = os.path.dirname(os.path.dirname(native.__file__))
     return subprocess.run([sys.executable, "-m", "reheap_lab.cli", *words], text=True,
-                          env=os.environ | {"PYTHONPATH": lab}, **how)
+                          env=os.environ | {"PYTHONPATH": lab} | (variables or {}), **how)
 
 
 def test_a_missing_part_is_named(tmp_path, monkeypatch):
@@ -160,6 +190,14 @@ def test_help_lists_every_command(capsys):
 def test_what_a_part_ends_with_is_the_commands_status(monkeypatch):
     monkeypatch.setattr("reheap_lab.trace.read_info", lambda traces: (3, {}))
     assert call("trace", "info", "--json", __file__) == 3
+
+
+def test_a_page_that_cannot_be_written_is_named(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("reheap_lab.trace.read_info", lambda traces: (0, {}))
+    monkeypatch.setattr("reheap_lab.report.trace_plots.html", lambda info: "<html>")
+    (tmp_path / "full.html").symlink_to("/nowhere/else.html")
+    assert call("trace", "info", "--json", "--html", str(tmp_path / "full.html"), __file__) == 1
+    assert "full.html cannot be written: No such file" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_told_and_costs_no_file_and_a_reader_that_left_is_not(tmp_path):

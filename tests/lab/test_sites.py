@@ -401,6 +401,14 @@ def test_a_trace_in_which_nothing_was_sampled(made, sites, tmp_path):
     assert "no allocation was sampled" in sites(said, *exports).output
 
 
+def test_a_file_that_cannot_be_written_costs_no_other(made, sites, tmp_path):
+    bad, good = tmp_path / "full.json", tmp_path / "good.folded"
+    bad.symlink_to("/nowhere/else.json")
+    done = sites(made.said(**ROWS), "--export", str(bad), "--export", str(good))
+    assert "full.json cannot be written" in str(done.exception) and good.stat().st_size
+    assert "ALLOCATIONS" in done.output
+
+
 @pytest.mark.parametrize("name, says", [("t.pdf", "the file's ending"), ("no/t.html", "there is no folder")])
 def test_an_export_is_checked_before_anything_runs(made, sites, tmp_path, name, says):
     done = sites({}, "--export", str(tmp_path / name))

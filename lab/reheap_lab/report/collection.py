@@ -5,7 +5,7 @@ import re
 
 from markupsafe import Markup
 
-from .. import answer
+from .. import answer, export
 from ..answer import PEAK, TIME
 from ..results import Case, Collection
 from ..suite import documents, overall
@@ -16,9 +16,9 @@ from .palette import Look
 _PLACE = re.compile(r'((?:\bid|data-copy|aria-labelledby|aria-controls)="|href="#)(?!g\d+-)')
 
 
-def write_html(collection: Collection, path: pathlib.Path | str) -> None:
+def write_html(collection: Collection, path: pathlib.Path) -> None:
     """Writes the report: one file, which loads nothing from anywhere."""
-    pathlib.Path(path).write_text(html(collection), encoding="utf-8")
+    export.write_text(path, html(collection))
 
 
 def html(collection: Collection) -> str:

@@ -8,7 +8,7 @@ import shlex
 import jinja2
 from markupsafe import Markup
 
-from .. import answer, figures
+from .. import answer, export, figures
 from ..results import Comparison, Verdict
 from ..verdicts import SIGNS, sense
 from . import palette, plots, svg, timelines, units
@@ -26,9 +26,9 @@ HEADLINES = ("wall_s", "cpu_s", "instructions", "cycles", "peak_rss_kib", "peak_
              "idle_rss_kib", "peak_commit_kib", "resident_over_live")
 
 
-def write_html(comparison: Comparison, path: pathlib.Path | str) -> None:
+def write_html(comparison: Comparison, path: pathlib.Path) -> None:
     """Writes the report: one file, which loads nothing from anywhere."""
-    pathlib.Path(path).write_text(html(comparison), encoding="utf-8")
+    export.write_text(path, html(comparison))
 
 
 def html(comparison: Comparison) -> str:

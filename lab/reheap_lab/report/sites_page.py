@@ -2,6 +2,7 @@
 
 import pathlib
 
+from .. import export
 from ..sites import findings, show, tree
 from ..sites.functions import base, short
 from ..sites.groups import Group, by_function, by_module, by_site, largest_stack, leading
@@ -18,7 +19,7 @@ MOST_CALLERS = 5
 
 
 def write_html(profile: Profile, path: pathlib.Path, by: str) -> None:
-    path.write_text(html(profile, by), encoding="utf-8")
+    export.write_text(path, html(profile, by))
 
 
 def html(profile: Profile, by: str) -> str:

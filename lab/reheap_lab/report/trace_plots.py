@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
-from .. import figures
+from .. import export, figures
 from . import page, svg, units
 from .palette import role
 from .plots import WIDE, WIDTH, Picture
@@ -17,9 +17,9 @@ MOST_THREADS = 24
 MOST_PROCESSES = 12
 
 
-def write_html(info: dict, path: pathlib.Path | str) -> None:
+def write_html(info: dict, path: pathlib.Path) -> None:
     """Writes the page of what `reheap-trace info` printed."""
-    pathlib.Path(path).write_text(html(info), encoding="utf-8")
+    export.write_text(path, html(info))
 
 
 def html(info: dict) -> str:
