@@ -246,10 +246,15 @@ def load(text: str) -> Comparison:
     return _load(text, {SCHEMA: Comparison})
 
 
+def _refuse(name: str) -> typing.NoReturn:
+    """Python reads NaN and Infinity too; no figure is one."""
+    raise ValueError(f"{name} is no number")
+
+
 def _load(text: str, kinds: dict[str, type]) -> typing.Any:
     try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
+        data = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:  # also for numbers, and for brackets in brackets, without end
         raise Damaged(f"not JSON: {error}") from None
     found = data.get("schema") if isinstance(data, dict) else None
     if not isinstance(found, str) or found not in kinds:

@@ -1,6 +1,7 @@
 """What a comparison was asked to do."""
 
 import dataclasses
+import math
 import re
 from dataclasses import dataclass
 
@@ -61,6 +62,9 @@ class Settings:
         return {name: value for name, value in data.items() if value is not None and value not in ([], {})}
 
 
+TOO_LARGE = 1e100  # to reckon with: inf, which 0 seconds make of a rate, and nan are not less
+
+
 @dataclass
 class OwnFigure:
     """A number in what a command prints: the first group of the first place that the pattern matches."""
@@ -88,9 +92,10 @@ class OwnFigure:
     def find(self, printed: str) -> float | None:
         found = re.search(self.pattern, printed)
         try:
-            return float(found[1].replace(",", "")) if found else None
+            value = float(found[1].replace(",", "")) if found else math.nan
         except (TypeError, ValueError):
             return None
+        return value if abs(value) < TOO_LARGE else None
 
 
 @dataclass

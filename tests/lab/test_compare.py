@@ -202,6 +202,12 @@ def test_a_command_that_does_not_print_it_has_failed(fake):
     assert made.subjects[1].failed == "it printed no requests/s: nothing is like rate: ([0-9.,]+)"
 
 
+@pytest.mark.parametrize("printed, value", [("-5", -5), ("1,234.5", 1234.5), ("nan", None), ("inf", None),
+                                            ("-inf", None), ("1e308", None), ("9" * 5000, None), ("", None)])
+def test_what_cannot_be_reckoned_with_is_no_figure(printed, value):
+    assert OwnFigure.parse("v=v: (.*)", more_is_better=True).find(f"v: {printed}\n") == value
+
+
 def test_a_servers_own_figures_are_those_of_its_load(fake):
     fake.plan(system={"serves": True, "prints": "rate: 1"})
     made = run(fake, "system", runs=1, own=[RATE], server=Server(load="echo rate: 77", idle=0.0))

@@ -61,6 +61,12 @@ def test_damage_is_named(change, said):
         results.load(json.dumps(data))
 
 
+@pytest.mark.parametrize("text", ['{"a": NaN}', "[" * 100_000, "1" * 10_000])
+def test_what_only_python_takes_for_json_is_damage(text):
+    with pytest.raises(results.Damaged, match="not JSON"):
+        results.load(text)
+
+
 def test_a_truncated_file_is_named(tmp_path):
     path = tmp_path / "half.json"
     path.write_text(results.dump(sample())[:200])
