@@ -8,6 +8,7 @@ import os
 import subprocess
 
 WINDOWS = os.name == "nt"
+PATIENCE = 3.0  # seconds that a command gets to end after SIGTERM
 
 
 def is_root() -> bool:
@@ -26,9 +27,14 @@ def shell(command: str) -> str | list[str]:
 
 
 def end(process: subprocess.Popen) -> None:
-    """The runner, and with it what it measures."""
+    """The runner, and with it what it measures, which may not heed SIGTERM: the end of the runner ends it all the
+    same."""
     if WINDOWS:  # what it was started by may have started it
         subprocess.run(["taskkill", "/t", "/f", "/pid", str(process.pid)], capture_output=True)
     else:
         process.terminate()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
     process.wait()

@@ -41,8 +41,7 @@ class ServerWorkload(CommandWorkload):
             idle_to = time.monotonic() - began
             self._stop(process)
         except BaseException:
-            process.terminate()
-            process.communicate()
+            host.end(process)
             raise
         measured = runner.finish(process, self.path("record"))
         return self._as_server(measured, load, idle_from, idle_to)
@@ -51,7 +50,7 @@ class ServerWorkload(CommandWorkload):
         """Seconds the load took."""
         self._wait_until_ready(process)
         began = time.monotonic()
-        self.shell(self.server.load, "--load", self.printed())
+        self.shell(self.server.load, "--load", self.printed(), self.settings.timeout)
         took = time.monotonic() - began
         self._must_live(process, "during the load")
         return took
@@ -63,12 +62,19 @@ class ServerWorkload(CommandWorkload):
         deadline = time.monotonic() + self.server.ready_timeout
         while time.monotonic() < deadline:
             self._must_live(process, "before it was ready")
-            asked = subprocess.run(host.shell(self.server.ready), stdin=subprocess.DEVNULL, capture_output=True,
-                                   cwd=self.cwd(), env=os.environ | self.settings.env)
-            if asked.returncode == 0:
+            if self._is_ready(deadline - time.monotonic()):
                 return
             time.sleep(POLL)
         raise LabError(f"the server was not ready after {self.server.ready_timeout:g} s (--ready {self.server.ready})")
+
+    def _is_ready(self, at_most: float) -> bool:
+        """Who asks may wait for the answer himself."""
+        try:
+            return subprocess.run(host.shell(self.server.ready), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, cwd=self.cwd(), env=os.environ | self.settings.env,
+                                  timeout=at_most).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
 
     def _wait(self, process: subprocess.Popen, seconds: float) -> None:
         try:

@@ -40,6 +40,8 @@ class Settings:
             raise UsageError("--runs and --time exclude each other: say how many rounds, or how long")
         if self.runs is not None and self.runs < 1:
             raise UsageError("--runs must be at least 1")
+        if self.timeout == 0:
+            raise UsageError("--timeout must be more than 0: say how long a run may take")
         if self.side_by_side and self.server:
             raise UsageError("--side-by-side is for commands: two servers would take the same port. Leave it out, or "
                              "--load")

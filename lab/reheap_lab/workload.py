@@ -59,9 +59,10 @@ class CommandWorkload:
         self._begin()
         return self.run_prepared(allocator)
 
-    def shell(self, command: str | None, option: str, out: str | pathlib.Path = os.devnull) -> None:
+    def shell(self, command: str | None, option: str, out: str | pathlib.Path = os.devnull,
+              timeout: float | None = None) -> None:
         """Where the command runs too."""
-        shell(command, option, out, self.cwd(), self.settings.env)
+        shell(command, option, out, self.cwd(), self.settings.env, timeout)
 
     def cwd(self) -> str | None:
         return str(self.path("work")) if self.settings.own_folder else self.settings.cwd
@@ -149,16 +150,21 @@ def open_to_others(*folders: pathlib.Path) -> None:
 
 
 def shell(command: str | None, option: str, out: str | pathlib.Path = os.devnull, cwd: str | None = None,
-          env: dict[str, str] | None = None) -> None:
-    """A helper of the user's own, under no allocator of ours. What it prints goes to `out`."""
+          env: dict[str, str] | None = None, timeout: float | None = None) -> None:
+    """A helper of the user's own, under no allocator of ours. What it prints goes to `out`. It may leave processes
+    behind (a database that is to run meanwhile), so that it writes to files alone: they would keep a pipe open."""
     if command is None:
         return
-    with open(out, "wb") as printed:
-        done = subprocess.run(host.shell(command), stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE,
-                              text=True, errors="replace", cwd=cwd, env=os.environ | (env or {}))
-    if done.returncode:
-        said = done.stderr.strip()[-TAIL:]
-        raise LabError(f"{option} failed with status {done.returncode}: {command}" + (f"\n{said}" if said else ""))
+    with open(out, "wb") as printed, tempfile.TemporaryFile() as told:
+        try:
+            done = subprocess.run(host.shell(command), stdin=subprocess.DEVNULL, stdout=printed, stderr=told, cwd=cwd,
+                                  env=os.environ | (env or {}), timeout=timeout)
+        except subprocess.TimeoutExpired:
+            raise LabError(f"{option} took longer than {timeout:g} s: {command}") from None
+        if done.returncode:
+            told.seek(0)
+            said = told.read().decode(errors="replace").strip()[-TAIL:]
+            raise LabError(f"{option} failed with status {done.returncode}: {command}" + (f"\n{said}" if said else ""))
 
 
 def tail(path: pathlib.Path) -> str:

@@ -1,12 +1,17 @@
 """Comparisons from beginning to end, with a runner whose figures are made up."""
 
 import io
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 import rich.console
 
-from reheap_lab import allocators, compare, export, figures, results, rounds, runner, terminal
+from reheap_lab import allocators, compare, export, figures, host, results, rounds, runner, terminal
 from reheap_lab.answer import answer
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.report import page
@@ -235,6 +240,27 @@ def test_a_setup_that_fails_is_named(fake):
         run(fake, "system", setup="echo broken >&2; exit 4")
 
 
+def test_what_a_helper_leaves_behind_is_not_waited_for(fake):
+    fake.plan(system={"serves": True})
+    left = fake.folder / "left"
+    began = time.monotonic()
+    server = Server(load="true", ready=f"sleep 60 & echo $! >> {left}", idle=0.0)
+    run(fake, "system", runs=1, warmups=0, setup=f"sleep 60 & echo $! >> {left}", server=server)
+    assert time.monotonic() - began < 30
+    for process in left.read_text().split():
+        os.kill(int(process), signal.SIGTERM)
+
+
+def test_helpers_that_take_too_long(fake):
+    fake.plan(system={"serves": True})
+    with pytest.raises(LabError, match="--load took longer than 0.5 s: exec sleep 60"):
+        run(fake, "system", timeout=0.5, server=Server(load="exec sleep 60", idle=0.0))
+    with pytest.raises(LabError, match="the server was not ready after 0.2 s"):
+        run(fake, "system", server=Server(load="true", ready="exec sleep 60", ready_timeout=0.2, idle=0.0))
+    with pytest.raises(UsageError, match="--timeout must be more than 0"):
+        Settings(timeout=0)
+
+
 def test_a_server_is_started_loaded_left_idle_and_stopped(fake):
     fake.plan(system={"serves": True}, a={"serves": True, "wall_us": 9_000_000})
     server = Server(load="sleep 0.05", ready="true", idle=0.1)
@@ -260,6 +286,14 @@ def test_a_load_that_fails_is_named(fake):
     fake.plan(system={"serves": True})
     with pytest.raises(LabError, match="--load failed with status 1: false"):
         run(fake, "system", server=Server(load="false", idle=0.0))
+
+
+def test_what_heeds_no_sigterm_ends_with_its_runner():
+    text = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(); signal.pause()"
+    process = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    host.end(process)
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_the_result_survives_json_and_can_be_repeated(fake):
