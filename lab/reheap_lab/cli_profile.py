@@ -119,8 +119,12 @@ def ask(pid: int, rate: str | None, seconds: float) -> pathlib.Path:
     number, path = asked_how(pid)
     before = path.stat().st_mtime_ns if path.exists() else None
     _signal(pid, number)
-    time.sleep(seconds)
-    _signal(pid, number)
+    try:
+        time.sleep(seconds)
+    except KeyboardInterrupt:
+        pass  # who has seen enough is told of that
+    finally:
+        _signal(pid, number)  # in any case: else it goes on, and takes the next profile's first signal for the end
     for _ in range(PATIENCE_S * 20):
         if path.exists() and path.stat().st_mtime_ns != before and _is_whole(path):
             return path

@@ -118,7 +118,13 @@ def test_what_writes_none_is_said(lab, body, status):
     assert "nothing was written" in done.stderr
 
 
-def test_a_process_is_asked(lab):
+def test_a_process_is_asked(lab, monkeypatch):
+    wait = time.sleep
+
+    def interrupted(seconds: float) -> None:
+        wait(min(seconds, 0.3))
+        if seconds == 60:
+            raise KeyboardInterrupt
     file, out = lab.folder / "%p.pb.gz", lab.folder / "p.json"
     program = lab.program("int main(void) { for (;;) { work(); puts(\"\"); fflush(stdout); } }")
     process = subprocess.Popen([program], stdout=subprocess.PIPE, env=os.environ | {
@@ -127,6 +133,8 @@ def test_a_process_is_asked(lab):
     try:
         process.stdout.readline()
         drain = subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
+        monkeypatch.setattr(time, "sleep", interrupted)
+        assert cli_profile.ask(process.pid, None, 60).stat().st_size  # and it no longer samples, as is seen below
         for _ in range(2):
             done = lab.run(options=("--pid", str(process.pid), "--seconds", "0.3", "--export", str(out)))
             assert done.returncode == 0, done.stderr
