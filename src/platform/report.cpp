@@ -97,16 +97,7 @@ void describe(Json& json, const char* key, const Event* event) {
   json.close('}');
 }
 
-// What holds it is on the desk; `message` is too.
-void write_object(const char* path, const char* message, const Misuse& misuse) {
-  Text& expanded = *new (g_desk.path) Text;
-  expand(path, expanded);
-  platform::FileWriter file(expanded.data(), platform::FileWriter::How::append);
-  if (!file.is_open()) {
-    Text& refused = *new (g_desk.text) Text(write_to_error, nullptr);
-    refused << kBegin << "REHEAP_MISUSE_JSON " << path << ": " << file.refusal() << '\n';
-    return refused.flush();
-  }
+void describe_misuse_to(platform::FileWriter& file, const char* message, const Misuse& misuse) {
   note(g_desk.seen);
   Text& text = *new (g_desk.text) Text(write_to_file, &file);
   Json json(text);
@@ -125,6 +116,18 @@ void write_object(const char* path, const char* message, const Misuse& misuse) {
   json.close('}');
   text << '\n';
   text.flush();
+}
+
+// What holds it is on the desk; `message` is too.
+void write_object(const char* path, const char* message, const Misuse& misuse) {
+  Text& expanded = *new (g_desk.path) Text;
+  expand(path, expanded);
+  platform::FileWriter file(expanded.data(), platform::FileWriter::How::append);
+  if (file.is_open()) describe_misuse_to(file, message, misuse);
+  if (file.is_whole()) return;
+  Text& refused = *new (g_desk.text) Text(write_to_error, nullptr);
+  refused << kBegin << "REHEAP_MISUSE_JSON " << path << ": " << file.refusal() << '\n';
+  refused.flush();
 }
 
 // At the desk; gives where what was said ends.

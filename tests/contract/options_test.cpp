@@ -447,6 +447,14 @@ TEST(Report, MisuseIsAddedToAFile) {
   }
 }
 
+#if defined(__linux__)
+TEST(Report, MisuseThatAFullDiskTakesNoneOfIsToldOfThat) {
+  const Outcome outcome = run("options_free_twice", {.environment = {{"REHEAP_MISUSE_JSON", "/dev/full"}}});
+  EXPECT_NE(outcome.err.find("REHEAP_MISUSE_JSON /dev/full: cannot be written: the disk is full"), std::string::npos)
+      << outcome.err;
+}
+#endif
+
 // What ends a program by a fault brings up a debugger under Wine: there the crimes show it.
 #if !defined(_WIN32)
 TEST(Report, MisuseOfASampledBlockSaysWhoMadeAndFreedIt) {
