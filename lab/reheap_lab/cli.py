@@ -83,7 +83,8 @@ def main(words: list[str] | None = None) -> None:
         status = error.status
     except OSError as error:
         if error.errno != errno.EPIPE:  # whoever reads may leave
-            click.echo(f"reheap: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
+            where = "the current folder" if error.errno == errno.ENOENT else "standard output"  # which was removed
+            click.echo(f"reheap: {error.filename or where}: {error.strerror or error}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be written
         status = 1
     sys.exit(status)

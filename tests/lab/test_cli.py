@@ -214,3 +214,11 @@ def test_a_full_disk_is_told_and_costs_no_file_and_a_reader_that_left_is_not(tmp
     done = own_process("--help", stdout=writing, stderr=subprocess.PIPE)
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_folder_that_is_gone_is_named(tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = own_process("compare", "--with", "system", "--runs", "1", "--no-extras", "--", "true", capture_output=True,
+                       cwd=gone, preexec_fn=gone.rmdir)
+    assert (done.returncode, done.stderr) == (1, "reheap: the current folder: No such file or directory\n")
