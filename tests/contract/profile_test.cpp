@@ -121,7 +121,7 @@ std::uintptr_t begin_of_handler = 0;
 
 void allocate_in_handler(int) {
   begin_of_handler = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  for (std::size_t size : {100u, 3000u, 100000u}) free(opaque(malloc(size)));
+  for (std::size_t size : {100u, 3000u, 100000u, 8u << 20}) free(opaque(malloc(size)));
 }
 
 // What is new about the handler's frames is learned there.
@@ -242,6 +242,11 @@ TEST_F(Profile, TakesLittleOfTheStack) {
         run("profile_on_small_stack", {.environment = {{"REHEAP_PROFILE", "/dev/null"}, {every, "1"}}});
     EXPECT_TRUE(outcome.succeeded()) << every << outcome.err;
   }
+}
+
+TEST(Limit, TakesLittleOfTheStack) {
+  const Outcome outcome = run("profile_on_small_stack", {.environment = {{"REHEAP_LIMIT", "auto"}}});
+  EXPECT_TRUE(outcome.succeeded()) << outcome.err;
 }
 
 TEST_F(Profile, OfAChildIsItsOwn) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "base/compiler.h"
 #include "base/text.h"
 
 namespace rh::platform::cgroup {
@@ -11,7 +12,36 @@ namespace {
 // Longer paths and lines are not looked at: group names are short.
 constexpr size_t kMostText = 1024;
 
-// A file's lines, one after the other, cut to what fits.
+// What is read lies here and not on the stack, which may be a coroutine's of 4 KiB.
+RH_RARE_ZEROS constinit char g_buffer[256] = {}, g_line[kMostText] = {};
+
+// The process in which a thread reads.
+constinit std::atomic<uint64_t> g_reads_in{0};
+
+// One thread at a time has all this; others wait a few milliseconds, and then go without, for who waits may be the
+// handler of a signal that came to who reads. In a forked child nobody has it.
+class Turn {
+ public:
+  Turn() {
+    constexpr unsigned kGivesUpAfter = 128;
+    const uint64_t process = process_id();
+    for (unsigned attempt = 0; attempt < kGivesUpAfter && !mine_; ++attempt) {
+      if (attempt != 0) back_off(attempt);
+      mine_ = g_reads_in.exchange(process, std::memory_order_acquire) != process;
+    }
+  }
+  ~Turn() {
+    if (mine_) g_reads_in.store(0, std::memory_order_release);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  bool is_mine() const { return mine_; }
+
+ private:
+  bool mine_ = false;
+};
+
+// A file's lines, one after the other, cut to what fits. One file at a time.
 class Lines {
  public:
   Lines(Files& files, const char* path) : files_(files), file_(files.open(path)) {
@@ -29,26 +59,24 @@ class Lines {
     int character = read();
     if (character < 0) return nullptr;
     for (; character >= 0 && character != '\n'; character = read())
-      if (length < sizeof(line_) - 1) line_[length++] = static_cast<char>(character);
-    line_[length] = 0;
-    return line_;
+      if (length < sizeof(g_line) - 1) g_line[length++] = static_cast<char>(character);
+    g_line[length] = 0;
+    return g_line;
   }
 
  private:
   int read() {
     if (at_ == end_) {
       at_ = 0;
-      end_ = file_ >= 0 ? files_.read(file_, buffer_, sizeof(buffer_)) : 0;
+      end_ = file_ >= 0 ? files_.read(file_, g_buffer, sizeof(g_buffer)) : 0;
       if (end_ == 0) return -1;
     }
-    return static_cast<unsigned char>(buffer_[at_++]);
+    return static_cast<unsigned char>(g_buffer[at_++]);
   }
 
   Files& files_;
   intptr_t file_;
   size_t at_ = 0, end_ = 0;
-  char buffer_[256];
-  char line_[kMostText];
 };
 
 struct Path {
@@ -115,6 +143,9 @@ struct Group {
   size_t top = 0;  // the length of the path of the uppermost directory
 };
 
+RH_RARE_ZEROS constinit Group g_group = {};
+RH_RARE_ZEROS constinit Path g_own_path = {};
+
 // From /proc/self/cgroup: "4:memory:/path" or, of version 2, "0::/path". Where both are there, memory is limited by the
 // version that has a controller for it.
 bool find_path(Files& files, bool* old, Path* path) {
@@ -163,8 +194,7 @@ const char* below(const char* root, const char* group) {
 
 // Of several mounts it is the first where the group is seen. Where none is, the first tells of those above.
 bool find_group(Files& files, Group* group) {
-  Path own;
-  if (!find_path(files, &group->old, &own)) return false;
+  if (!find_path(files, &group->old, &g_own_path)) return false;
   Lines lines(files, "/proc/self/mountinfo");
   char *root = nullptr, *where = nullptr;
   bool found = false;
@@ -172,7 +202,7 @@ bool find_group(Files& files, Group* group) {
     if (!is_mount(line, group->old, &root, &where)) continue;
     unescape(root);
     unescape(where);
-    const char* rest = below(root, own.text);
+    const char* rest = below(root, g_own_path.text);
     if (rest == nullptr && found) continue;
     group->directory.cut(0);
     found = group->directory.append(where);
@@ -283,13 +313,13 @@ uint64_t stalls(Files& files, const char* path) {
 
 Grant read_grant(Files& files, uint64_t held) {
   Grant grant;
-  Group group;
-  grant.known = find_group(files, &group);
+  const Turn turn;
+  grant.known = turn.is_mine() && find_group(files, &g_group);
   if (!grant.known) return grant;
   uint64_t anonymous = read_anonymous(files), heap = held < anonymous ? held : anonymous;
   do {
-    restrict(files, &group, heap, &grant);
-  } while (group.directory.rise(group.top));
+    restrict(files, &g_group, heap, &grant);
+  } while (g_group.directory.rise(g_group.top));
   grant.known = !files.failed;
   return grant;
 }
@@ -308,13 +338,14 @@ static uint64_t group_pressure(Files& files, Group* group) {
 
 // A number that grows with what is counted.
 static uint64_t pressure(Files& files) {
-  Group group;
   uint64_t of_machine = stalls(files, "/proc/pressure/memory");
-  return find_group(files, &group) ? of_machine + group_pressure(files, &group) : of_machine;
+  return find_group(files, &g_group) ? of_machine + group_pressure(files, &g_group) : of_machine;
 }
 
 bool is_under_pressure(Files& files) {
   static constinit std::atomic<uint64_t> before{UINT64_MAX};
+  const Turn turn;
+  if (!turn.is_mine()) return false;
   uint64_t now = pressure(files);
   return !files.failed && now > before.exchange(now, std::memory_order_relaxed);
 }
