@@ -69,8 +69,8 @@ Start read_start(long file) {
   Str line(head, kernel::read(file, 0, head, script_head));
   line = line.part(0, line.find('\n'));
   Start start;
-  // What begins like an ELF file and is none is damaged.
-  start.text = !line.empty() && !line.holds('\0') && !line.starts_with(ELFMAG);
+  // What begins like an ELF file and is none is damaged. The first line may be empty, and so may the file.
+  start.text = !line.holds('\0') && !line.starts_with(ELFMAG);
   if (!line.starts_with("#!")) return start;
   line = line.part(2).trimmed(blanks);
   const std::size_t end = line.find_any(blanks);

@@ -375,6 +375,9 @@ class Scripts(CommandTest):
             done = run(script, "x y", options=options)
             self.assertEqual((done.returncode, done.stderr), (0, b""))
             self.assertEqual(shown(done.stdout).arguments[1:], [script.encode(), b"x y"])
+        for text, said in (("\n\necho said\n", b"said\n"), ("", b"")):  # whose first line is empty
+            done = run(self.file("empty", text))
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, said, b""))
 
     def test_a_static_interpreter(self):
         script = self.file("script", f"#!{SHOW_STATIC}\n")
