@@ -96,6 +96,31 @@ SCENARIO(load_under_load) {
 
 TEST(Loader, PluginLoadedWhileThreadsComeAndGo) { EXPECT_SCENARIO("load_under_load"); }
 
+// What a free does then, as starting the helper, may not make a thread by the C library: it would wait for the lock.
+SCENARIO(variables_freed_with_the_stacks) {
+  void* library = dlopen(std::getenv("CONTRACT_VARIABLES_PLUGIN"), RTLD_NOW);
+  NEED(library, "%s", dlerror());
+  auto* touch = reinterpret_cast<void (*)()>(dlsym(library, "plugin_touch_variables"));
+  NEED(touch);
+  constexpr int kThreads = 16;  // with more stacks than the C library keeps
+  for (int round = 0; round < 3; ++round) {
+    Barrier all_there(kThreads);
+    std::vector<std::thread> threads;
+    for (int at = 0; at < kThreads; ++at)
+      threads.emplace_back([&] {
+        touch();
+        all_there.arrive_and_wait();
+      });
+    for (std::thread& thread : threads) thread.join();
+    nap(0.7);  // the helper ends
+  }
+  return 0;
+}
+
+TEST(Loader, VariablesOfThreadsAreFreedWithTheirStacks) {
+  EXPECT_SCENARIO("variables_freed_with_the_stacks", {.environment = {{"REHEAP_DECAY_MS", "100"}}, .deadline = 15});
+}
+
 void* use_heap(void*) {
   for (std::size_t size = 1; size < 3 * MiB; size = size * 3 / 2 + 1) {
     void* block = malloc(size);

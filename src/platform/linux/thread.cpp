@@ -141,7 +141,7 @@ void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
 
 void forget_helper() { g_helper_alive.store(0, std::memory_order_relaxed); }
 
-#if !RH_THREAD_SANITIZER && (defined(__x86_64__) || defined(__i386__))
+#if !RH_THREAD_SANITIZER && (defined(__x86_64__) || defined(__i386__) || defined(__aarch64__))
 
 static constexpr size_t kHelperStack = 32 * 1024;
 alignas(64) RH_RARE_ZEROS static constinit char g_helper_stack[kHelperStack] = {};
@@ -151,18 +151,59 @@ alignas(64) RH_RARE_ZEROS static constinit char g_helper_stack[kHelperStack] = {
 struct HelperStorage {
   char before[4096];
   void* self;
+#if defined(__aarch64__)  // where thread-local variables lie behind it, and before it what libc knows of a thread
+  char behind[16 * 1024];
+#else
   char behind[1024];
 
   static constexpr size_t kHeader = 64;  // what libc reads there: the guards, the way into the kernel
+#endif
 };
 alignas(64) RH_RARE_ZEROS static constinit HelperStorage g_helper_storage = {};
 
-// A raw clone rather than a pthread: creating it allocates nothing and takes none of the loader's locks. Either could
-// wait for the very thread that is allocating. When the thread is gone the kernel clears g_helper_alive and wakes its
-// waiters.
+// A raw clone rather than a pthread: creating it allocates nothing and takes no lock of the loader's, nor that of the
+// stacks of threads, with which the C library frees. Any of them could wait for the very thread that is allocating.
+// When the thread is gone the kernel clears g_helper_alive and wakes its waiters.
+static constexpr long kCloneFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                                    CLONE_SETTLS | CLONE_CHILD_CLEARTID;
+
+#if defined(__aarch64__)
+
 static long clone_helper(void (*main)()) {
-  constexpr long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
-                          CLONE_SETTLS | CLONE_CHILD_CLEARTID;
+  register long number asm("x8") = SYS_clone;
+  register long result asm("x0") = kCloneFlags;
+  register char* stack asm("x1") = g_helper_stack + kHelperStack;
+  register long parent_word asm("x2") = 0;
+  register void* storage asm("x3") = &g_helper_storage.self;
+  register void* child_word asm("x4") = &g_helper_alive;
+  register void (*entry)() asm("x5") = main;
+  asm volatile("svc 0\n\t"
+               "cbnz x0, 1f\n\t"
+               "mov x29, xzr\n\t"
+               "mov x30, xzr\n\t"
+               "blr x5\n\t"
+               "mov x8, %[exit]\n\t"
+               "mov x0, xzr\n\t"
+               "svc 0\n\t"
+               "brk 1\n"
+               "1:"
+               : "+r"(result)
+               : "r"(number), "r"(stack), "r"(parent_word), "r"(storage), "r"(child_word),
+                 "r"(entry), [exit] "i"(SYS_exit)
+               : "memory");
+  return result;
+}
+
+// The libraries' variables lie behind the program's, of which there may be any number of bytes.
+static bool storage_has(const void* variable) {
+  constexpr size_t kLongest = 64;  // of those that are asked for
+  uintptr_t at = address_of(variable) - thread_pointer() + offsetof(HelperStorage, self);
+  return at < sizeof(HelperStorage) - kLongest;
+}
+
+#else
+
+static long clone_helper(void (*main)()) {
   __builtin_memcpy(&g_helper_storage.self, reinterpret_cast<void*>(thread_pointer()), HelperStorage::kHeader);
   g_helper_storage.self = &g_helper_storage.self;
   long result;
@@ -181,8 +222,8 @@ static long clone_helper(void (*main)()) {
                "hlt\n"
                "1:"
                : "=a"(result)
-               : "a"(SYS_clone), "D"(kFlags), "S"(g_helper_stack + kHelperStack), "d"(0), "r"(child_word), "r"(storage),
-                 "r"(entry), [exit] "i"(SYS_exit)
+               : "a"(SYS_clone), "D"(kCloneFlags), "S"(g_helper_stack + kHelperStack), "d"(0), "r"(child_word),
+                 "r"(storage), "r"(entry), [exit] "i"(SYS_exit)
                : "rcx", "r11", "memory");
 #else
   // The descriptor selected by %gs; each thread has its own.
@@ -209,12 +250,14 @@ static long clone_helper(void (*main)()) {
                "hlt\n"
                "1:"
                : "=a"(result)
-               : "a"(SYS_clone), "b"(kFlags), "c"(top), "d"(0), "S"(&storage),
+               : "a"(SYS_clone), "b"(kCloneFlags), "c"(top), "d"(0), "S"(&storage),
                  "D"(&g_helper_alive), [exit] "i"(SYS_exit)
                : "memory");
 #endif
   return result;
 }
+
+#endif
 
 static constinit std::atomic<void (*)()> g_helper_main{nullptr};
 
@@ -232,13 +275,17 @@ static void run_helper() {
 }
 
 static bool launch_helper(void (*main)()) {
+#if defined(__aarch64__)
+  if (!storage_has(&t_slot) || !storage_has(&errno)) return launch_pthread(main);
+#endif
   g_helper_main.store(main, std::memory_order_relaxed);
   return !is_error(clone_helper(run_helper));
 }
 
 #else
 
-// Sanitizers must know of every thread, and other architectures have no clone sequence above.
+// Sanitizers must know of every thread, and other architectures have no clone sequence above. There a free that the C
+// library makes with its lock of the stacks held must not be the one that starts the helper.
 static constexpr bool (*launch_helper)(void (*main)()) = launch_pthread;
 
 #endif
