@@ -1,6 +1,7 @@
 #include "platform/linux/kernel_function.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <sys/auxv.h>
 
@@ -47,7 +48,9 @@ class Image {
 }  // namespace
 
 uintptr_t find_kernel_function(const char* name) {
+  int before = errno;
   uintptr_t start = getauxval(AT_SYSINFO_EHDR);
+  errno = before;  // written where there is no vDSO; free, which looks for the clock, leaves it alone
   return start == 0 ? 0 : Image(start).function(name);
 }
 
