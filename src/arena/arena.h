@@ -115,10 +115,11 @@ class Arena {
   // Ends it while both stay.
   void end_loan(Units lent, ThreadToken token);
 
-  // Whether so many bytes may be taken that lie beside the spans.
-  bool admits_beside(size_t bytes);
+  // Whether so many bytes may be taken that lie beside the spans. They count as held from then on, before another
+  // thread can ask. The caller holds the registry's lock, as who subtracts from g_bytes_beside.
+  bool take_beside(size_t bytes);
 
-  // The same, and they count as held then; until they are given back. The memory of near heaps (heap/region.h).
+  // The same of the memory of near heaps (heap/region.h), until it is given back.
   bool take_near(size_t bytes);
   void give_near(size_t bytes);
   size_t held_near() const { return near_.value(); }

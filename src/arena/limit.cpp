@@ -49,9 +49,11 @@ bool Arena::admits(Units more) const {
   return held <= limit_.hard && more.count <= (limit_.hard - held) >> kUnitShift;
 }
 
-bool Arena::admits_beside(size_t bytes) {
+bool Arena::take_beside(size_t bytes) {
   Guard guard(*this);
-  return admits(Units::holding(bytes)) || refuse() != nullptr;
+  if (!admits(Units::holding(bytes))) return refuse() != nullptr;
+  g_bytes_beside.add(bytes);
+  return true;
 }
 
 bool Arena::take_near(size_t bytes) {

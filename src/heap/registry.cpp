@@ -68,7 +68,6 @@ void* heap_memory() {
     g_bytes_beside.add(kHeapSize);
     return g_first;
   }
-  if (!g_arena.admits_beside(kHeapSize)) return nullptr;
   if (g_chunk_left < kHeapSize) {
     uintptr_t chunk = platform::reserve(kChunk, platform::kPageSize);
     if (chunk == 0) return nullptr;
@@ -81,10 +80,10 @@ void* heap_memory() {
     g_chunk = chunk + kChunkHeader;
     g_chunk_left = kChunk - kChunkHeader;
   }
+  if (!g_arena.take_beside(kHeapSize)) return nullptr;
   void* memory = reinterpret_cast<void*>(g_chunk);
   g_chunk += kHeapSize;
   g_chunk_left -= kHeapSize;
-  g_bytes_beside.add(kHeapSize);
   return memory;
 }
 
@@ -101,14 +100,12 @@ SharedChunk* make_shared_chunk() {
 
 // Memory for a first-class heap, which reads as zero. The caller holds g_lock.
 void* shared_memory() {
-  if (!g_arena.admits_beside(kSharedSize)) return nullptr;
   SharedChunk* chunk = g_shared_chunks;
   while (chunk != nullptr && chunk->used == SharedChunk::kAll) chunk = chunk->next;
   if (chunk == nullptr) chunk = make_shared_chunk();
-  if (chunk == nullptr) return nullptr;
+  if (chunk == nullptr || !g_arena.take_beside(kSharedSize)) return nullptr;
   unsigned index = static_cast<unsigned>(__builtin_ctz(~chunk->used));
   chunk->used |= 1u << index;
-  g_bytes_beside.add(kSharedSize);
   return reinterpret_cast<void*>(chunk->place(index));
 }
 

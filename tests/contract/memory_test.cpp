@@ -143,6 +143,36 @@ SCENARIO(race_for_the_last_mebibyte) {
   return 0;
 }
 
+// Their heaps are new each time, for nobody has ended, and count as well.
+SCENARIO(threads_begin_at_the_limit) {
+  Blocks held;
+  NEED(set_limit(0, kHard));
+  while (now().held < kHard - 4 * MiB) NEED(held.add(malloc(10000), 10000));
+  std::atomic<bool> over{false};
+  std::vector<std::thread> threads;
+  for (int round = 0; round < 40 && now().held < kHard - 128 * KiB; ++round) {
+    std::atomic<int> arrived{0}, full{0}, done{0};
+    for (int at = 0; at < kThreads; ++at)
+      threads.emplace_back([&] {
+        wait_for_all(arrived);
+        Blocks own;
+        do errno = 0;
+        while (own.add(malloc(512), 512));
+        NEED(now().held <= kHard, "%zu held", now().held);
+        wait_for_all(full);
+        own.free_until(0);
+        ++done;
+        while (!over) nap(0.002);
+      });
+    while (done < kThreads) nap(0.0005);
+  }
+  over = true;
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}
+
+TEST(Memory, ThreadsThatBeginStayWithinTheLimit) { EXPECT_SCENARIO("threads_begin_at_the_limit"); }
+
 TEST(Memory, SixteenThreadsRaceForTheLastMebibyte) { EXPECT_SCENARIO("race_for_the_last_mebibyte"); }
 
 SCENARIO(live_at_the_limit) {
