@@ -319,11 +319,11 @@ TEST(Report, StatsAtExitToAFile) {
 }
 
 TEST(Report, StatsToAFileThatCannotBeWritten) {
-  const Outcome outcome = run("option_work", {.environment = {{"REHEAP_STATS", "/nonexistent/stats"}}});
+  const std::string path = testing::TempDir() + "reheap-missing-" + std::to_string(process_id()) + "/stats";
+  const Outcome outcome = run("option_work", {.environment = {{"REHEAP_STATS", path}}});
   EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
   EXPECT_EQ(outcome.err.substr(0, 8), "reheap: ") << outcome.err;
-  EXPECT_NE(outcome.err.find("/nonexistent/stats: cannot be written: there is no such folder"), std::string::npos)
-      << outcome.err;
+  EXPECT_NE(outcome.err.find(path + ": cannot be written: there is no such folder"), std::string::npos) << outcome.err;
 }
 
 #if !defined(_WIN32)

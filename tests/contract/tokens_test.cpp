@@ -90,8 +90,9 @@ std::uintptr_t unit_of(const void* block) { return reinterpret_cast<std::uintptr
 
 void release(const std::vector<void*>& c, const std::vector<void*>& cxx) {
   for (void* block : c) free(block);
-  for (size_t at = 0; at < cxx.size(); ++at)
-    at < cxx.size() / 2 ? operator delete(cxx[at]) : operator delete[](cxx[at]);
+  // Not as one expression: of `half ? operator delete(block) : operator delete[](block)` Clang 19 and 21 call both.
+  for (size_t at = 0; at < cxx.size() / 2; ++at) operator delete(cxx[at]);
+  for (size_t at = cxx.size() / 2; at < cxx.size(); ++at) operator delete[](cxx[at]);
 }
 
 // Whatever the call, one token's blocks are together and another's are not: in the hardened build.
