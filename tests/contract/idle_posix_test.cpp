@@ -1,6 +1,7 @@
 // Memory is returned despite fork and signals, and around pages that cannot be.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -35,7 +36,7 @@ SCENARIO(returned_in_a_child) {
 volatile pid_t handled_in = 0;
 
 SCENARIO(helper_takes_no_signals) {
-  signal(SIGUSR1, [](int) { handled_in = gettid(); });
+  signal(SIGUSR1, [](int) { handled_in = static_cast<pid_t>(syscall(SYS_gettid)); });
   sigset_t one;
   sigemptyset(&one);
   sigaddset(&one, SIGUSR1);

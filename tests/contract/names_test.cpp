@@ -137,7 +137,7 @@ template <class Info> void check_info(Info (*info)()) {
   EXPECT_LE(used(after), used(before) + kBlock * kCount / 10);
 }
 
-TEST(Names, Mallinfo2) { check_info(&mallinfo2); }
+TEST(Names, Mallinfo2) { check_info(CONTRACT_FIND(mallinfo2)); }
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // it is served nevertheless

@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -112,7 +113,7 @@ template <class Write> std::string written_when_cancelled(Write write_it) {
   EXPECT_EQ(pthread_create(
                 &thread, nullptr,
                 [](void*) -> void* {
-                  writing = static_cast<int>(gettid());
+                  writing = static_cast<int>(syscall(SYS_gettid));
                   (*writer)(ends[1]);
                   return nullptr;
                 },

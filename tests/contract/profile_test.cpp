@@ -35,8 +35,14 @@ enum : std::size_t { kAllocated = 1, kLive = 3, kAtPeak = 5 };
 
 constexpr std::size_t kBlocks = 20000, kSize = 1000;
 
+#if defined(__clang__)
+#define APART [[gnu::noinline]]
+#else
+#define APART [[gnu::noinline, gnu::noclone]]
+#endif
+
 // Of what it allocates a quarter stays.
-[[gnu::noinline, gnu::noclone]] void site() {
+APART void site() {
   for (std::size_t i = 0; i != kBlocks; ++i) {
     void* block = opaque(malloc(kSize));
     if (i % 4 != 0) free(block);
@@ -90,7 +96,7 @@ SCENARIO(profile_child) {
 
 // As site(), from heaps in turn: what is freed is so by another thread, and two of the three are gone at the end, with
 // what they had.
-[[gnu::noinline, gnu::noclone]] void site_of_heaps(rh_heap* const* heaps, std::vector<void*>& to_free) {
+APART void site_of_heaps(rh_heap* const* heaps, std::vector<void*>& to_free) {
   for (std::size_t i = 0; i != kBlocks; ++i) {
     void* block = opaque(CONTRACT_FIND(rh_heap_malloc)(heaps[i % 4], kSize));
     NEED(block != nullptr);

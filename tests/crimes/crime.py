@@ -3,10 +3,11 @@
 Usage: crime.py [EMULATOR [LAUNCHER ARGUMENTS…]] PROGRAM CRIME MESSAGE
 
 MESSAGE is a regular expression for the whole of what the program leaves on stderr. The program must end by SIGABRT, or
-by SIGSEGV where a page refuses it (under an emulator: by any failure), and must not reach its end. MESSAGE `innocent`
-demands the opposite: the program ends well and says so.
+by SIGSEGV where a page refuses it (under Wine: by any failure), and must not reach its end. MESSAGE `innocent` demands
+the opposite: the program ends well and says so.
 """
 
+import pathlib
 import re
 import signal
 import subprocess
@@ -21,11 +22,12 @@ def verdict(command, message):
         return None if done.returncode == 0 and survived and not done.stderr else f"accused: {done}"
     if survived or done.returncode == 0:
         return f"the crime went unnoticed: {done}"
-    emulated = len(command) > 2
-    if not emulated and done.returncode not in (-signal.SIGABRT, -signal.SIGSEGV):
+    qemu = pathlib.PurePath(command[0]).name.startswith("qemu-")
+    if (qemu or len(command) == 2) and done.returncode not in (-signal.SIGABRT, -signal.SIGSEGV):
         return f"ended by {done.returncode}, not by SIGABRT or SIGSEGV: {done.stderr}"
-    if not re.fullmatch(message, done.stderr.strip()):
-        return f"said {done.stderr!r}, not {message!r}"
+    said = re.sub(r"^qemu: uncaught target signal .*\n", "", done.stderr, flags=re.M) if qemu else done.stderr
+    if not re.fullmatch(message, said.strip()):
+        return f"said {said!r}, not {message!r}"
     return None
 
 

@@ -23,6 +23,9 @@ std::size_t peak_resident();  // its maximum so far
 std::uint64_t process_id();
 int threads();  // threads of this process, including the allocator's own
 
+// What runs this program, where the kernel would not: QEMU in user mode, as words with blanks between. Else null.
+const char* emulator();
+
 double seconds();  // monotonic
 void nap(double duration);
 

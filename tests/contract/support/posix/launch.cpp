@@ -4,12 +4,15 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <sstream>
 #include <string_view>
 
+#include "support/library.h"
 #include "support/process.h"
 #include "support/scenario.h"
 
@@ -27,13 +30,34 @@ std::string contents(int file) {
   return text;
 }
 
-// The environment with the scenario's own settings replacing those of the same name.
+// glibc has a function for it since 2.27.
+int memory_file(const char* name) { return static_cast<int>(syscall(SYS_memfd_create, name, 0)); }
+
+// The words that start this program again.
+std::vector<std::string> command_of(const std::string& scenario) {
+  std::string self = "/proc/self/exe";
+  std::vector<std::string> words;
+  if (emulator()) {
+    std::istringstream all(emulator());
+    for (std::string word; all >> word;) words.push_back(word);
+    self = real_path(self);  // else the emulator
+  }
+  words.insert(words.end(), {self, "--scenario", scenario});
+  return words;
+}
+
+constexpr const char* kAddressSpace = "QEMU_RESERVED_VA";
+
+// The environment with the scenario's own settings replacing those of the same name. QEMU is itself a program of this
+// machine: QEMU_SET_ENV tells it what to preload, and it gives programs less address space where the kernel has limits.
 std::vector<std::string> merged_environment(const Conditions& conditions) {
   std::vector<std::string> merged;
+  for (const Limit& limit : conditions.limits)
+    if (emulator()) merged.push_back(kAddressSpace + ("=" + std::to_string(limit.bytes)));
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view setting(*entry);
     const std::string_view name = setting.substr(0, setting.find('='));
-    bool replaced = false;
+    bool replaced = emulator() && name == "LD_PRELOAD";
     for (const auto& own : conditions.environment) replaced |= own.first == name;
     if (!replaced) merged.emplace_back(setting);
   }
@@ -49,6 +73,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }
 
 void apply(const std::vector<Limit>& limits) {
+  if (emulator()) return;
   for (const Limit& limit : limits) {
     const rlimit bound{limit.bytes, limit.bytes};
     if (setrlimit(limit.resource == Resource::memory ? RLIMIT_AS : RLIMIT_DATA, &bound) != 0) _exit(125);
@@ -84,6 +109,7 @@ bool let_go_raised(pid_t process) {
 }  // namespace
 
 std::size_t memory_limit() {
+  if (const char* space = std::getenv(kAddressSpace)) return std::strtoull(space, nullptr, 0);
   rlimit bound{};
   getrlimit(RLIMIT_AS, &bound);
   if (bound.rlim_cur != RLIM_INFINITY) return bound.rlim_cur;
@@ -108,10 +134,10 @@ Outcome Running::finish() {
 }
 
 Running start(const std::string& scenario, const Conditions& conditions) {
-  const int out = memfd_create("out", 0);
-  const int err = memfd_create("err", 0);
+  const int out = memory_file("out");
+  const int err = memory_file("err");
   std::vector<std::string> environment = merged_environment(conditions);
-  std::vector<std::string> arguments = {"/proc/self/exe", "--scenario", scenario};
+  std::vector<std::string> arguments = command_of(scenario);
   const std::vector<char*> environment_block = pointers(environment);
   const std::vector<char*> argument_block = pointers(arguments);
   const pid_t process = fork();
@@ -120,7 +146,7 @@ Running start(const std::string& scenario, const Conditions& conditions) {
     dup2(err, 2);
     apply(conditions.limits);
     if (conditions.raised) ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-    execve("/proc/self/exe", argument_block.data(), environment_block.data());
+    execvpe(argument_block[0], argument_block.data(), environment_block.data());
     _exit(126);
   }
   if (conditions.raised && !let_go_raised(process)) kill(process, SIGKILL);

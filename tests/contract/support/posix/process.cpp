@@ -33,7 +33,11 @@ std::size_t status_number(const char* key) {
 std::size_t resident() { return status_number("VmRSS:") * KiB; }
 std::size_t peak_resident() { return status_number("VmHWM:") * KiB; }
 std::uint64_t process_id() { return static_cast<std::uint64_t>(getpid()); }
-int threads() { return static_cast<int>(status_number("Threads:")); }
+
+// Without the one that QEMU has for itself.
+int threads() { return static_cast<int>(status_number("Threads:")) - (emulator() ? 1 : 0); }
+
+const char* emulator() { return std::getenv("CONTRACT_EMULATOR"); }
 
 double seconds() {
   timespec now{};
