@@ -354,13 +354,16 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spa
   return returned.bytes();
 }
 
+static bool is_returned(const Span* span) {
+  return kind_of(span) == SpanKind::free_clean || kind_of(span) == SpanKind::free_decommitted;
+}
+
 // The free span, its content returned already, that a unit lies in; or null.
 static Span* returned_span_of(Span* unit) {
   Span* span = unit;
   while (span != g_realm.first() && kind_of(span) == SpanKind::none) --span;
   if (kind_of(span) == SpanKind::free_tail) span -= span->units;
-  bool returned = kind_of(span) == SpanKind::free_clean || kind_of(span) == SpanKind::free_decommitted;
-  return returned && unit < span + span->units ? span : nullptr;
+  return is_returned(span) && unit < span + span->units ? span : nullptr;
 }
 
 void Arena::insert_part(Span* first, Span* end, SpanKind kind) {
@@ -369,11 +372,15 @@ void Arena::insert_part(Span* first, Span* end, SpanKind kind) {
   insert(first, kind, 0);
 }
 
-// The free span that holds the whole of a piece, all of it purged; or null.
+// The first of the free spans that hold the whole of a piece, all of them purged; or null. They are several where what
+// was committed ahead and never used lies beside what was decommitted.
 static Span* free_piece(size_t index, Span** piece, Units* length) {
   *piece = g_realm.piece(index, length);
-  Span* span = *piece != nullptr ? returned_span_of(*piece) : nullptr;
-  return span != nullptr && span + span->units >= *piece + length->count ? span : nullptr;
+  Span* first = *piece != nullptr ? returned_span_of(*piece) : nullptr;
+  if (first == nullptr) return nullptr;
+  Span* span = first;
+  while (span < *piece + length->count && is_returned(span)) span += span->units;
+  return span >= *piece + length->count ? first : nullptr;
 }
 
 size_t Arena::releasable() const {
@@ -391,11 +398,14 @@ void Arena::release_pieces() {
   for (size_t index = 0; index < g_realm.pieces(); ++index) {
     Span* span = free_piece(index, &piece, &length);
     if (span == nullptr) continue;
-    SpanKind kind = kind_of(span);
-    Span* end = span + span->units;
-    remove(span);
-    insert_part(span, piece, kind);
-    insert_part(piece + length.count, end, kind);
+    Span* const after = piece + length.count;
+    for (Span* next; span < after; span = next) {
+      const SpanKind kind = kind_of(span);
+      next = span + span->units;
+      remove(span);
+      if (span < piece) insert_part(span, piece, kind);
+      if (next > after) insert_part(after, next, kind);
+    }
     g_realm.release_piece(index);
   }
   note_committed();

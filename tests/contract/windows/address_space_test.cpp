@@ -50,6 +50,21 @@ SCENARIO(nothing_but_blocks) {
   return 0;
 }
 
+// Each time the block moves on, a little that was committed and never used stays behind it.
+SCENARIO(one_after_growing) {
+  std::size_t size = MiB;
+  void* block = malloc(size);
+  while (void* grown = realloc(block, size + size / 4)) {
+    block = grown;
+    size += size / 4;
+  }
+  free(block);
+  block = malloc(size + size / 2);
+  NEED(block, "after one of %zu MiB", size / MiB);
+  free(block);
+  return 0;
+}
+
 void take_the_rest() {
   for (std::size_t size = 256 * MiB; size >= 64 * KiB; size /= 2) {
     while (VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS)) {}
@@ -90,6 +105,11 @@ TEST(AddressSpace, WhatFilledItIsGivenBack) {
   if (!narrow) GTEST_SKIP() << "a 64-bit process has enough";
   if (!on_reheap()) GTEST_SKIP() << "the system's heap keeps it";
   EXPECT_SCENARIO("nothing_but_blocks");
+}
+
+TEST(AddressSpace, WhatABlockGrewThroughIsThereForALongerOne) {
+  if (!narrow) GTEST_SKIP() << "a 64-bit process has enough";
+  EXPECT_SCENARIO("one_after_growing");
 }
 
 TEST(AddressSpace, NoneLeft) {
