@@ -64,7 +64,11 @@ std::vector<std::wstring> search_folders(const std::wstring& name) {
 }  // namespace
 
 std::wstring find_program(const std::wstring& name) {
-  if (name.find_first_of(L"\\/:") != std::wstring::npos) return with_extension(name);
+  if (name.find_first_of(L"\\/:") != std::wstring::npos) {
+    const std::wstring found = with_extension(name);
+    // CreateProcess takes a path as it is, which the shell does not.
+    return found.empty() && is_file(name) ? full(name) : found;
+  }
   for (const std::wstring& folder : search_folders(name)) {
     std::wstring found = with_extension(folder + L"\\" + name);
     if (!found.empty()) return found;

@@ -86,6 +86,19 @@ TEST(Usage, FindsProgramsAsTheShellDoes) {
   EXPECT_EQ(start(run_with_probe() + L"cmd /c exit 5", there).code, 5u);
 }
 
+TEST(Usage, TakesAPathWithoutExtensionAsItIs) {
+  const Folder folder;
+  folder.copy(program_path(L"silent.exe"), L"bare");
+  Start there;
+  there.folder = folder.path();
+  EXPECT_EQ(start(run_with_probe() + L".\\bare", there).code, 42u);
+  EXPECT_EQ(start(run_with_probe() + L"bare", there).code, 127u);
+  write_file(folder.path(L"bare.cmd"), "@exit /b 17\r\n");
+  EXPECT_EQ(start(run_with_probe() + L".\\bare", there).code, 17u);
+  write_file(folder.path(L"text"), "this is no program");
+  EXPECT_EQ(start(run_with_probe() + L".\\text", there).code, 126u);
+}
+
 // A variable as show writes it.
 std::string shown(const std::wstring& variable) {
   std::string text = "variable ";
