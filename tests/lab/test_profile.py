@@ -185,6 +185,14 @@ def test_what_is_no_profile_is_said(tmp_path, content):
         library.read(file)
 
 
+def test_an_export_is_not_taken_for_one(lab):
+    file = lab.folder / "p.pb.gz"
+    done = lab.run("--", lab.program("int main(void) { work(); return 0; }"), options=("--export", str(file)))
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(UsageError, match="was written by --export"):
+        library.read(file)
+
+
 def test_a_profile_cut_anywhere_is_read_or_refused(lab):
     file, cut = lab.folder / "p.pb.gz", lab.folder / "cut.pb.gz"
     program = lab.program("int main(void) { work(); return 0; }")

@@ -9,23 +9,36 @@ from collections.abc import Iterator
 from reheap_lab.errors import UsageError
 from reheap_lab.sites.kinds import FIGURES
 
-CURVE = 8000
+FUNCTION, CURVE = 5, 8000  # fields that only an export has, only the library writes
 # The library's sample types, and what the figures are called here. The others' are not known.
 NAMES = {"alloc_objects": "allocations", "alloc_space": "bytes", "inuse_objects": "never_freed",
          "inuse_space": "never_freed_bytes", "peak_objects": "at_peak", "peak_space": "at_peak_bytes",
          "lifetime": "lifetime_ms", "samples": "sampled"}
+NOT_EXPORTED = {"lifetime", "samples"}
 
 
 def read(path: pathlib.Path) -> dict:
     try:
-        return _found(_Message(gzip.decompress(path.read_bytes())))
+        message = _Message(gzip.decompress(path.read_bytes()))
+        if message.all(FUNCTION) and set(NAMES) - set(_types(message)) == NOT_EXPORTED:
+            raise UsageError(f"{path} was written by --export, for pprof and others; "
+                             "what can be read is the profile that REHEAP_PROFILE names")
+        return _found(message)
     except (EOFError, IndexError, KeyError, ValueError, UnicodeDecodeError, zlib.error, gzip.BadGzipFile) as why:
         raise UsageError(f"{path} is no profile of reheap's, or is cut off: {why}") from why
 
 
+def _strings(message: "_Message") -> list[str]:
+    return [text.decode("utf-8", "replace") for text in message.all(6)]
+
+
+def _types(message: "_Message") -> list[str]:
+    strings = _strings(message)
+    return [strings[_Message(one).number(1)] for one in message.all(1)]
+
+
 def _found(message: "_Message") -> dict:
-    strings = [text.decode("utf-8", "replace") for text in message.all(6)]
-    types = [strings[_Message(one).number(1)] for one in message.all(1)]
+    strings, types = _strings(message), _types(message)
     if not set(NAMES) <= set(types):
         raise ValueError("it lacks " + " ".join(sorted(set(NAMES) - set(types))))
     addresses = {one.number(1): one.number(3) for one in map(_Message, message.all(4))}
