@@ -114,11 +114,16 @@ const Program kRemoteSpans = {
 
 // ---- adoption -----------------------------------------------------------------------------------
 
-constexpr size_t kLeft = kSmall + 1024;
+// In slabs of two units, four, six and so on.
+constexpr size_t kLeft = 30 * 1024;
 
+// The first thread's next slab is longer than any span that its store has ready.
 void leave_twelve_behind() {
   registry::loaded();
-  play(0, [] { take(30, 16); });
+  play(0, [] {
+    take(30, 16);
+    take_some(32, 1 + 2 + 3 + 4, kLeft);
+  });
   play(1, [] { take(31, 16); });
   Actor gone;
   gone([] { take_some(0, 12, kLeft); });

@@ -21,12 +21,14 @@ void* make_posix(std::size_t alignment, std::size_t size) {
   return block;
 }
 
-#if defined(__GLIBC__) && !__GLIBC_PREREQ(2, 26)
+#ifdef __GLIBC__
+#if !__GLIBC_PREREQ(2, 26)
 // What programs are linked for may not have it; what they run on does.
 void* reallocarray(void* block, std::size_t count, std::size_t size) {
   static auto* const found = find<void*(void*, std::size_t, std::size_t)>("reallocarray");
   return found(block, count, size);
 }
+#endif
 #endif
 
 void* resize_plain(void* block, std::size_t, std::size_t size) { return realloc(block, size); }
