@@ -89,8 +89,18 @@ def test_lengths_of_time_and_shares():
     assert [settings.share(t) for t in ("0.02", "2%", "0.5 %")] == pytest.approx([0.02, 0.02, 0.005])
 
 
+@pytest.fixture
+def heeded():
+    """Signals as a program finds them in a terminal; what started the tests may have had some ignored."""
+    before = {signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler)}
+    before |= {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_interrupted_after_a_round_tells_what_is_known(number, fake, capsys, monkeypatch):
+def test_interrupted_after_a_round_tells_what_is_known(number, heeded, fake, capsys, monkeypatch):
     fake.plan()
     start, count = runner.start, iter(range(100))
 

