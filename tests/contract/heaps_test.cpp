@@ -257,7 +257,8 @@ SCENARIO(thousand_heaps) {
     RH(rh_free)(plain);
     if (round == 1) early = peak_resident();
   }
-  NEED(resident() < early + 8 * MiB, "%zu KiB at most in 2 rounds, %zu after 6", early / KiB, resident() / KiB);
+  // A heap's slab may begin at any of four places within 64 KiB, and touches a page or so of it there.
+  NEED(resident() < early + 16 * MiB, "%zu KiB at most in 2 rounds, %zu after 6", early / KiB, resident() / KiB);
   return 0;
 }
 
