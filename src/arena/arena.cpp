@@ -26,7 +26,7 @@ constexpr size_t kNotableDirty = 128 * 1024;
 // once: an eighth of the peak a second, at once no more than a quarter. The peak may grow a little further meanwhile.
 constexpr uint64_t kPeakInMs = 8000, kMostSavedMs = 2000;
 
-// But no more often than this, and no more at once than that.
+// But no more often than this, and no more at once than that, unless the peak allows more in that time.
 constexpr uint64_t kBetweenSurplusMs = 20;
 constexpr Units kMostSurplus = Units::holding(4 << 20);
 
@@ -34,6 +34,7 @@ constexpr Units kMostSurplus = Units::holding(4 << 20);
 constexpr Units kLittleWarm = Units::holding(4 << 20);
 
 Units least_of(Units one, Units other) { return one < other ? one : other; }
+Units most_of(Units one, Units other) { return one < other ? other : one; }
 
 // Stamps are the low bits of the clock: differences are right across its wrap.
 bool older_than(const Span* span, uint64_t now, uint64_t age_ms) {
@@ -115,8 +116,9 @@ Units Arena::allowed_surplus(Units surplus) {
   uint64_t now = platform::now_ms();
   if (now < patient_at_ || now < surplus_since_ + kBetweenSurplusMs) return {};
   uint64_t saved = now - surplus_since_ < kMostSavedMs ? now - surplus_since_ : kMostSavedMs;
-  const Units saved_up{static_cast<size_t>(held_peak_.count * saved / kPeakInMs)};
-  const Units allowed = least_of(surplus, least_of(saved_up, kMostSurplus));
+  auto worth = [&](uint64_t ms) { return Units{static_cast<size_t>(held_peak_.count * ms / kPeakInMs)}; };
+  const Units at_once = most_of(kMostSurplus, worth(kBetweenSurplusMs));
+  const Units allowed = least_of(surplus, least_of(worth(saved), at_once));
   uint64_t spent = allowed.count * kPeakInMs / held_peak_.count;
   surplus_since_ = now - saved + (spent > kBetweenSurplusMs ? spent : kBetweenSurplusMs);
   return allowed;

@@ -562,6 +562,25 @@ TEST(Arena, NoMoreStaysWarmThanIsInUse) {
   expect_conserved(arena);
 }
 
+TEST(Arena, ALargeHeapGivesBackAnEighthOfItsPeakASecondToo) {
+  Arena arena;
+  fake::set_clock(1'000'000);
+  std::vector<Span*> spans = apart(arena, 64, Units::holding(64 << 20).count);
+  const size_t peak = arena.figures().in_use_peak;
+  for (Span* span : spans) arena.free(span);
+  auto returned_in_a_second = [&] {
+    const size_t before = arena.figures().dirty;
+    for (int ms = 0; ms < 1000; ms += 20, fake::advance(20)) arena.free(arena.allocate({7}));
+    return before - arena.figures().dirty;
+  };
+  returned_in_a_second();  // what was saved up, too
+  const size_t returned = returned_in_a_second();
+  EXPECT_GT(returned, peak / 10);
+  EXPECT_LT(returned, peak / 6);
+  for (int ms = 0; ms < 10000; ms += 1000) returned_in_a_second();
+  expect_conserved(arena);
+}
+
 Arena* g_hooked = nullptr;
 Span* g_freed_meanwhile = nullptr;
 
