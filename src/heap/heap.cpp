@@ -136,17 +136,17 @@ static slab::Taken take_own(SizeClass* size_class) {
   return refill(heap, from);
 }
 
-// The way nearly every refill takes: the thread has a heap, nobody else its lock, and the class a slab. Null, and
+// The way nearly every refill takes: the thread has a heap, nobody else its lock, and the class a slab. No block, and
 // nothing done, when there is more to it.
-RH_INLINE static Block* take_quickly(SizeClass size_class) {
+RH_INLINE static slab::Taken take_quickly(SizeClass size_class) {
   Heap* heap = heap_in_use_if_any();
-  if (RH_UNLIKELY(heap == nullptr || idle::is_needed() || relief::is_called())) return nullptr;
-  if (Block* block = pop(heap, size_class)) return block;
-  if (RH_UNLIKELY(!heap->lock.try_acquire(heap->token.load()))) return nullptr;
+  if (RH_UNLIKELY(heap == nullptr || idle::is_needed() || relief::is_called())) return {};
+  if (Block* block = pop(heap, size_class)) return {block, false};
+  if (RH_UNLIKELY(!heap->lock.try_acquire(heap->token.load()))) return {};
   bool simple = heap->current[size_class] != nullptr && !inconsistent();
-  Block* block = RH_LIKELY(simple) ? refill(heap, size_class).blocks : nullptr;
+  const slab::Taken taken = RH_LIKELY(simple) ? refill(heap, size_class) : slab::Taken{};
   heap->lock.release();
-  return block;
+  return taken;
 }
 
 // Sets `*size_class` likewise.
@@ -175,7 +175,7 @@ RH_NOINLINE static void* allocate_small(Heap* heap, SizeClass size_class, size_t
 RH_NOINLINE static void* allocate_unwatched(size_t size) {
   if (size > kMaxSmall) return allocate_large(tagged_heap(), kUnitSize, size, false);
   SizeClass size_class = size_class::of(size);
-  if (Block* block = take_quickly(size_class)) return noted(block, size_class, size);
+  if (const slab::Taken taken = take_quickly(size_class)) return noted(taken.blocks, size_class, size);
   return allocate_small(tagged_heap(), size_class, size, false);
 }
 
@@ -208,7 +208,8 @@ RH_COLD static void* allocate_chosen(Watched& watched, watch::Choice choice, siz
 
 RH_NOINLINE static void* allocate_and_pass(Heap* heap, SizeClass size_class, size_t size, bool zeroed) {
   SizeClass from = size_class;
-  const slab::Taken taken = take_small(tagged_heap(), &from, size);
+  slab::Taken taken = take_quickly(size_class);
+  if (!taken) taken = take_small(tagged_heap(), &from, size);
   if (taken) watch::pass(heap, size_class, taken);
   return give(tagged_heap(), taken, from, size, zeroed);
 }

@@ -125,9 +125,10 @@ bool is_next_chosen(const Heap* heap) {
 
 // A thread may be terminated anywhere: blocks that are in no bin are lost, in two bins they would be handed out twice.
 void pass(Heap* heap, SizeClass size_class, const slab::Taken& taken) {
-  const unsigned most = most_passed(heap->watched, size_class);
-  if (most == 0) return;
   Block *first = heap->bins[size_class], *rest = nullptr;
+  Span* slab = slab_that_fills(taken.blocks, size_class);
+  const unsigned most = first != nullptr || slab != nullptr ? most_passed(heap->watched, size_class) : 0;
+  if (most == 0) return;
   unsigned passed = 0;
   if (first != nullptr) {
     const bool known = taken.count != 0 && first == taken.blocks->next;  // not where frees came between
@@ -137,8 +138,7 @@ void pass(Heap* heap, SizeClass size_class, const slab::Taken& taken) {
     std::atomic_signal_fence(std::memory_order_release);
     heap->bins[passed_bin(size_class)] = first;
   }
-  Span* slab = rest == nullptr ? slab_that_fills(taken.blocks, size_class) : nullptr;
-  if (slab != nullptr && passed < most) {
+  if (slab != nullptr && rest == nullptr && passed < most) {
     slab->countdown.store(static_cast<uint16_t>(most - passed));
     slab->bin.store(passed_bin(size_class));
     passed = most;

@@ -5,25 +5,21 @@ namespace rh::profile {
 namespace {
 
 constexpr uint32_t crc_step(uint32_t value) {
-  for (int bit = 0; bit != 4; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? 0xedb88320u : 0);
+  for (int bit = 0; bit != 8; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? 0xedb88320u : 0);
   return value;
 }
 
-// Four bits at a time.
 struct CrcTable {
-  uint32_t of[16];
+  uint32_t of[256];
   constexpr CrcTable() : of{} {
-    for (uint32_t i = 0; i != 16; ++i) of[i] = crc_step(i);
+    for (uint32_t i = 0; i != 256; ++i) of[i] = crc_step(i);
   }
 };
 constexpr CrcTable kCrc;
 
 uint32_t add_to_crc(uint32_t crc, const unsigned char* bytes, size_t length) {
-  for (; length != 0; --length) {
-    crc ^= *bytes++;
-    crc = (crc >> 4) ^ kCrc.of[crc & 15];
-    crc = (crc >> 4) ^ kCrc.of[crc & 15];
-  }
+  for (const unsigned char* end = bytes + length; bytes != end; ++bytes)
+    crc = (crc >> 8) ^ kCrc.of[(crc ^ *bytes) & 255];
   return crc;
 }
 

@@ -158,21 +158,26 @@ size_t place_of(const Writer& writer, uintptr_t frame) {
 // Its number in the file: shorter there than its address.
 uint64_t location_at(size_t place) { return place + 1; }
 
-bool put_locations(Writer& writer, const Stacks& stacks) {
+void put_location(Writer& writer, uintptr_t frame, size_t place) {
+  writer.seen[place] = frame;
+  writer.part.number(field::kLocationId, location_at(place));
+  writer.part.number(field::kLocationMapping, module_of(writer, call_of(frame)));
+  writer.part.number(field::kAddress, call_of(frame));
+  writer.message.message(field::kLocation, writer.part);
+  writer.part.clear();
+  put(writer);
+}
+
+// In the place of each frame its location's number is left.
+bool put_locations(Writer& writer, Stacks& stacks) {
   size_t places = 1024;
   while (places < 2 * stacks.frame_count()) places *= 2;
   if (!writer.seen.make_zeros(places)) return false;
   for (size_t i = 0; i != stacks.frame_count(); ++i) {
-    const uintptr_t frame = stacks.frames()[i];
+    uintptr_t& frame = stacks.frames()[i];
     const size_t place = place_of(writer, frame);
-    if (writer.seen[place] == frame) continue;
-    writer.seen[place] = frame;
-    writer.part.number(field::kLocationId, location_at(place));
-    writer.part.number(field::kLocationMapping, module_of(writer, call_of(frame)));
-    writer.part.number(field::kAddress, call_of(frame));
-    writer.message.message(field::kLocation, writer.part);
-    writer.part.clear();
-    put(writer);
+    if (writer.seen[place] != frame) put_location(writer, frame, place);
+    frame = static_cast<uintptr_t>(location_at(place));
   }
   return true;
 }
@@ -186,8 +191,8 @@ void add_amount(Message& values, Amount amount) {
 
 void put_stack(Writer& writer, const Snapshot& shot, const Stack& stack) {
   Message& part = writer.part;
-  for (uint32_t i = 0; i != stack.depth; ++i)
-    part.varint(location_at(place_of(writer, shot.stacks.frames()[stack.first_frame + i])));
+  const uintptr_t* locations = shot.stacks.frames() + stack.first_frame;
+  for (uint32_t i = 0; i != stack.depth; ++i) part.varint(locations[i]);
   Message sample;
   sample.message(field::kSampleLocations, part);
   part.clear();
@@ -224,7 +229,7 @@ void put_lost(Writer& writer, const Snapshot& shot) {
   put_comment(writer, lost.decimal(shot.lost) << " samples");
 }
 
-bool put_profile(Writer& writer, const Snapshot& shot, platform::FileWriter& file) {
+bool put_profile(Writer& writer, Snapshot& shot, platform::FileWriter& file) {
   writer.to.begin(file);
   put_string(writer, "");
   put_types(writer, shot.every);
@@ -243,7 +248,7 @@ bool put_profile(Writer& writer, const Snapshot& shot, platform::FileWriter& fil
 
 constexpr const char* kNoMemory = "no memory to write it";
 
-const char* write_to(const char* path, Writer& writer, const Snapshot& shot) {
+const char* write_to(const char* path, Writer& writer, Snapshot& shot) {
   platform::FileWriter file(path);
   if (file.is_open() && !put_profile(writer, shot, file)) return kNoMemory;
   return file.refusal();

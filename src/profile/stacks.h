@@ -36,6 +36,7 @@ class Stacks {
 
   Array<Stack>& all() { return stacks_; }
   const Array<Stack>& all() const { return stacks_; }
+  uintptr_t* frames() { return frames_.data(); }
   const uintptr_t* frames() const { return frames_.data(); }
   size_t frame_count() const { return frames_.count(); }
 

@@ -1,7 +1,5 @@
 #include "platform/linux/stacks/code.h"
 
-#include <bit>
-
 #include "base/bits.h"
 #include "platform/linux/thread_pointer.h"
 
@@ -10,31 +8,11 @@ extern "C" [[gnu::weak]] void* __libc_stack_end;
 
 namespace rh::stacks {
 
-bool Rules::find(uint64_t key, Rule& rule) const {
-  for (const Cell& cell : cells_[group(key)]) {
-    const uint64_t bits = cell.rule.load(std::memory_order_relaxed);
-    if ((cell.check.load(std::memory_order_relaxed) ^ bits) != key) continue;
-    rule = std::bit_cast<Rule>(bits);
-    return true;
-  }
-  return false;
-}
-
 void Rules::put(uint64_t key, Rule rule) {
   Cell& cell = cells_[group(key)][turn_++ % kWays];
   const auto bits = std::bit_cast<uint64_t>(rule);
   cell.rule.store(bits, std::memory_order_relaxed);
   cell.check.store(key ^ bits, std::memory_order_relaxed);
-}
-
-uint64_t Code::key_of(uintptr_t pc) const {
-  return pc | uint64_t{epoch_.load(std::memory_order_relaxed) & 0xffff} << Frame::kAddressBits;
-}
-
-bool Code::find(uintptr_t pc, Rule& rule) const {
-  constexpr uintptr_t kFirstAddress = 4096, kLastAddress = uintptr_t{1} << (Frame::kAddressBits - 1);
-  if (pc < kFirstAddress || pc >= kLastAddress) return rule = nowhere(), true;
-  return rules_.find(key_of(pc), rule);
 }
 
 Rule Code::learn(uintptr_t pc, bool trusted, const NoteModule& note) {

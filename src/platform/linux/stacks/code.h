@@ -4,16 +4,31 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 
 #include "platform/linux/stacks/modules.h"
 #include "platform/linux/stacks/walk.h"
 
 namespace rh::stacks {
 
+inline Rule nowhere() {
+  Rule rule{};
+  rule.kind = Rule::kNowhere;
+  return rule;
+}
+
 // Two words that are written one after the other; a reader who meets a half finds that they do not fit.
 class Rules {
  public:
-  bool find(uint64_t key, Rule& rule) const;
+  RH_INLINE bool find(uint64_t key, Rule& rule) const {
+    for (const Cell& cell : cells_[group(key)]) {
+      const uint64_t bits = cell.rule.load(std::memory_order_relaxed);
+      if ((cell.check.load(std::memory_order_relaxed) ^ bits) != key) continue;
+      rule = std::bit_cast<Rule>(bits);
+      return true;
+    }
+    return false;
+  }
 
   // Locked.
   void put(uint64_t key, Rule rule);
@@ -34,9 +49,13 @@ class Rules {
 class Code {
  public:
   // What is there to know at once: also of what cannot be code.
-  bool find(uintptr_t pc, Rule& rule) const;
+  RH_INLINE bool find(uintptr_t pc, Rule& rule) const {
+    constexpr uintptr_t kFirstAddress = 4096, kLastAddress = uintptr_t{1} << (Frame::kAddressBits - 1);
+    if (RH_UNLIKELY(pc - kFirstAddress >= kLastAddress - kFirstAddress)) return rule = nowhere(), true;
+    return rules_.find(key_of(pc), rule);
+  }
 
-  // As FindRule (walk.h), for what is not there.
+  // For what is not there; `trusted` as a walk says.
   Rule learn(uintptr_t pc, bool trusted, const NoteModule& note);
 
   // Reads anew what is mapped; forgets the rules when something is gone.
@@ -46,18 +65,14 @@ class Code {
   const Modules& modules() const { return modules_; }
 
  private:
-  uint64_t key_of(uintptr_t pc) const;
+  uint64_t key_of(uintptr_t pc) const {
+    return pc | uint64_t{epoch_.load(std::memory_order_relaxed) & 0xffff} << Frame::kAddressBits;
+  }
 
   std::atomic<uint32_t> epoch_;  // rules of an earlier one may be of code that is gone
   Rules rules_;
   Modules modules_;
 };
-
-inline Rule nowhere() {
-  Rule rule{};
-  rule.kind = Rule::kNowhere;
-  return rule;
-}
 
 // What is known of the calling thread's stack: of each thread one, zero at first.
 class ThreadStack {

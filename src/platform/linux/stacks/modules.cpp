@@ -66,9 +66,11 @@ class Image {
 
 }  // namespace
 
-uint32_t Modules::find(uintptr_t pc) const {
+uint32_t Modules::find(uintptr_t pc) {
+  auto is_it = [&](uint32_t number) { return all_[number].there && all_[number].holds(pc); };
+  if (is_it(last_)) return last_;
   for (uint32_t i = count_; i-- != 0;)
-    if (all_[i].there && all_[i].holds(pc)) return i;
+    if (is_it(i)) return last_ = i;
   return kMost;
 }
 

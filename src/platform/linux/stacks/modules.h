@@ -53,7 +53,7 @@ class Modules {
   static constexpr uint32_t kMost = 8192;
 
   // kMost: none that is known.
-  uint32_t find(uintptr_t pc) const;
+  uint32_t find(uintptr_t pc);
   const Module& operator[](uint32_t number) const { return all_[number]; }
 
   // Reads the map anew. True when something is gone.
@@ -68,6 +68,7 @@ class Modules {
 
   Module all_[kMost];
   uint32_t count_;
+  uint32_t last_;  // that was found
   char buffer_[kMapBuffer];
 };
 

@@ -41,9 +41,9 @@ bool Peeking::fill(size_t least) {
   return true;
 }
 
-uint64_t Peeking::get_uleb() {
-  uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
+uint64_t Peeking::get_long_uleb(uint8_t first) {
+  uint64_t value = first & 0x7f;
+  for (unsigned shift = 7; shift < 64; shift += 7) {
     const auto byte = get<uint8_t>();
     value |= uint64_t{byte & 0x7fu} << shift;
     if (byte < 0x80) return value;

@@ -37,11 +37,15 @@ class Peeking {
     at_ += sizeof value;
     return value;
   }
-  uint64_t get_uleb();
+  uint64_t get_uleb() {
+    const auto first = get<uint8_t>();
+    return first < 0x80 ? first : get_long_uleb(first);
+  }
   int64_t get_sleb();
 
  private:
   size_t ready() const { return at_ < window_end_ ? window_end_ - at_ : 0; }
+  uint64_t get_long_uleb(uint8_t first);
   bool fill(size_t least);  // the window, from here on
   bool fail() {
     window_end_ = 0;

@@ -80,10 +80,7 @@ class Learning {
 
 constexpr stacks::NoteModule kTellNobody = {nullptr, nullptr};
 
-stacks::Rule find_rule(void* context, uintptr_t pc, bool trusted) {
-  auto& known = *static_cast<KnownCode*>(context);
-  stacks::Rule rule;
-  if (known.code.find(pc, rule)) return rule;
+RH_NOINLINE stacks::Rule learn_rule(KnownCode& known, uintptr_t pc, bool trusted) {
   Learning learning(known);
   return learning.begun() ? known.code.learn(pc, trusted, kTellNobody) : stacks::nowhere();
 }
@@ -101,9 +98,9 @@ stacks::Skipped own_code() {
   return {begin, begin == image_address() ? 0 : address_of(&_end) - begin};
 }
 
-// Costs at most a hundredth of the time, and is not done more often than each second.
+// Costs at most a thousandth of the time, and is not done more often than each second.
 void look_again(KnownCode& known) {
-  constexpr uint64_t kLeastMs = 1000, kShare = 100;
+  constexpr uint64_t kLeastMs = 1000, kShare = 1000;
   const uint64_t now = now_ms();
   if (now < known.next_look_ms.load(std::memory_order_relaxed)) return;
   Learning learning(known);
@@ -124,7 +121,11 @@ unsigned stack(uintptr_t* frames, unsigned most) {
   asm volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2" : "=&r"(here.pc), "=&r"(here.sp), "=&r"(here.fp));
   look_again(*known);
   auto* found = reinterpret_cast<stacks::Frame*>(frames);
-  const uint32_t count = stacks::walk(here, range_of(*known, here.sp), stacks::Own::kept, find_rule, known, found,
+  auto find = [known](uintptr_t place, bool trusted) {
+    stacks::Rule rule;
+    return RH_LIKELY(known->code.find(place, rule)) ? rule : learn_rule(*known, place, trusted);
+  };
+  const uint32_t count = stacks::walk(here, range_of(*known, here.sp), stacks::Own::kept, find, found,
                                       most < kMostFrames ? most : kMostFrames, own_code());
   for (uint32_t i = 0; i != count; ++i) frames[i] = found[i].address();
   return count;

@@ -51,11 +51,11 @@ bool write_module(void* stream, uint32_t number, const Mapping& mapping, Piece b
 
 NoteModule note_in(Stream& stream) { return {write_module, &stream}; }
 
-Rule find_rule(void* stream, uintptr_t pc, bool trusted) {
+Rule find_rule(Stream& stream, uintptr_t pc, bool trusted) {
   Rule rule;
   if (g_known->code.find(pc, rule)) return rule;
   Locked locked;
-  return g_known->code.learn(pc, trusted, {write_module, stream});
+  return g_known->code.learn(pc, trusted, note_in(stream));
 }
 
 constinit thread_local ThreadStack t_stack{};
@@ -96,7 +96,8 @@ void heed_unloads(Stream& stream) {
   asm volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2" : "=&r"(here.pc), "=&r"(here.sp), "=&r"(here.fp));
   constexpr uint32_t kMostFrames = 256;
   Frame frames[kMostFrames];
-  const uint32_t count = walk(here, stack_range(here.sp), Own::left_out, find_rule, &stream, frames, kMostFrames);
+  auto find = [&](uintptr_t place, bool trusted) { return find_rule(stream, place, trusted); };
+  const uint32_t count = walk(here, stack_range(here.sp), Own::left_out, find, frames, kMostFrames);
   if (const uint32_t known = g_known->tree.find(frames, count)) return known;
   Locked locked;
   return g_known->tree.add(frames, count, g_known->code.modules(), stream);
