@@ -157,11 +157,10 @@ void Arena::end_wish_for_huge(ThreadToken token) {
 }
 
 bool Arena::extend(Units least, Units wanted, Prefer prefer, Partition partition, ThreadToken token) {
-  // Where there is a limit nothing is to be resident that is not used.
-  const bool dense = prefer == Prefer::dense && limit_ == Limit{};
-  const Stretches::Range young = dense ? g_realm.take_young() : Stretches::Range{};
+  Fresh fresh = limit_ != Limit{} ? Fresh::limited : prefer == Prefer::dense ? Fresh::dense : Fresh::usual;
+  const Stretches::Range young = fresh == Fresh::dense ? g_realm.take_young() : Stretches::Range{};
   lock_.release();
-  Realm::Growth growth = g_realm.prepare(least, wanted, dense);
+  Realm::Growth growth = g_realm.prepare(least, wanted, fresh);
   end_wish(young);  // now, for what follows was one mapping with it, so that it becomes one with what it follows
   lock_.acquire(token);
   Units got;

@@ -66,18 +66,25 @@ Span* Realm::extend(Units least, Units wanted, Units* got) {
 
 // Dense memory of a heap so large that the rest of a huge page is no more than a thirty-second of it. Hardened builds
 // have guards everywhere, which take huge pages apart; on 32-bit pieces are short.
-bool Realm::wishes_huge(bool dense) const {
+bool Realm::wishes_huge(Fresh fresh) const {
   constexpr bool kCan = k64Bit && !kHardened && !platform::kChargesUntouched;
-  return kCan && dense && huge_pages_ == HugePages::dense && committed_ / 32 >= platform::huge_page_size();
+  return kCan && fresh == Fresh::dense && huge_pages_ == HugePages::dense &&
+         committed_ / 32 >= platform::huge_page_size();
 }
 
-Realm::Growth Realm::prepare(Units least, Units wanted, bool dense) {
+// Of a huge page that is committed in parts the first touch comes too early to make it one.
+bool Realm::ends_with_huge(const Growth& growth, Fresh fresh) const {
+  const bool all = huge_pages_ == HugePages::all && fresh != Fresh::limited;
+  return growth.wishes_huge || (all && committed_ >= 2 * platform::huge_page_size());
+}
+
+Realm::Growth Realm::prepare(Units least, Units wanted, Fresh fresh) {
   Growth growth = begin();
   size_t bytes = align_up(least.bytes(), commit_grain()), most = align_up(wanted.bytes(), commit_grain());
   if (bytes < least.bytes()) return growth;
   if (growth.end - growth.start < bytes && !reserve_more(bytes, &growth)) return growth;
-  growth.wishes_huge = wishes_huge(dense);
-  if (growth.wishes_huge) most = align_up(growth.start + most, platform::huge_page_size()) - growth.start;
+  growth.wishes_huge = wishes_huge(fresh);
+  if (ends_with_huge(growth, fresh)) most = align_up(growth.start + most, platform::huge_page_size()) - growth.start;
   size_t room = growth.end - growth.start;
   growth.committed = commit_some(growth.start, bytes, most < room ? most : room);
   const bool asks = growth.committed != 0 && (growth.wishes_huge || huge_pages_ == HugePages::all);

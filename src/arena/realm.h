@@ -24,6 +24,10 @@ struct Layout;
 // blocks in a heap that has grown large (docs/design/realm.md).
 enum class HugePages : uint8_t { none, dense, all };
 
+// How much of fresh memory may be resident: no more than is used, where there is a limit; or more. `dense`: all of it is
+// about to be touched.
+enum class Fresh : uint8_t { limited, usual, dense };
+
 class Realm {
  public:
   constexpr Realm() = default;
@@ -63,7 +67,6 @@ class Realm {
   // The same in two steps, for a realm that is open, by one thread at a time. The first calls the OS, and changes
   // nothing that others read; the second enters the result in the books, which the arena's lock guards. It gives null
   // when there is no memory, or when the realm is not as it was: in the child of a handler that forked meanwhile.
-  // `dense`: all of it is about to be touched.
   struct Growth {
     uintptr_t frontier, reserved_end;  // as they were
     uintptr_t start, end;              // room to commit memory in
@@ -71,7 +74,7 @@ class Realm {
     Stretches::Range piece = {};       // what was reserved for it
     bool wishes_huge = false;          // for as long as it is the youngest
   };
-  Growth prepare(Units least, Units wanted, bool dense = false);
+  Growth prepare(Units least, Units wanted, Fresh fresh = Fresh::limited);
   Span* enter(const Growth& growth, Units* got);
 
   // Where pieces lie anywhere they go back one by one. How many there may be; one of them, if all of it is the arena's
@@ -151,7 +154,8 @@ class Realm {
   bool reserve_more(size_t least, Growth* growth);
   bool may_take(uintptr_t start, size_t size) { return stretches_.have_room_for({start, start + size}); }
   void note_taken(uintptr_t start, size_t size);
-  bool wishes_huge(bool dense) const;
+  bool wishes_huge(Fresh fresh) const;
+  bool ends_with_huge(const Growth& growth, Fresh fresh) const;
   size_t commit_some(uintptr_t start, size_t least, size_t wanted);
   void touch_descriptors(uintptr_t start, uintptr_t end);
   Span* at(uintptr_t address) const { return spans() + ((address - base()) >> kUnitShift); }

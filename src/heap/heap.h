@@ -51,12 +51,11 @@ RH_INLINE void* allocate_fast(size_t size) { return RH_LIKELY(size <= kTableMax)
 // The same for sizes above kTableMax, up to kMaxSmall.
 RH_INLINE void* allocate_medium_fast(size_t size) {
   if (RH_UNLIKELY(size - kTableMax - 1 >= platform::g_unset.medium_sizes.load())) return nullptr;
-  if (size <= kTableMax) __builtin_unreachable();  // nor above kMaxSmall: what the class is computed from
   uintptr_t address = platform::unset_address();
   platform::go_to_thread_word(address);
   Heap* heap = reinterpret_cast<Heap*>(address);
   if (platform::kUnsetIsNull && RH_UNLIKELY(heap == nullptr)) return nullptr;
-  SizeClass size_class = size_class::computed(size);
+  SizeClass size_class = size_class::of_medium(size);
   return noted(pop(heap, size_class), size_class, size);
 }
 

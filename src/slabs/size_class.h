@@ -1,5 +1,5 @@
-// Size classes: every 16 bytes up to 128, then eight to a doubling, so that rounding up costs an eighth at most; and
-// how long slabs of each class are.
+// Size classes: every 16 bytes up to 128, then eight to a doubling, so that rounding up costs an eighth at most, and
+// sixteen from one kibibyte to two; and how long slabs of each class are.
 #pragma once
 
 #include "base/bits.h"
@@ -16,10 +16,15 @@ inline constexpr size_t kLinear = 8;  // classes of 16, 32 … 128
 inline constexpr size_t kPerDoubling = 8;
 inline constexpr size_t kLinearMax = kLinear * kBlockAlign;
 inline constexpr unsigned kLinearBits = highest_bit(kLinearMax);
-inline constexpr size_t kCount = kLinear + kPerDoubling * (highest_bit(kMaxSmall) - kLinearBits);
+inline constexpr unsigned kFineBits = 10;  // the doubling that has twice as many: a kibibyte and a header is common
+inline constexpr size_t kFine = kLinear + kPerDoubling * (kFineBits - kLinearBits), kPerFine = 2 * kPerDoubling;
+inline constexpr size_t kCount = kLinear + kPerDoubling * (highest_bit(kMaxSmall) - kLinearBits) + kPerDoubling;
 
 constexpr size_t size_of(size_t index) {
+  constexpr size_t kFirst = size_t{1} << kFineBits;
   if (index < kLinear) return (index + 1) * kBlockAlign;
+  if (index >= kFine && index < kFine + kPerFine) return kFirst + (index - kFine + 1) * (kFirst / kPerFine);
+  if (index >= kFine) index -= kPerDoubling;
   size_t doubling = (index - kLinear) / kPerDoubling;
   size_t step = (index - kLinear) % kPerDoubling + 1;
   return (kLinearMax << doubling) + step * ((kLinearMax / kPerDoubling) << doubling);
@@ -30,8 +35,10 @@ constexpr SizeClass computed(size_t size) {
   size_t last = size - 1;
   if (last < kLinearMax) return static_cast<SizeClass>(last / kBlockAlign);
   unsigned top = highest_bit(last);
-  size_t step = (last >> (top - 3)) & (kPerDoubling - 1);
-  return static_cast<SizeClass>(kLinear + (top - kLinearBits) * kPerDoubling + step);
+  if (top == kFineBits) return static_cast<SizeClass>(kFine + ((last >> (kFineBits - 4)) & (kPerFine - 1)));
+  const size_t first = top > kFineBits ? kLinear + kPerDoubling : kLinear;
+  return static_cast<SizeClass>(first + (top - kLinearBits) * kPerDoubling +
+                                ((last >> (top - 3)) & (kPerDoubling - 1)));
 }
 
 // A heap's first slab of a class holds a block, or what else there is room for, and each that it needs while it fills
@@ -94,8 +101,21 @@ inline constexpr Units kMostUnits = [] {
   return most;
 }();
 
+// The same above kTableMax, where all classes are of multiples of 64 bytes.
+inline constexpr size_t kMediumStep = 64;
+inline constexpr auto kMediumTable = [] {
+  Table<SizeClass, kMaxSmall / kMediumStep> table{};
+  for (size_t step = 0; step < kMaxSmall / kMediumStep; ++step)
+    table.entries[step] = computed((step + 1) * kMediumStep);
+  return table;
+}();
+constexpr SizeClass of_medium(size_t size) { return kMediumTable[(size - 1) / kMediumStep]; }
+
 // The same of sizes from 0 on; size 0 has the smallest class.
-constexpr SizeClass of(size_t size) { return size == 0 ? SizeClass{0} : computed(size); }
+constexpr SizeClass of(size_t size) {
+  if (size > kTableMax) return of_medium(size);
+  return size == 0 ? SizeClass{0} : computed(size);
+}
 
 // The same by size, up to kTableMax. One byte per size, not per step of 16: this saves two instructions in malloc, and
 // a program touches only the lines of the sizes it uses. malloc reads the copy in heap/types.h.
@@ -123,7 +143,8 @@ inline constexpr SizeClass kMostLender = computed(2048);
 
 constexpr SizeClass lender_of(SizeClass size_class) {
   if (size_class <= kLeastLender) return kLeastLender;
-  return size_class > kMostLender ? size_class : static_cast<SizeClass>(size_class | (kPerDoubling - 1));
+  if (size_class > kMostLender) return size_class;
+  return static_cast<SizeClass>(size_class | ((size_class < kFine ? kPerDoubling : kPerFine) - 1));
 }
 
 // Locates an offset from a slab's start: in which block it lies, and whether that block starts there. By multiplication
@@ -175,6 +196,7 @@ static_assert([] {
     size_t below = index == 0 ? 0 : size_of(index - 1);
     if (size % kBlockAlign != 0 || computed(size) != index || computed(below + 1) != index) return false;
     if (size > kLinearMax && (size - below) * kPerDoubling > size) return false;
+    if (size > kTableMax && (size % kMediumStep != 0 || of_medium(below + 1) != index)) return false;
     size_t lender = size_of(lender_of(static_cast<SizeClass>(index)));
     if (lender < size || (lender != size && !is_power_of_two(lender))) return false;
     if (slab_units_of(index).count > 0xff || properties_of(index).capacity < 4) return false;

@@ -8,10 +8,10 @@ namespace trace {
 
 constexpr size_t class_of(uint64_t size) {
   using namespace rh::size_class;
-  if (size <= rh::kMaxSmall) return size == 0 ? 0 : computed(static_cast<size_t>(size));
+  if (size <= rh::kMaxSmall) return of(static_cast<size_t>(size));
   const unsigned top = static_cast<unsigned>(std::bit_width(size - 1)) - 1;
   const auto step = static_cast<size_t>((size - 1) >> (top - 3)) & (kPerDoubling - 1);
-  return kLinear + (top - kLinearBits) * kPerDoubling + step;
+  return kCount + (top - rh::highest_bit(rh::kMaxSmall)) * kPerDoubling + step;
 }
 
 constexpr uint64_t size_of(size_t index) { return rh::size_class::size_of(index); }

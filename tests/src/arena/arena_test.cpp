@@ -335,6 +335,26 @@ TEST(Arena, HugePagesAreForTheYoungestDenseMemoryOfALargeHeap) {
   expect_conserved(arena);
 }
 
+TEST(Arena, WhereAllIsToLieInHugePagesGrowthEndsWithOne) {
+  if (!wishes_for_huge()) GTEST_SKIP() << "huge pages are longer than heaps here, or never had";
+  Arena arena;
+  g_realm.prefer_huge(HugePages::all);
+  const size_t huge = platform::huge_page_size();
+  auto end = [] { return g_realm.first_address() + g_realm.committed(); };
+  grow(arena, Prefer::warm);
+  EXPECT_LT(g_realm.committed(), huge) << "a small program takes no more than before";
+  while (g_realm.committed() < 2 * huge) ASSERT_GT(grow(arena, Prefer::warm), 0u);
+  for (int time = 0; time < 3; ++time) {
+    ASSERT_GT(grow(arena, Prefer::warm), 0u);
+    EXPECT_EQ(end() % huge, 0u);
+  }
+  arena.set_limit({.soft = g_realm.committed() * 4, .hard = g_realm.committed() * 4});
+  grow(arena, Prefer::warm);
+  EXPECT_NE(end() % huge, 0u) << "where there is a limit";
+  g_realm.prefer_huge(HugePages::dense);
+  expect_conserved(arena);
+}
+
 TEST(Arena, NoHugePagesAreAskedForWhereThereIsALimit) {
   Arena arena;
   make_large(arena);

@@ -13,7 +13,10 @@ size_t searched(size_t size) {
 }
 
 TEST(SizeClass, EverySizeHasItsSmallestClass) {
-  for (size_t size = 1; size <= kMaxSmall; ++size) ASSERT_EQ(computed(size), searched(size)) << size;
+  for (size_t size = 1; size <= kMaxSmall; ++size) {
+    ASSERT_EQ(computed(size), searched(size)) << size;
+    ASSERT_EQ(of(size), searched(size)) << size;
+  }
   EXPECT_EQ(of(0), 0u);
 }
 
@@ -26,6 +29,10 @@ TEST(SizeClass, SizesGrowAndRoundingCostsAnEighthAtMost) {
   }
   EXPECT_EQ(size_of(0), kBlockAlign);
   EXPECT_EQ(size_of(kCount - 1), kMaxSmall);
+}
+
+TEST(SizeClass, AKibibyteAndAHeaderIsRoundedByASixteenthAtMost) {
+  for (size_t size = 1024; size < 2048; size += kBlockAlign) ASSERT_LE(size_of(of(size)) - size, 1024u / 16) << size;
 }
 
 TEST(SizeClass, TheTableOfPropertiesTellsTheTruth) {
