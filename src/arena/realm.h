@@ -24,8 +24,8 @@ struct Layout;
 // blocks in a heap that has grown large (docs/design/realm.md).
 enum class HugePages : uint8_t { none, dense, all };
 
-// How much of fresh memory may be resident: no more than is used, where there is a limit; or more. `dense`: all of it is
-// about to be touched.
+// How much of fresh memory may be resident: no more than is used, where there is a limit; or more. `dense`: all of it
+// is about to be touched.
 enum class Fresh : uint8_t { limited, usual, dense };
 
 class Realm {
