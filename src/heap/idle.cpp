@@ -53,6 +53,13 @@ constexpr Due kEverything{true, ~0u};
 constexpr Due kLeftAtHandToo{true, ~0u, true};
 constexpr Due kOfHelper{false, ~0u};
 constexpr Due kOfPassers{false, 16};
+constexpr Due kWhileWaiting{true, 256};  // some two milliseconds' work
+
+// What was not done.
+struct Left {
+  bool heaps = false;  // some were passed over
+  bool slabs = false;  // more may have pages to give
+};
 
 size_t activity(const Heap* heap) { return heap->refills.value() + heap->marks.value() + heap->store.uses(); }
 
@@ -105,37 +112,40 @@ bool collect_if_due(Heap* heap, ThreadToken token, Due due) {
   return false;
 }
 
-// False when some were passed over, as for the next.
-bool collect_threads(ThreadToken token, Due due) {
-  bool all = true;
+Left collect_threads(ThreadToken token, Due due) {
+  Left left;
   for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) {
-    all &= collect_if_due(heap, token, due);
-    sparse::look(heap, due.now, due.most_slabs, token);
+    left.heaps |= !collect_if_due(heap, token, due);
+    left.slabs |= sparse::look(heap, due.now, due.most_slabs, token);
   }
-  return all;
+  return left;
 }
 
 // Those who fork wait for the lock of their list: it is held for so many slabs of one that give pages.
-bool collect_shared(ThreadToken token, Due due) {
+Left collect_shared(ThreadToken token, Due due) {
   constexpr unsigned kMostSlabs = 256;
   const unsigned most = due.most_slabs < kMostSlabs ? due.most_slabs : kMostSlabs;
-  bool all = true;
+  const bool all_slabs = due.now && most < due.most_slabs;
+  Left left;
   if (registry::shared_heaps() != nullptr) {
     registry::Walk walk(token);
     while (Heap* heap = walk.next()) {
-      all &= collect_if_due(heap, token, due);
-      while (sparse::look(heap, due.now, most, token) && due.now && walk.stay()) continue;
+      left.heaps |= !collect_if_due(heap, token, due);
+      bool more = sparse::look(heap, due.now, most, token);
+      while (more && all_slabs && walk.stay()) more = sparse::look(heap, due.now, most, token);
+      left.slabs |= more;
     }
-    all &= walk.is_whole();
+    left.heaps |= !walk.is_whole();
   }
-  if (all) retained::forget_freed();
-  return all;
+  if (!left.heaps) retained::forget_freed();
+  return left;
 }
 
-void collect_all(ThreadToken token, Due due) {
-  bool shared = collect_shared(token, due);
-  bool threads = collect_threads(token, due);
-  if (shared && threads) retained::begin_count();
+Left collect_all(ThreadToken token, Due due) {
+  const Left shared = collect_shared(token, due), threads = collect_threads(token, due);
+  const Left left{shared.heaps || threads.heaps, shared.slabs || threads.slabs};
+  if (!left.heaps) retained::begin_count();
+  return left;
 }
 
 // So that memory goes at most a quarter late.
@@ -406,11 +416,14 @@ bool returns_before_waiting() {
   return much_is_free();
 }
 
-void return_while_waiting() {
-  if (!may_return_here()) return;
-  collect_all(platform::thread_token(), kEverything);
+bool return_while_waiting() {
+  constexpr Units kMost = Units::holding(size_t{64} << 20);
+  if (!may_return_here()) return false;
+  const Left left = collect_all(platform::thread_token(), kWhileWaiting);
+  if (g_arena.purge(0, kMost) >= kMost.bytes() || left.slabs) return true;
   g_arena.purge(0);
   g_arena.return_address_space();
+  return false;
 }
 
 void after_fork_in_child() {

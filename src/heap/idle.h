@@ -60,9 +60,10 @@ void let_waits_return();
 
 // To be asked by a thread about to wait. What has been free for decay_ms() goes back at once; true when, all the same,
 // there is much that will be due after that time, and this thread is the only one: then it is to call
-// return_while_waiting() when it has waited so long. In signal handlers too.
+// return_while_waiting() when it has waited so long, which returns what takes some milliseconds. True when there is
+// more: it is to be called again once the thread has seen that its wait is not over. In signal handlers too.
 bool returns_before_waiting();
-void return_while_waiting();
+bool return_while_waiting();
 
 void after_fork_in_child();
 

@@ -15,6 +15,7 @@
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
+#include <vector>
 
 #include "idle.h"
 #include "support/library.h"
@@ -188,6 +189,15 @@ void free_some() {
   for (void* block : blocks) free(block);
 }
 
+// Slabs with a block in use each: more than give back their free pages before a waiting thread looks up.
+void leave_sparse() {
+  constexpr std::size_t kSize = 256, kBlocks = 16 * MiB / kSize, kOfUnit = 16 * KiB / kSize;
+  std::vector<void*> blocks(kBlocks);
+  for (void*& block : blocks) block = std::memset(malloc(kSize), 1, kSize);
+  for (std::size_t at = 0; at < kBlocks; ++at)
+    if (at % kOfUnit != 0) free(blocks[at]);
+}
+
 // In the child: reports what it held before, and how much with everything allocated.
 [[noreturn]] void sleep_in(const Call& call, const Ends& ends, int report) {
   setpgid(0, 0);
@@ -198,6 +208,7 @@ void free_some() {
     const bool woken = read(ends.pipe_ends[0], &byte, 1) == 1;
     _exit(woken ? 0 : 1);
   }
+  leave_sparse();
   std::size_t held[2] = {resident(), 0};
   free_some();
   held[1] = resident();
@@ -282,6 +293,26 @@ SCENARIO(signals_end_endless_calls_as_before) {
     NEED(read(ends.pipe_ends[0], &byte, 1) == 1);
     NEED(await(child, 20) == 0);
   }
+  return 0;
+}
+
+SCENARIO(signals_while_memory_goes_back) {
+  const Ends ends;
+  handle(SIGALRM, SA_RESTART);
+  leave_sparse();
+  const std::size_t before = resident();
+  free_some();
+  const pid_t child = beside([&](pid_t parent) {
+    const bool back = eventually(patience(kAllowed), [&] { return resident_of(parent) < before - 4 * MiB; });
+    ends.send_byte();
+    _exit(back ? 0 : 1);
+  });
+  const itimerval often = {{0, 1000}, {0, 1000}};
+  NEED(setitimer(ITIMER_REAL, &often, nullptr) == 0);
+  NEED(read(ends.pipe_ends[0], &byte, 1) == 1 && handled != 0, "errno %d", errno);
+  const itimerval never = {};
+  NEED(setitimer(ITIMER_REAL, &never, nullptr) == 0);
+  NEED(await(child, 20) == 0, "%zu of %zu MiB stay", resident() / MiB, before / MiB);
   return 0;
 }
 
@@ -397,9 +428,10 @@ SCENARIO(who_does_not_wait_is_not_kept) {
 TEST(Idle, MemoryGoesBackInEndlessCalls) { expect_scenarios({"returned_in_endless_calls"}); }
 
 TEST(Idle, EndlessCallsDoWhatTheyDid) {
-  expect_scenarios({"signals_end_endless_calls_as_before", "signals_end_waits_for_children_as_before",
-                    "waits_with_the_childs_signal_blocked", "other_signals_end_sigwaitinfo",
-                    "handlers_jump_out_of_endless_calls", "who_does_not_wait_is_not_kept"});
+  expect_scenarios({"signals_end_endless_calls_as_before", "signals_while_memory_goes_back",
+                    "signals_end_waits_for_children_as_before", "waits_with_the_childs_signal_blocked",
+                    "other_signals_end_sigwaitinfo", "handlers_jump_out_of_endless_calls",
+                    "who_does_not_wait_is_not_kept"});
 }
 
 }  // namespace

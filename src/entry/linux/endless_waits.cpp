@@ -90,20 +90,28 @@ struct Child {
 
 enum class First { over, signalled, interrupted };
 
+// What is left of it: time, and then memory to return.
+struct FirstPart {
+  timespec time = warm_time();
+  bool memory = true;
+
+  bool is_over() const { return waits::is_over(time) && !memory; }
+};
+
 // With signals blocked but for those that `signals`, a descriptor, tells of.
-template <typename What> First wait_first(What& what, int signals, uint64_t open, timespec* left) {
+template <typename What> First wait_first(What& what, int signals, uint64_t open, FirstPart* left) {
   pollfd both[] = {what.file, {signals, POLLIN, 0}};
-  long result = kernel_poll(both, 2, left, nullptr);
-  if (result == 0) {
-    idle::return_while_waiting();
-    result = kernel_poll(both, 2, left, nullptr);
+  long result = kernel_poll(both, 2, &left->time, nullptr);
+  while (result == 0 && left->memory) {
+    left->memory = idle::return_while_waiting();
+    result = kernel_poll(both, 2, &left->time, nullptr);
   }
   what.file = both[0];
   if (result <= 0 || what.is_there()) return First::over;
   return interrupts(pending_signals() & open, Restarts::if_asked) ? First::interrupted : First::signalled;
 }
 
-template <typename What> First wait_first(What& what, timespec* left) {
+template <typename What> First wait_first(What& what, FirstPart* left) {
   First outcome = First::over;
   Mask before = {};
   set_mask(kAll, &before);
@@ -121,9 +129,9 @@ template <typename What> First wait_first(What& what, timespec* left) {
 
 // False when the call is over, interrupted.
 template <typename What> bool go_on_after_first(What what) {
-  timespec left = warm_time();
+  FirstPart left;
   First outcome = First::signalled;
-  while (outcome == First::signalled && (left.tv_sec != 0 || left.tv_nsec != 0)) outcome = wait_first(what, &left);
+  while (outcome == First::signalled && !left.is_over()) outcome = wait_first(what, &left);
   if (outcome == First::interrupted) errno = EINTR;
   return outcome != First::interrupted;
 }
@@ -199,14 +207,17 @@ long take_signal_in_two_parts(const sigset_t* set, siginfo_t* info, const timesp
   timespec rest = timeout != nullptr ? minus(*timeout, first) : timespec{};
   Mask before = {};
   set_mask(kAll, &before);
-  uint64_t start = platform::now_ms();
-  idle::return_while_waiting();
-  rest = minus(rest, from_ms(platform::now_ms() - start));
-  uint64_t others = pending_signals() & ~before.bits & ~of_kernel(set)->bits;
-  bool interrupted = interrupts(others, Restarts::never);
+  const auto take = [&](timespec* time, const Mask*) {
+    const uint64_t others = pending_signals() & ~before.bits & ~of_kernel(set)->bits;
+    const bool interrupted = interrupts(others, Restarts::never);
+    set_mask(before, nullptr);
+    const long taken = interrupted ? -EINTR : kernel_take_signal(set, info, time);
+    set_mask(kAll, nullptr);
+    return taken != -EAGAIN ? taken : 0;
+  };
+  result = wait_second(timeout != nullptr ? &rest : nullptr, nullptr, take);
   set_mask(before, nullptr);
-  if (interrupted) return -EINTR;
-  return kernel_take_signal(set, info, timeout != nullptr ? &rest : nullptr);
+  return result != 0 ? result : -EAGAIN;
 }
 
 // For any signal of the program's, all but these blocked.

@@ -93,6 +93,23 @@ inline bool has_two_parts(const timespec* timeout) {
   return timeout == nullptr || (is_valid(*timeout) && is_longer(*timeout, warm_time()));
 }
 
+inline bool is_over(const timespec& time) { return time.tv_sec == 0 && time.tv_nsec == 0; }
+
+// The second part. All signals are blocked. While memory goes back the thread looks now and then whether its wait is
+// over.
+template <typename Wait> long wait_second(timespec* timeout, const Mask* mask, Wait wait) {
+  const timespec whole = timeout != nullptr ? *timeout : timespec{};
+  const uint64_t start = platform::now_ms();
+  for (bool more = true; more;) {
+    more = idle::return_while_waiting();
+    if (timeout != nullptr) *timeout = minus(whole, from_ms(platform::now_ms() - start));
+    if (timeout != nullptr && is_over(*timeout)) break;
+    timespec glance = {0, 1};
+    if (long result = more ? wait(&glance, mask) : 0; result != 0) return result;
+  }
+  return wait(timeout, mask);
+}
+
 // `wait(timeout, mask)` is a call of the kernel that gives 0 when the time is over, and leaves in *timeout what is left
 // of it. So does this.
 template <typename Wait> long wait_in_two_parts(timespec* timeout, const Mask* mask, Wait wait) {
@@ -105,10 +122,8 @@ template <typename Wait> long wait_in_two_parts(timespec* timeout, const Mask* m
   if (result != 0) {
     if (timeout != nullptr) *timeout = plus(first, rest);
   } else {
-    uint64_t start = platform::now_ms();
-    idle::return_while_waiting();
-    if (timeout != nullptr) *timeout = minus(rest, from_ms(platform::now_ms() - start));
-    result = wait(timeout, mask);
+    if (timeout != nullptr) *timeout = rest;
+    result = wait_second(timeout, mask, wait);
   }
   set_mask(before, nullptr);
   return result;

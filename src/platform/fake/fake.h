@@ -114,6 +114,9 @@ uint64_t acquisitions();
 // Sets a hook called in place of every pause that a thread makes to let others run.
 void on_back_off(void (*hook)());
 
+// Whether the program is one of a single thread.
+void set_single_threaded(bool single);
+
 // From now on the process is ending and all other threads are gone.
 void set_others_are_gone(bool gone);
 

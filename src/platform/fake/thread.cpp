@@ -34,6 +34,7 @@ bool is_alive(uint32_t thread) {
 }
 
 constinit std::atomic<bool> g_others_are_gone{false};
+constinit std::atomic<bool> g_single_threaded{false};
 using Hook = void (*)();
 constinit Hook g_back_off_hook = nullptr;
 constinit std::atomic<platform::ThreadToken> g_terminated{0};
@@ -153,6 +154,7 @@ uint64_t acquisitions() { return g_acquisitions.load(); }
 
 void on_back_off(void (*hook)()) { g_back_off_hook = hook; }
 
+void set_single_threaded(bool single) { g_single_threaded.store(single); }
 void set_others_are_gone(bool gone) { g_others_are_gone.store(gone); }
 void set_terminated(platform::ThreadToken token) { g_terminated.store(token); }
 
@@ -185,7 +187,7 @@ ThreadToken thread_token() { return record_of(played()).token; }
 
 uint64_t thread_id() { return played(); }
 
-bool is_single_threaded() { return false; }
+bool is_single_threaded() { return g_single_threaded.load(); }
 
 void back_off(unsigned) {
   if (g_back_off_hook != nullptr) return g_back_off_hook();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "heap/idle.h"
@@ -86,6 +87,24 @@ TEST_F(Sparse, TrimReturnsThemAtOnce) {
   EXPECT_GE(trimmed, sparse::returned() - before);
   EXPECT_EQ(idle::trim(), 0u);
   survivors.check();
+}
+
+// What the thread waits for may come meanwhile.
+TEST_F(Sparse, AWaitReturnsAFewAtATime) {
+  fake::set_single_threaded(true);
+  idle::let_waits_return();
+  const Survivors survivors[] = {Survivors(64), Survivors(128), Survivors(256), Survivors(512)};
+  ASSERT_TRUE(idle::returns_before_waiting());
+  size_t most = 0;
+  for (bool more = true; more;) {
+    const size_t before = sparse::returned();
+    more = idle::return_while_waiting();
+    most = std::max(most, sparse::returned() - before);
+  }
+  EXPECT_GE(sparse::returned(), std::size(survivors) * kMostOfIt);
+  EXPECT_LE(most, sparse::returned() / 2);
+  EXPECT_FALSE(idle::returns_before_waiting());
+  for (const Survivors& each : survivors) each.check();
 }
 
 TEST_F(Sparse, SlabsWithHolesAreTakenFromLast) {
