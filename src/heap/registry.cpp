@@ -57,13 +57,14 @@ constinit uintptr_t g_chunks = 0;  // the latest; the first word of each is the 
 constinit size_t g_chunk_left = 0;
 constinit Counter g_thread_heaps;
 
-// For the first heap: most programs have one, and need no chunk.
+// For the first heap: most programs have one, and need no chunk. Not where it would go with the library: the C library
+// keeps a list of what each thread owns.
 alignas(Heap) RH_RARE_ZEROS constinit unsigned char g_first[kHeapSize] = {};
 constinit bool g_first_is_used = false;
 
 // Memory for a heap, away from the blocks. The caller holds g_lock. Never given back: heaps are reused.
 void* heap_memory() {
-  if (!g_first_is_used) {
+  if (!g_first_is_used && !platform::image_may_go()) {
     g_first_is_used = true;
     g_bytes_beside.add(kHeapSize);
     return g_first;
@@ -289,14 +290,15 @@ void release_unused() {
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) post_all(heap);
   for (Heap* heap = threads(); heap != nullptr; heap = heap->next) empty(heap);
   for (Heap* heap = shared_heaps(); heap != nullptr; heap = heap->next) empty(heap);
-  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) heap->ownership.drop();
+  bool nobodys = true;
+  for (Heap* heap = threads(); heap != nullptr; heap = heap->next) nobodys &= heap->ownership.drop();
   if (inconsistent()) return;
   if (g_arena.figures().in_use != 0) {
     g_arena.purge(0);
     return;
   }
   g_realm.release_all();
-  while (g_chunks != 0) {
+  while (g_chunks != 0 && nobodys) {
     uintptr_t chunk = g_chunks;
     g_chunks = *reinterpret_cast<uintptr_t*>(chunk);
     platform::release(chunk, kChunk);

@@ -70,7 +70,7 @@ void retire_shared(Heap* heap);
 inline bool is_spare(const Heap* heap) { return heap->life == 0; }
 
 // For a library about to be unloaded, with nobody inside it: when no block is live, everything goes back to the OS,
-// else what is free does. Nothing of the library may be used again.
+// else what is free does; heaps that living threads own stay. Nothing of the library may be used again.
 void release_unused();
 
 size_t thread_heaps();

@@ -161,6 +161,10 @@ uint64_t random_secret();
 // The address of the running program's image, or 0.
 uintptr_t image_address();
 
+// Whether the code and the variables of this library may be unloaded while a thread lives that owns something
+// (Ownership), which must lie elsewhere then.
+bool image_may_go();
+
 // The process's id.
 uint64_t process_id();
 
@@ -241,8 +245,9 @@ class Ownership {
   // True when no living thread owns it. May return false where only the OS knows.
   bool is_free() const;
 
-  // Called when nobody will ask for it again: returns what the OS holds for it.
-  void drop();
+  // Called when nobody will ask for it again: returns what the OS holds for it. False when its memory has to stay: it
+  // is another thread's, which lives, and lies in a list of that thread's.
+  bool drop();
 
  private:
   alignas(void*) unsigned char storage_[64] = {};
@@ -311,12 +316,18 @@ enum class Access : uint8_t { unknown, read, write };
 using LookAtFault = void(uintptr_t address, Access access);
 void on_fault(LookAtFault* look);
 
+// No more: the library is about to be unloaded.
+void forget_faults();
+
 // Whether others may use a signal of that number to ask for something: never where there are no signals.
 bool may_listen(uint64_t number);
 
 // From now on `function` is called, in the handler, when that signal arrives, until the program gives it another
 // meaning. False when it already has. Changes errno; to be called once, when the library is loaded or later.
 bool listen(uint64_t number, void (*function)());
+
+// No more: the library is about to be unloaded.
+void stop_listening();
 
 [[noreturn]] void abort_process();
 

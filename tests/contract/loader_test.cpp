@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -120,6 +121,81 @@ SCENARIO(variables_freed_with_the_stacks) {
 TEST(Loader, VariablesOfThreadsAreFreedWithTheirStacks) {
   EXPECT_SCENARIO("variables_freed_with_the_stacks", {.environment = {{"REHEAP_DECAY_MS", "100"}}, .deadline = 15});
 }
+
+// ---- a library that has the core linked in, and goes with it --------------------------------------
+
+struct OwnHeap {
+  void* library = dlopen(std::getenv("CONTRACT_OWN_HEAP_PLUGIN"), RTLD_NOW);
+  void* (*use)(bool keep) = nullptr;
+
+  OwnHeap() {
+    NEED(library, "%s", dlerror());
+    use = reinterpret_cast<void* (*)(bool)>(dlsym(library, "plugin_use_heap"));
+    NEED(use);
+  }
+  void close() const {
+    NEED(dlclose(library) == 0);
+    NEED(!dlopen(std::getenv("CONTRACT_OWN_HEAP_PLUGIN"), RTLD_NOW | RTLD_NOLOAD), "it is still there");
+  }
+};
+
+// The C library keeps a list of the robust mutexes that a thread holds, and writes to the first when there is another.
+void lock_robust() {
+  pthread_mutexattr_t robust;
+  pthread_mutexattr_init(&robust);
+  pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_t mutex;
+  NEED(pthread_mutex_init(&mutex, &robust) == 0);
+  NEED(pthread_mutex_lock(&mutex) == 0 && pthread_mutex_unlock(&mutex) == 0);
+  pthread_mutex_destroy(&mutex);
+}
+
+SCENARIO(own_heap_is_unloaded) {
+  for (const bool keep : {false, true}) {
+    const OwnHeap own;
+    Barrier used(2), closed(2);
+    void* kept = nullptr;
+    std::thread other([&] {
+      kept = own.use(keep);
+      used.arrive_and_wait();
+      closed.arrive_and_wait();
+      lock_robust();
+    });
+    used.arrive_and_wait();
+    own.use(false);
+    own.close();
+    closed.arrive_and_wait();
+    other.join();
+    lock_robust();
+    for (int at = 0; keep && at < 100; ++at) NEED(static_cast<char*>(kept)[at] == 1);
+  }
+  return 0;
+}
+
+TEST(Loader, LibraryWithItsOwnHeapIsUnloaded) { EXPECT_SCENARIO("own_heap_is_unloaded"); }
+
+std::size_t address_space() {
+  FILE* file = std::fopen("/proc/self/statm", "r");
+  std::size_t pages = 0;
+  NEED(file && std::fscanf(file, "%zu", &pages) == 1);
+  std::fclose(file);
+  return pages * 4 * KiB;
+}
+
+// Its window of address space, which other libraries need as well, goes with it.
+SCENARIO(own_heap_is_loaded_again_and_again) {
+  std::size_t early = 0;
+  for (int round = 0; round < rounds(200); ++round) {
+    const OwnHeap own;
+    own.use(false);
+    own.close();
+    if (round == rounds(200) / 10) early = address_space();
+  }
+  NEED(address_space() < early + 16 * MiB, "%zu MiB more", (address_space() - early) / MiB);
+  return 0;
+}
+
+TEST(Loader, LibraryWithItsOwnHeapIsLoadedAgainAndAgain) { EXPECT_SCENARIO("own_heap_is_loaded_again_and_again"); }
 
 void* use_heap(void*) {
   for (std::size_t size = 1; size < 3 * MiB; size = size * 3 / 2 + 1) {

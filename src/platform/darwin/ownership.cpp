@@ -65,6 +65,6 @@ bool Ownership::is_mine() const { return owner_in(storage_) == thread_id(); }
 
 bool Ownership::is_free() const { return owner_in(storage_) == kNobody; }
 
-void Ownership::drop() {}
+bool Ownership::drop() { return true; }
 
 }  // namespace rh::platform

@@ -29,6 +29,9 @@ uint64_t random_secret() {
 
 uint64_t random_seed() { return random_secret(); }
 
+// The library has itself kept (entry/darwin/zone.cpp).
+bool image_may_go() { return false; }
+
 uintptr_t image_address() { return reinterpret_cast<uintptr_t>(_NSGetMachExecuteHeader()); }
 
 uint64_t process_id() { return static_cast<uint64_t>(getpid()); }

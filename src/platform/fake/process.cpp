@@ -129,6 +129,7 @@ uint64_t random_seed() { return 1024; }
 
 uint64_t random_secret() { return 0x5ec2e7a11e57; }
 uintptr_t image_address() { return g_image; }
+bool image_may_go() { return false; }
 
 unsigned stack(uintptr_t* frames, unsigned most) {
   Guard guard(g_process_mutex);

@@ -261,7 +261,7 @@ bool Ownership::is_mine() const { return owner_of(const_cast<unsigned char*>(sto
 
 bool Ownership::is_free() const { return !is_alive(owner_of(const_cast<unsigned char*>(storage_)).load()); }
 
-void Ownership::drop() {}
+bool Ownership::drop() { return true; }
 
 void note_streams_allocate() {}
 

@@ -268,6 +268,10 @@ bool Ownership::is_mine() const { return owner_in(storage_) == this_thread().num
 
 bool Ownership::is_free() const { return owner_in(storage_) == 0; }
 
-void Ownership::drop() {}
+// Only the thread itself may change its list.
+bool Ownership::drop() {
+  if (is_mine()) release();
+  return is_free();
+}
 
 }  // namespace rh::platform

@@ -1,5 +1,6 @@
 // The process: environment, files, its end.
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -12,6 +13,9 @@
 #include "platform/refusal.h"
 
 extern "C" char** environ;
+
+// The linker's, of the image that this is part of; none in static programs.
+extern "C" [[gnu::weak, gnu::visibility("hidden")]] const ElfW(Dyn) rh_dynamic_section asm("_DYNAMIC");
 
 namespace rh::platform {
 
@@ -45,6 +49,16 @@ uint64_t random_secret() {
 uintptr_t image_address() {
   // The program headers lie in the first page of the image, however short that is.
   return align_down(getauxval(AT_PHDR), kPageSize);
+}
+
+// Of dynamic sections those of programs have an entry for debuggers; a library that is never unloaded says so there.
+bool image_may_go() {
+  const ElfW(Dyn)* entry = &rh_dynamic_section;
+  for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_DEBUG) return false;
+    if (entry->d_tag == DT_FLAGS_1 && (entry->d_un.d_val & DF_1_NODELETE) != 0) return false;
+  }
+  return entry != nullptr;
 }
 
 uint64_t process_id() { return static_cast<uint64_t>(system_call(SYS_getpid)); }

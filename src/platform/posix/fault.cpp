@@ -72,4 +72,14 @@ void on_fault(LookAtFault* look) {
   }
 }
 
+// Who came later may have kept the handler to call it, as this does: then it cannot be taken away.
+void forget_faults() {
+  if (g_look == nullptr) return;
+  for (size_t at = 0; at < kCount; ++at) {
+    struct sigaction now = {};
+    sigaction(kSignals[at], nullptr, &now);
+    if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == handle) sigaction(kSignals[at], &g_before[at], nullptr);
+  }
+}
+
 }  // namespace rh::platform

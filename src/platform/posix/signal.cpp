@@ -8,6 +8,7 @@ namespace rh::platform {
 namespace {
 
 constinit std::atomic<void (*)()> g_on_signal{nullptr};
+constinit int g_signal = 0;  // that is listened for
 
 void on_signal(int) { g_on_signal.load(std::memory_order_relaxed)(); }
 
@@ -36,7 +37,16 @@ bool listen(uint64_t number, void (*function)()) {
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
-  return sigaction(signal, &action, nullptr) == 0;
+  if (sigaction(signal, &action, nullptr) != 0) return false;
+  g_signal = signal;
+  return true;
+}
+
+void stop_listening() {
+  struct sigaction now = {};
+  if (g_signal == 0 || sigaction(g_signal, nullptr, &now) != 0 || now.sa_handler != on_signal) return;
+  now.sa_handler = SIG_DFL;
+  sigaction(g_signal, &now, nullptr);
 }
 
 }  // namespace rh::platform

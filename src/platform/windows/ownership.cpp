@@ -77,10 +77,11 @@ bool Ownership::is_mine() const {
 
 bool Ownership::is_free() const { return false; }
 
-void Ownership::drop() {
+bool Ownership::drop() {
   Owned& own = owned(storage_);
   if (own.mutex != nullptr) CloseHandle(own.mutex);
   own.mutex = nullptr;
+  return true;
 }
 
 }  // namespace rh::platform

@@ -82,6 +82,9 @@ uint64_t random_seed() {
 
 uint64_t random_secret() { return random_seed(); }
 
+// What is owned is in no list of a thread's.
+bool image_may_go() { return false; }
+
 uintptr_t image_address() { return reinterpret_cast<uintptr_t>(GetModuleHandleW(nullptr)); }
 
 uint64_t process_id() { return GetCurrentProcessId(); }

@@ -43,10 +43,7 @@ void note_thread_end();
 // exits with that code.
 void keep_exit_code();
 
-// Faults are no longer looked at: the library is about to be unloaded.
-void forget_faults();
-
-// Nobody is told of anything any more: the same.
+// Nobody is told of anything any more: the library is about to be unloaded.
 void forget_probes();
 
 // Whether the process has more rights than the one that started it.
