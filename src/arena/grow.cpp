@@ -116,6 +116,15 @@ Span* Arena::obtain(Span* decommitted, Units least, Prefer prefer, Partition par
   return span;
 }
 
+// What is free and clean before the frontier: what comes behind becomes one with it.
+static Units clean_before_frontier(Partition partition) {
+  if (g_realm.count() == 0) return {};
+  const Span* last = g_realm.first() + g_realm.count() - 1;
+  const Span* head = last->kind.load() == SpanKind::free_tail ? last - last->units : last;
+  const bool joins = head->kind.load() == SpanKind::free_clean && partition_of(head) == partition;
+  return joins ? Units{head->units} : Units{};
+}
+
 // Fresh memory, merged with what is free before it.
 Span* Arena::grow(Units least, Prefer prefer, Partition partition, ThreadToken token) {
   if (!g_realm.open()) return nullptr;
@@ -129,6 +138,11 @@ Span* Arena::grow(Units least, Prefer prefer, Partition partition, ThreadToken t
   if (!k64Bit && !grown && !inconsistent() && !is_divided_ && releasable() >= least.bytes()) {
     release_pieces();
     grown = extend(least, step, prefer, partition, token);
+  }
+  // Where address space is short, only what is missing.
+  if (k64Bit && !grown && !inconsistent()) {
+    const Units there = clean_before_frontier(partition), missing = there < least ? least - there : Units{};
+    grown = there > Units{} && missing > Units{} && extend(missing, missing, prefer, partition, token);
   }
   return grown ? clean_.of(partition).best_fit(least) : nullptr;
 }

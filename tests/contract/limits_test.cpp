@@ -126,6 +126,22 @@ TEST(LimitsOnce, AmpleAddressSpace) {
   EXPECT_SCENARIO("exhaust_mixed", {.limits = {{Resource::memory, 400 * MiB}}});
 }
 
+// Only what is missing is taken from the OS.
+SCENARIO(a_little_longer_than_what_was_freed) {
+  for (std::size_t size = limit() / 2; size < limit() * 3 / 4; size += limit() / 20) {
+    void* block = malloc(opaque(size));
+    NEED(block, "%zu MiB", size / MiB);
+    std::memset(block, 1, size);
+    free(block);
+  }
+  return 0;
+}
+
+TEST(LimitsOnce, ALittleLongerThanWhatWasFreed) {
+  if (sizeof(void*) == 4) GTEST_SKIP() << "what two pieces have is not one block there";
+  EXPECT_SCENARIO("a_little_longer_than_what_was_freed", {.limits = {{Resource::memory, 400 * MiB}}});
+}
+
 SCENARIO(small_after_big_failure) {
   for (int round = 0; round < 1000; ++round) {
     errno = 0;
