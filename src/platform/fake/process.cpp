@@ -190,12 +190,16 @@ void probe_misuse(const char*, uintptr_t) {}
 
 void on_fault(LookAtFault* look) { g_look_at_fault = look; }
 
+void forget_faults() { g_look_at_fault = nullptr; }
+
 bool may_listen(uint64_t number) { return number == fake::kSignal; }
 
 bool listen(uint64_t, void (*function)()) {
   g_on_signal.store(function);
   return function != nullptr;
 }
+
+void stop_listening() {}
 
 void abort_process() { abort(); }
 
