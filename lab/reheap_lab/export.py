@@ -4,7 +4,7 @@ import csv
 import io
 import pathlib
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -14,6 +14,7 @@ from reheap_lab.answer import answer
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.results import Collection, Comparison, Summary
 
+FORMULAS = ("=", "+", "-", "@", "\t", "\n")
 RUN_COLUMNS = ("subject", "round", "place", "warmup", "outlier", "failed")
 
 
@@ -24,11 +25,29 @@ def as_json(comparison: Comparison) -> str:
 def as_csv(comparison: Comparison) -> str:
     """Every run with its figures; one that could not be measured is an empty cell."""
     names = verdicts.figure_names(comparison)
+    return lines([[*RUN_COLUMNS, *names], *run_rows(comparison, names)])
+
+
+def lines(rows: Iterable[list]) -> str:
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*RUN_COLUMNS, *names])
-    writer.writerows(run_rows(comparison, names))
+    csv.writer(out, lineterminator="\n").writerows([_plain(cell) for cell in row] for row in rows)
     return out.getvalue()
+
+
+def _plain(cell: Any) -> Any:
+    """A spreadsheet takes text that begins like a formula for one, and would run what a command is called or printed:
+    an apostrophe before it says that it is text. A number is one. Carriage returns, which csv leaves without quotes,
+    would begin another line."""
+    if not isinstance(cell, str):
+        return cell
+    cell = cell.replace("\r\n", "\n").replace("\r", "\n")
+    if not cell.startswith(FORMULAS):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def run_rows(comparison: Comparison, names: list[str]) -> list[list]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import click
 
-from reheap_lab import export, figures, options, results
+from reheap_lab import export, figures, options, results, statistics
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.results import Collection, Comparison, Verdict
 from reheap_lab.statistics import Interval
@@ -65,9 +65,9 @@ def changes(then: Comparison, now: Comparison) -> list[Change]:
 
 
 def _over(now: Verdict, then: Verdict) -> Interval:
-    middle = math.log(now.ratio / then.ratio)
-    half = math.hypot(math.log(now.high / now.low) / 2, math.log(then.high / then.low) / 2)
-    return Interval(math.exp(middle), math.exp(middle - half), math.exp(middle + half), 0)
+    middle = math.log(now.ratio) - math.log(then.ratio)
+    half = math.hypot(*((math.log(one.high) - math.log(one.low)) / 2 for one in (now, then)))
+    return statistics.exponential(Interval(middle, middle - half, middle + half, 0))
 
 
 def as_markdown(found: list[Change], margin: float) -> str:

@@ -11,15 +11,12 @@ import types
 import typing
 from dataclasses import dataclass, field
 
-from reheap_lab import figures
+from reheap_lab import figures, sound
 from reheap_lab.errors import UsageError
+from reheap_lab.sound import Damaged
 
 SCHEMA = "reheap-lab/compare/1"
 COLLECTION = "reheap-lab/collection/1"
-
-
-class Damaged(ValueError):
-    """The JSON is not a comparison, or not a whole one."""
 
 
 @dataclass
@@ -199,6 +196,7 @@ class Collection:
 def from_data(kind: typing.Any, data: typing.Any, where: str = "comparison") -> typing.Any:
     """The reverse of `dump`, by the annotations of `kind`. Unknown keys are passed over: a later minor may add some."""
     if kind is typing.Any:
+        sound.check_numbers(data, where)
         return data
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is types.UnionType:
@@ -211,10 +209,9 @@ def from_data(kind: typing.Any, data: typing.Any, where: str = "comparison") -> 
         return {key: from_data(arguments[1], item, f"{where}.{key}") for key, item in data.items()}
     if dataclasses.is_dataclass(kind):
         return _record(kind, data, where)
-    if kind is float:
-        _expect(data, (int, float), where)
-        return data
-    _expect(data, kind, where)
+    _expect(data, (int, float) if kind is float else kind, where)
+    if kind in (int, float):
+        sound.check_number(data, where)
     return data
 
 
@@ -261,6 +258,7 @@ def _load(text: str, kinds: dict[str, type]) -> typing.Any:
         raise Damaged(f"not a comparison this version reads: its schema is {found!r}, not "
                       + " or ".join(map(repr, kinds)))
     made = from_data(kinds[found], data, kinds[found].__name__.lower())
+    (sound.check_collection if isinstance(made, Collection) else sound.check_comparison)(made)
     for comparison in [case.comparison for case in made.measured()] if isinstance(made, Collection) else [made]:
         figures.learn(comparison.settings.get("own", []))
     return made

@@ -16,6 +16,7 @@ import numpy
 TRIM = 0.2
 FEWEST = 3  # below, an interval would be a guess
 CERTAIN = 1.6  # a claimed difference is so many times as large as its interval reaches to either side
+WIDEST = 230.0  # the logarithm of what a ratio may reach: nearly 1e100
 OUTLYING = 3.5  # Iglewicz and Hoaglin's bound for the modified z-score
 NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its MAD
 
@@ -139,7 +140,9 @@ def paired_ratio(subject: Sequence[float], base: Sequence[float], confidence: fl
 
 
 def exponential(logs: Interval) -> Interval:
-    return Interval(math.exp(logs.middle), math.exp(logs.low), math.exp(logs.high), logs.n)
+    """Few figures that differ by orders of magnitude know next to nothing: an interval ends where numbers do."""
+    low, middle, high = (math.exp(min(max(log, -WIDEST), WIDEST)) for log in (logs.low, logs.middle, logs.high))
+    return Interval(middle, low, high, logs.n)
 
 
 def paired_logs(subject: Sequence[float], base: Sequence[float]) -> numpy.ndarray | None:
@@ -148,7 +151,7 @@ def paired_logs(subject: Sequence[float], base: Sequence[float]) -> numpy.ndarra
         raise ValueError(f"{top.size} figures cannot be paired with {bottom.size}")
     if not (numpy.all(top > 0) and numpy.all(bottom > 0)):
         return None
-    return numpy.log(top / bottom)
+    return numpy.log(top) - numpy.log(bottom)
 
 
 # ---- decisions ----------------------------------------------------------------------------------
@@ -230,8 +233,9 @@ def drift(values: Sequence[float]) -> Drift | None:
     correlation = spearman(order, data)
     t = abs(correlation) * math.sqrt((data.size - 2) / max(1 - correlation**2, 1e-300))
     first, last = numpy.triu_indices(data.size, 1)
-    slope = float(numpy.median(numpy.log(data[last] / data[first]) / (last - first)))  # Theil and Sen's
-    return Drift(correlation, 1 - student(t, data.size - 2), math.expm1(slope * (data.size - 1)))
+    logs = numpy.log(data)
+    slope = float(numpy.median((logs[last] - logs[first]) / (last - first)))  # Theil and Sen's
+    return Drift(correlation, 1 - student(t, data.size - 2), math.expm1(min(slope * (data.size - 1), WIDEST)))
 
 
 def spearman(some: Sequence[float], others: Sequence[float]) -> float:
@@ -248,5 +252,5 @@ def time_weighted(times: Sequence[float], values: Sequence[float], end: float) -
     """The mean over time: each value holds until the next sample, the last until the end."""
     if not times or len(times) != len(values) or end <= times[0]:
         return None
-    edges = numpy.append(numpy.asarray(times, dtype=float), end)
+    edges = numpy.append(numpy.asarray(times, dtype=float), end).clip(max=end)  # one may come after the end
     return float(numpy.average(values, weights=numpy.diff(edges)))

@@ -12,7 +12,7 @@ from reheap_lab.figures import SAME, UNDECIDED
 from reheap_lab.results import Comparison, Run, Verdict
 from reheap_lab.rounds import Book
 
-STYLES = {SAME: "dim", UNDECIDED: "yellow"}
+STYLES = {"better": "green", "worse": "red", "same": "dim", "open": "yellow"}
 MARKS = {SAME: "= ", UNDECIDED: "? "}  # beside a ratio that would be read as a verdict
 GAP = 2  # between columns
 IN_TABLE_ONLY = ("user_s", "system_s")  # CPU time has a sentence, its parts have not
@@ -141,7 +141,7 @@ def _cell(comparison: Comparison, figure: str, subject: str) -> Text:
 
 
 def style_of(verdict: Verdict) -> str:
-    return STYLES.get(verdict.word) or ("green" if verdict.word == figures.ALL[verdict.figure].good else "red")
+    return STYLES[verdicts.sense(verdict)]
 
 
 def table(header: list[str], rows: list[list[str]]) -> Table:

@@ -153,7 +153,8 @@ def _hint(more: int | None) -> str:
 
 
 def signed(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %"
+    change = 100 * (ratio - 1)
+    return f"{change:+.1f} %" if change < 1e6 else f"{change:+.2g} %"
 
 
 def amount(ratio: Interval) -> str:

@@ -4,6 +4,7 @@ import csv
 import io
 import pathlib
 
+import collected
 import comparisons
 import pytest
 from rich.console import Console
@@ -12,6 +13,7 @@ from reheap_lab import export, figures, profile, results, runner, terminal, verd
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.results import Comparison, Extras, Run, Subject
 from reheap_lab.statistics import Interval
+from reheap_lab.suite import documents
 
 
 def made() -> Comparison:
@@ -44,6 +46,29 @@ def test_csv_has_a_line_for_each_run_and_empty_cells_for_what_is_unknown():
     assert (rows[1]["subject"], rows[1]["wall_s"], rows[1]["minor_faults"]) == ("b", "0.9", "")
     assert (rows[-1]["failed"], rows[-1]["warmup"], rows[-1]["wall_s"]) == ("it broke\nbadly", "1", "")
     assert [float(row["peak_rss_kib"]) for row in rows[:2]] == [1000, 1200]
+
+
+@pytest.mark.parametrize("text", ["=HYPERLINK(1)", "+1+cmd|x", "-1+1", "@SUM(1)", "\t=1", "\n=1"])
+def test_no_cell_is_a_formula(text):
+    comparison = made()
+    comparison.runs[-1].failed = comparison.runs[-1].subject = text
+    comparison.runs[0].figures |= {text: -5.0}
+    header, first, *_, last = csv.reader(io.StringIO(export.as_csv(comparison), newline=""))
+    assert last[:1] == [f"'{text}"] and f"'{text}" in header and last.count(f"'{text}") == 2
+    assert first[header.index(f"'{text}")] == "-5.0"
+
+
+def test_a_progress_bar_in_what_a_command_said_begins_no_line():
+    comparison = made()
+    comparison.runs[-1].failed = "it said: 1 %\r2 %\r\n3 %"
+    rows = list(csv.DictReader(io.StringIO(export.as_csv(comparison), newline="")))
+    assert len(rows) == 13 and rows[-1]["failed"] == "it said: 1 %\n2 %\n3 %"
+
+
+def test_a_parameter_that_is_a_number_stays_one():
+    made = collected.sweep(values=("-1", "+2e3", "-x"), rounds=3)
+    rows = list(csv.DictReader(io.StringIO(documents.as_csv(made))))
+    assert list(dict.fromkeys(row["threads"] for row in rows)) == ["-1", "+2e3", "'-x"]
 
 
 def test_markdown_has_the_tables_the_verdicts_and_the_way_to_repeat_it():
@@ -184,6 +209,17 @@ def ratio(middle, low, high, n=10):
 def test_verdicts_in_words(interval, word, said):
     found = verdicts.verdict(figures.ALL["wall_s"], "b", "a", interval, 0.01, 0.99)
     assert (found.word, found.text) == (word, said) and word in figures.WORDS
+
+
+def test_rounds_that_have_nothing_in_common_cost_no_figures():
+    """Three rounds of a rate that differs by powers of ten: the interval is endless, and everything can be shown."""
+    comparison = Comparison(["prog"], subjects=[Subject("a"), Subject("b")], settings={"confidence": 0.9999})
+    for n, wall in enumerate((1, 1e30, 1e-30)):
+        comparison.runs += [Run("a", n, 0, figures={"wall_s": 1.0}), Run("b", n, 1, figures={"wall_s": wall})]
+    verdicts.judge(comparison)
+    assert comparison.verdict("wall_s", "b").word == figures.UNDECIDED
+    assert "99.99 % interval -100.0 % to +7.7e+101 %" in export.as_markdown(comparison)
+    assert results.load(results.dump(comparison)) == comparison
 
 
 def test_drift_and_outliers_are_told():

@@ -75,6 +75,15 @@ def test_equal_figures_give_a_point():
     assert statistics.paired_ratio([5] * 6, [4] * 6, 0.99) == Interval(*[pytest.approx(1.25)] * 3, 6)
 
 
+@pytest.mark.parametrize("top, confidence", [([1, 1e30, 1e-30], 0.9999), ([1, 1.1, 1.2], math.nextafter(1, 0)),
+                                             ([1e-320, 1e90, 1], 0.99)])
+def test_who_knows_nothing_is_undecided(top, confidence):
+    """What was measured must not be lost for an interval that no number ends."""
+    found = statistics.paired_ratio(top, [1, 1, 1], statistics.for_all_pairs(confidence, 10))
+    assert 0 < found.low < 1e-90 and 1e90 < found.high < 1e100
+    assert not statistics.decided(found, 0.01) and statistics.more_runs(found, 0.01)
+
+
 def test_mostly_equal_figures_give_their_whole_range():
     values = [0.0] * 40 + [1.0]
     assert statistics.location(values, 0.99).high > 0
@@ -205,6 +214,11 @@ def test_time_weighted_mean_is_the_integral():
     curve = numpy.sin(fine) + 2
     reference = numpy.trapezoid(curve, fine) / 10 if hasattr(numpy, "trapezoid") else numpy.trapz(curve, fine) / 10
     assert statistics.time_weighted(fine.tolist(), curve, 10.001) == pytest.approx(reference, rel=1e-3)
+
+
+def test_a_sample_after_the_end_counts_for_nothing():
+    """The end and the last sample are two looks at the clock."""
+    assert statistics.time_weighted([0, 1, 2.5], [10, 20, 30], 2) == pytest.approx(15)
 
 
 def test_no_mean_without_samples():

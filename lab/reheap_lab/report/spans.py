@@ -73,7 +73,7 @@ def sweeps(collection: Collection, looks: dict[str, Look]) -> list[tuple[str, li
     found: dict[tuple, list[Case]] = {}
     varied: dict[tuple, str] = {}
     for group in dict.fromkeys(case.group for case in collection.cases if case.parameters):
-        of_group = [case for case in collection.measured() if case.group == group]
+        of_group = [case for case in collection.measured() if case.group == group and case.parameters]
         along = _along(of_group)
         for case in of_group if along else ():
             rest = {name: value for name, value in case.parameters.items() if name != along}

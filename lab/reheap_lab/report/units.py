@@ -67,7 +67,7 @@ def interval(low: float, high: float) -> str:
 def percent(ratio: float) -> str:
     """A ratio as a difference: 0.968 is −3.2 %. Far from one it is a multiple, which says more."""
     if ratio >= 2 or ratio <= 0.4:
-        return f"×{ratio:.2f}" if ratio < 10 else f"×{ratio:.0f}"
+        return f"×{ratio:.2f}" if ratio < 10 else f"×{ratio:.0f}" if ratio < 1e6 else f"×{ratio:.2g}"
     change = (ratio - 1) * 100
     sign = "−" if round(change, 1) < 0 else "+" if round(change, 1) > 0 else "±"
     return f"{sign}{abs(change):.1f} %"

@@ -1,7 +1,5 @@
 """Writes a collection: JSON (all), CSV (one line a run), Markdown (the tables), and the page."""
 
-import csv
-import io
 import pathlib
 
 from reheap_lab import export, figures, results, verdicts
@@ -15,13 +13,9 @@ def as_csv(collection: Collection) -> str:
     varied = list(dict.fromkeys(name for case in collection.cases for name in case.parameters))
     names = sorted({name for case in collection.measured() for name in verdicts.figure_names(case.comparison)},
                    key=lambda name: (list(figures.ALL).index(name) if name in figures.ALL else len(figures.ALL), name))
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["case", *varied, *export.RUN_COLUMNS, *names])
-    for case in collection.measured():
-        values = [case.parameters.get(name, "") for name in varied]
-        writer.writerows([case.name, *values, *row] for row in export.run_rows(case.comparison, names))
-    return out.getvalue()
+    rows = [[case.name, *(case.parameters.get(name, "") for name in varied), *row]
+            for case in collection.measured() for row in export.run_rows(case.comparison, names)]
+    return export.lines([["case", *varied, *export.RUN_COLUMNS, *names], *rows])
 
 
 def as_markdown(collection: Collection) -> str:
