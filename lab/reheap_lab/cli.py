@@ -104,9 +104,10 @@ def _name() -> str:
 
 
 def console() -> Console:
-    """Results on standard output; a wide line where there is no terminal to say how wide."""
-    terminal = Console()
-    return terminal if terminal.is_terminal else Console(width=200)
+    """Results on standard output; a wide line where there is no terminal to say how wide. What is called [red] or :x:
+    is shown so."""
+    terminal = Console(markup=False, emoji=False)
+    return terminal if terminal.is_terminal else Console(width=200, markup=False, emoji=False)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ class ProgressLine:
 
     def __init__(self, console: Console, label: str = ""):
         self._label = label
-        self._progress = Progress(TextColumn("{task.description}"), BarColumn(bar_width=24),
+        self._progress = Progress(TextColumn("{task.description}", markup=False), BarColumn(bar_width=24),
                                   TextColumn("{task.fields[left]}"),
                                   console=console, transient=True, disable=not console.is_terminal)
         self._task = self._progress.add_task(f"{label}warming up", total=None, left="")

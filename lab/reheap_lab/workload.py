@@ -3,6 +3,7 @@
 import hashlib
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -188,6 +189,7 @@ def find_program(command: list[str]) -> pathlib.Path:
         raise UsageError("say what to measure: reheap compare -- CMD [ARGS...]")
     found = shutil.which(command[0])
     if found:
+        _check_interpreter(pathlib.Path(found))
         return pathlib.Path(found)
     if os.path.isdir(command[0]):
         raise UsageError(f"{command[0]} is a folder, not a program")
@@ -195,3 +197,29 @@ def find_program(command: list[str]) -> pathlib.Path:
         raise UsageError(f"{command[0]} cannot be executed. Allow it: chmod +x {shlex.quote(command[0])}")
     blank = " (one word with blanks: leave out the quotes, or use sh -c)" if " " in command[0] else ""
     raise UsageError(f"there is no program {command[0]}{blank}. Give its path, or add its folder to PATH")
+
+
+KERNEL_READS = 256  # bytes of a script, for its #! line
+
+
+def _check_interpreter(script: pathlib.Path) -> None:
+    """What the kernel says of a script without one, or of a name that is cut off, does not tell what is wrong."""
+    try:
+        with open(script, "rb") as file:
+            head = file.read(KERNEL_READS)
+    except OSError:  # it may be executed, but not read
+        return
+    line = head.partition(b"\n")[0]
+    words = re.split(rb"[ \t\0]", line[2:].lstrip(b" \t"), maxsplit=1)
+    if host.WINDOWS or not line.startswith(b"#!") or not words[0]:
+        return
+    if len(line) == KERNEL_READS and len(words) == 1:
+        raise UsageError(f"{script}: its interpreter's name is longer than the kernel reads of a #! line "
+                         f"({KERNEL_READS} bytes). Link the interpreter at a shorter path")
+    name = os.fsdecode(words[0])
+    if os.path.exists(name) or not os.path.isabs(name):  # which depends on the folder the command runs in
+        return
+    if name.endswith("\r") and os.path.exists(name[:-1]):
+        raise UsageError(f"{script}: its #! line ends in a carriage return, which becomes part of the interpreter's "
+                         f"name ({name[:-1]}). Save the file with Unix line ends")
+    raise UsageError(f"{script}: its interpreter {name} is missing. Install it, or correct the script's first line")

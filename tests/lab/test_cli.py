@@ -1,15 +1,16 @@
 """The command line: what it prints, writes and returns, and whom it hands things to."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 
 import pytest
 
-from reheap_lab import cli, native, results, runner, settings
+from reheap_lab import cli, native, results, runner, settings, workload
 from reheap_lab.options import AllocatorList
-from reheap_lab.errors import LabError
+from reheap_lab.errors import LabError, UsageError
 
 
 def call(*words: str) -> int:
@@ -76,6 +77,23 @@ def test_a_file_that_is_no_program(fake, capsys, tmp_path):
     (tmp_path / "data").write_text("x")
     assert call("compare", "--", str(tmp_path / "data")) == 2
     assert "cannot be executed. Allow it: chmod +x" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line, said", [
+    ("#!/no/such/interpreter -x\n", "its interpreter /no/such/interpreter is missing. Install it, or correct the"),
+    ("#!/bin/sh\r\nexit 0\r\n", "its #! line ends in a carriage return, which becomes part of the interpreter's name"),
+    ("#!/" + 253 * "a", "its interpreter's name is longer than the kernel reads of a #! line (256 bytes). Link the"),
+    ("#!/" + 252 * "a", "aaa is missing"),
+    ("#!/bin/sh" + 400 * " " + "\n", None), ("#!\n", None), ("#!" + 400 * " ", None), ("#!relative\n", None), ("", None)])
+def test_a_script_whose_interpreter_cannot_be_started(tmp_path, line, said):
+    script = tmp_path / "script"
+    script.write_bytes(line.encode())
+    script.chmod(0o755)
+    if said is None:
+        assert workload.find_program([str(script)]) == script
+        return
+    with pytest.raises(UsageError, match=re.escape(said)):
+        workload.find_program([str(script)])
 
 
 def test_when_nothing_could_be_measured_the_status_is_1(fake, capsys):

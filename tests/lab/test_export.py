@@ -9,9 +9,10 @@ import comparisons
 import pytest
 from rich.console import Console
 
-from reheap_lab import export, figures, profile, results, runner, terminal, verdicts
+from reheap_lab import export, figures, profile, results, runner, telling, terminal, verdicts
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.results import Comparison, Extras, Run, Subject
+from reheap_lab.rounds import Book
 from reheap_lab.statistics import Interval
 from reheap_lab.suite import documents
 
@@ -112,6 +113,22 @@ def test_the_terminal_shows_all_of_it():
     assert "1.25 s" in text and "-10.0 %" in text and "+20.0 %" in text
     assert "b is faster than a" in text and "careful: c has no verdict" in text
     assert "time spent in" in text and "75.0 %" in text and "memory calls" in text
+
+
+def test_what_looks_like_markup_is_shown_as_it_is(capsys):
+    """To what draws the tables, [/b] ends what was bold, and :bomb: is a picture."""
+    telling.show(comparisons.made_up(("system", "[/b]x", "[red]y"), runs=4, points=6))
+    telling.show(collected.programs(("system", "[/b]x", "[red]y"), ("a[/]", "[red]b :bomb:"), rounds=4))
+    shown = capsys.readouterr().out
+    assert shown.count("[/b]x") > 5 and shown.count("[red]y") > 5
+    assert "a[/]" in shown and "[red]b :bomb:" in shown
+
+
+def test_the_line_of_progress_shows_names_as_they_are():
+    console = Console(width=120, file=io.StringIO(), force_terminal=True)
+    with terminal.ProgressLine(console, "[/]: ") as line:
+        line.running("[/b]x", Book(["[/b]x"]))
+    assert "[/]: warming up: [/b]x" in console.file.getvalue()
 
 
 def test_eighty_columns_are_enough():

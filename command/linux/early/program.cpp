@@ -59,6 +59,7 @@ Refusal locate(Str name, const char* search_path, Str& path) {
 // What a file that is no ELF file says on its first line.
 struct Start {
   bool text = false;  // so that a shell would run it, without #! too
+  bool cut = false;   // the interpreter's name goes on beyond what the kernel reads, which then starts nothing
   Str interpreter;    // named by #!
   Str argument;       // the kernel passes all the rest as one
 };
@@ -66,13 +67,17 @@ struct Start {
 Start read_start(long file) {
   auto* head = static_cast<char*>(keep(script_head));
   if (!head) return {};
-  Str line(head, kernel::read(file, 0, head, script_head));
-  line = line.part(0, line.find('\n'));
+  const Str whole(head, kernel::read(file, 0, head, script_head));
+  Str line = whole.part(0, whole.find('\n'));
   Start start;
   // What begins like an ELF file and is none is damaged. The first line may be empty, and so may the file.
   start.text = !line.holds('\0') && !line.starts_with(ELFMAG);
   if (!line.starts_with("#!")) return start;
-  line = line.part(2).trimmed(blanks);
+  const Str after = line.part(2).trimmed(blanks);
+  // Nothing stands between its end and that of all that is read.
+  start.cut =
+      line.size == script_head && !after.empty() && after.find_any(blanks) == after.size && !blanks.holds(line.back());
+  line = after;
   const std::size_t end = line.find_any(blanks);
   start.interpreter = join({line.part(0, end)});
   start.argument = line.part(end).trimmed(blanks);
@@ -151,6 +156,9 @@ Refusal follow(Program& program, Str& next) {
   program.elf = read_elf(file);
   const Start start = program.elf.valid ? Start() : read_start(file);
   kernel::close(file);
+  if (start.cut)
+    return {exit_not_executable, join({program.image(), ": its interpreter's name is longer than the kernel reads of a "
+                                                        "#! line (256 bytes); link it at a shorter path"})};
   if (start.interpreter.empty() && !start.text) return {};
   program.by_shell = start.interpreter.empty();
   next = program.by_shell ? Str(shell) : start.interpreter;

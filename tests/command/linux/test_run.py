@@ -388,6 +388,16 @@ class Scripts(CommandTest):
         self.assertEqual(done.returncode, 127)
         self.assert_one_line(done.stderr, "/no/such/interpreter", "missing")
 
+    def test_a_first_line_longer_than_the_kernel_reads(self):
+        """Of which the kernel takes 256 bytes: a name that ends there is followed, one that does not is no program."""
+        for length, status, said in ((253, 127, "missing"), (254, 126, "longer"), (400, 126, "longer")):
+            with self.subTest(length=length):
+                done = run(self.file("script", "#!/" + (length - 1) * "a"))
+                self.assertEqual(done.returncode, status)
+                self.assert_one_line(done.stderr, said)
+        done = run(self.file("script", f"#!{SHOW}{' ' * 400}\n"))
+        self.assertEqual(done.returncode, 0)
+
     def test_a_carriage_return(self):
         done = run(self.file("script", "#!/bin/sh\r\nexit 0\r\n"))
         self.assertEqual(done.returncode, 127)
