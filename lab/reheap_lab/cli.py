@@ -4,13 +4,13 @@ import errno
 import importlib
 import os
 import pathlib
-import signal
 import sys
 
 import click
 from rich.console import Console
 
 import reheap_lab
+from reheap_lab import interrupts
 from reheap_lab.errors import LabError
 
 # Those of our own, whose modules load only when they are asked for; each calls its command `command`.
@@ -67,7 +67,7 @@ def main(words: list[str] | None = None) -> None:
     if sys.stdout is None:  # whoever started us closed it
         sys.stdout = open(os.devnull, "w", encoding="utf-8")
     sys.stdout.reconfigure(errors="backslashreplace")  # a locale need not have our signs, nor a name be UTF-8
-    _stop_by_any_signal()
+    interrupts.heed()  # as by Ctrl-C: what is known is told, and folders for the while are removed
     try:
         # What a command left by context.exit is what comes back.
         status = main_group.main(words, prog_name=_name(), standalone_mode=False) or 0
@@ -88,15 +88,6 @@ def main(words: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be written
         status = 1
     sys.exit(status)
-
-
-def _stop_by_any_signal() -> None:
-    """As by Ctrl-C: what is known is told, and folders for the while are removed. What whoever started us has had
-    ignored (nohup) stays so."""
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
 
 
 def _name() -> str:

@@ -7,10 +7,9 @@ import shlex
 import click
 from rich.console import Console
 
-from reheap_lab import compare, export, telling, terminal
+from reheap_lab import compare, export, interrupts, telling, terminal
 from reheap_lab.errors import UsageError
 from reheap_lab.options import COMMAND, MEASURING, SERVER, options, settings_of
-from reheap_lab.results import Collection
 from reheap_lab.settings import Settings
 from reheap_lab.suite import parameters, run
 from reheap_lab.suite.cases import swept
@@ -33,13 +32,14 @@ def command(cmd: tuple[str, ...], exports: tuple[pathlib.Path, ...], parameter: 
     for path in exports:
         export.check_path(path)
     if parameter:
-        telling.tell(_sweep(cmd, parameter, words), exports)
+        _sweep(cmd, parameter, words, exports)
         return
     line, settings = list(cmd), _checked(settings_of(words))
     chosen = compare.choose(line, words["with_"], settings)
-    with terminal.ProgressLine(Console(stderr=True)) as watch:
-        comparison = compare.compare(line, chosen, settings, watch)
-    telling.tell(comparison, exports)
+    with interrupts.held():
+        with terminal.ProgressLine(Console(stderr=True)) as watch:
+            comparison = compare.compare(line, chosen, settings, watch)
+        telling.tell(comparison, exports)
 
 
 def _checked(settings: Settings) -> Settings:
@@ -48,11 +48,13 @@ def _checked(settings: Settings) -> Settings:
     return settings
 
 
-def _sweep(cmd: tuple[str, ...], texts: tuple[str, ...], words: dict) -> Collection:
+def _sweep(cmd: tuple[str, ...], texts: tuple[str, ...], words: dict, exports: tuple[pathlib.Path, ...]) -> None:
     given = [parameters.parse(text) for text in texts]
     words = {name: value for name, value in words.items() if value is not None}
     planned = swept("", cmd, words, given)
     ready = [run.Ready.of(case, *case.placed({})) for case in planned]  # what is wrong with one is told before any runs
     for one in ready:
         _checked(one.settings)
-    return run.measure(shlex.join(cmd), ready, settings_of(words))
+    with interrupts.held():
+        made = run.measure(shlex.join(cmd), ready, settings_of(words), lambda so_far: telling.keep(so_far, exports))
+        telling.tell(made, exports)

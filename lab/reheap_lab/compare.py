@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import reheap_lab
-from reheap_lab import allocators, beside, elf, figures, host, machine, profile, verdicts, windows
+from reheap_lab import allocators, beside, elf, figures, host, interrupts, machine, profile, verdicts, windows
 from reheap_lab.allocators import SYSTEM, Allocator, settings_of_allocators
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.evidence import Program, Proof, Testimony
@@ -48,8 +48,8 @@ class Comparer:
         self.stopped = False
 
     def compare(self) -> Comparison:
-        shell(self.settings.setup, "--setup", cwd=self.settings.cwd, env=self.settings.env)
         with self._stoppable():
+            shell(self.settings.setup, "--setup", cwd=self.settings.cwd, env=self.settings.env)
             run_rounds(self.book, self._run, self._warmups(), self.settings.seed, self.watch,
                        self._run_beside if self.settings.side_by_side else None)
         self.comparison.runs = self.book.runs
@@ -90,7 +90,8 @@ class Comparer:
     def _stoppable(self) -> Iterator[None]:
         """Ctrl-C ends a step; what was measured so far is worth telling, once there is a whole round."""
         try:
-            yield
+            with interrupts.open_to_them():
+                yield
         except KeyboardInterrupt:
             if self.book.rounds == 0:
                 raise
@@ -286,9 +287,10 @@ def compare(command: list[str], chosen: list[Allocator], settings: Settings, wat
     if settings.side_by_side:
         check_pair(chosen)
     kind = workload or (ServerWorkload if settings.server else CommandWorkload)
-    with tempfile.TemporaryDirectory(prefix="reheap-lab-") as folder:
+    with interrupts.held(), tempfile.TemporaryDirectory(prefix="reheap-lab-") as folder:
         place = pathlib.Path(folder)
-        check_allocators(chosen, place)
+        with interrupts.open_to_them():
+            check_allocators(chosen, place)
         (place / "beside").mkdir()
         other = kind(command, settings, place / "beside") if settings.side_by_side else None
         comparison = Comparer(kind(command, settings, place), chosen, watch, other).compare()

@@ -2,14 +2,16 @@
 
 import csv
 import io
+import os
 import pathlib
 import shlex
+import shutil
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
-from reheap_lab import figures, results, verdicts
+from reheap_lab import figures, host, results, verdicts
 from reheap_lab.answer import answer
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.results import Collection, Comparison, Summary
@@ -146,7 +148,33 @@ def _write_html(comparison: Comparison, path: pathlib.Path) -> None:
 
 def write_text(path: pathlib.Path, text: str) -> None:
     """What is not UTF-8 in a command's words or a file's name is written as JSON writes it: \\udcff."""
-    path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+    data = text.encode("utf-8", errors="backslashreplace")
+    place = path.resolve()
+    if place.exists() and not place.is_file():  # /dev/stdout and its like
+        path.write_bytes(data)
+    else:
+        _replace(place, data)
+
+
+def _replace(path: pathlib.Path, data: bytes) -> None:
+    """Whole or not at all: where there is no room, what the file held before is not lost."""
+    part = path.with_name(f".{os.getpid()}.reheap-part")
+    try:
+        part.write_bytes(data)
+        if path.exists():
+            _make_alike(part, path)
+        part.replace(path)
+    except PermissionError:  # of the folder; the file itself may be open to us
+        path.write_bytes(data)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _make_alike(made: pathlib.Path, model: pathlib.Path) -> None:
+    shutil.copymode(model, made)
+    owner = model.stat()
+    if not host.WINDOWS and (owner.st_uid, owner.st_gid) != (made.stat().st_uid, made.stat().st_gid):
+        os.chown(made, owner.st_uid, owner.st_gid)  # who may not is refused, and writes into the file as it is
 
 
 def writer(make: Callable[[Any], str]) -> Callable[[Any, pathlib.Path], None]:

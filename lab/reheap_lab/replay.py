@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import click
 from rich.console import Console
 
-from reheap_lab import allocators, compare, export, host, native, options, runner, telling, terminal, trace, windows
+from reheap_lab import (allocators, compare, export, host, interrupts, native, options, runner, telling, terminal,
+                        trace, windows)
 from reheap_lab.errors import LabError
 from reheap_lab.results import Comparison, Series
 from reheap_lab.workload import CommandWorkload, Outcome
@@ -143,7 +144,8 @@ def replay(traces: list[pathlib.Path], how: How, chosen, settings, watch=None) -
         return made[0]
 
     with tempfile.TemporaryDirectory(prefix="reheap-lab-replay-") as folder:
-        compiled, warnings = compile_traces(traces, pathlib.Path(folder))
+        with interrupts.open_to_them():
+            compiled, warnings = compile_traces(traces, pathlib.Path(folder))
         line = [how.program(), how.file(compiled), *how.words()]
         comparison = compare.compare(line, chosen, settings, watch, workload)
     comparison.command = [pathlib.Path(how.program()).name, *map(str, traces), *how.words()]
@@ -196,7 +198,8 @@ def command(traces: tuple[pathlib.Path, ...], pace: str, order: str, touch: str,
         export.check_path(path)
     how = How(pace, order, touch, threads, for_windows or host.WINDOWS)
     chosen = how.choose(words["with_"])
-    with terminal.ProgressLine(Console(stderr=True)) as watch:
-        comparison = replay(list(traces), how, chosen, settings, watch)
-    telling.tell(comparison, exports)
-    tell_replayer(comparison)
+    with interrupts.held():
+        with terminal.ProgressLine(Console(stderr=True)) as watch:
+            comparison = replay(list(traces), how, chosen, settings, watch)
+        telling.tell(comparison, exports)
+        tell_replayer(comparison)

@@ -6,9 +6,10 @@ import signal
 import subprocess
 import sys
 
+import click
 import pytest
 
-from reheap_lab import cli, native, results, runner, settings, workload
+from reheap_lab import cli, compare, native, results, runner, settings, workload
 from reheap_lab.options import AllocatorList
 from reheap_lab.errors import LabError, UsageError
 
@@ -82,9 +83,10 @@ def test_a_file_that_is_no_program(fake, capsys, tmp_path):
 @pytest.mark.parametrize("line, said", [
     ("#!/no/such/interpreter -x\n", "its interpreter /no/such/interpreter is missing. Install it, or correct the"),
     ("#!/bin/sh\r\nexit 0\r\n", "its #! line ends in a carriage return, which becomes part of the interpreter's name"),
-    ("#!/" + 253 * "a", "its interpreter's name is longer than the kernel reads of a #! line (256 bytes). Link the"),
+    ("#!/" + 253 * "a", "its interpreter's name is longer than the kernel reads of a #! line (256 bytes). Link"),
     ("#!/" + 252 * "a", "aaa is missing"),
-    ("#!/bin/sh" + 400 * " " + "\n", None), ("#!\n", None), ("#!" + 400 * " ", None), ("#!relative\n", None), ("", None)])
+    ("#!/bin/sh" + 400 * " " + "\n", None), ("#!\n", None), ("#!" + 400 * " ", None), ("#!relative\n", None),
+    ("", None)])
 def test_a_script_whose_interpreter_cannot_be_started(tmp_path, line, said):
     script = tmp_path / "script"
     script.write_bytes(line.encode())
@@ -130,6 +132,53 @@ def test_interrupted_after_a_round_tells_what_is_known(number, heeded, fake, cap
     assert call("compare", "--with", f"system,a={fake.library('a')}", "--no-extras", "--", "true") == 0
     out = capsys.readouterr().out
     assert "stopped by the user" in out and "100 ms" in out
+
+
+@pytest.mark.parametrize("place", ["reheap_lab.verdicts.judge", "reheap_lab.compare.reproduction",
+                                   "reheap_lab.results.dump", "reheap_lab.terminal.show"])
+def test_a_signal_while_it_is_told_costs_nothing(place, heeded, fake, capfd, monkeypatch, tmp_path):
+    """It was measured for an hour, and somebody grows impatient."""
+    fake.plan()
+    during(place, signal.SIGINT, monkeypatch)
+    exports = [word for ending in ("csv", "json") for word in ("--export", str(tmp_path / f"x.{ending}"))]
+    assert call("compare", "--with", f"system,a={fake.library('a')}", "--runs", "3", "--no-extras", *exports, "--",
+                "true") == 0
+    shown = capfd.readouterr()
+    assert "100 ms" in shown.out and "being told; that comes first" in shown.err
+    assert len(results.load_file(tmp_path / "x.json").runs) == 8 and (tmp_path / "x.csv").stat().st_size
+
+
+@pytest.mark.parametrize("place", ["reheap_lab.verdicts.judge", "reheap_lab.telling.keep"])
+def test_a_signal_between_two_cases_ends_after_the_first(place, heeded, fake, capfd, monkeypatch, tmp_path):
+    fake.plan()
+    during(place, signal.SIGTERM, monkeypatch)
+    assert call("compare", "--with", "system", "--parameter", "n=1,2,3", "--runs", "2", "--no-extras", "--export",
+                str(tmp_path / "x.json"), "--", "true", "{n}") == 0
+    cases = results.load_export(tmp_path / "x.json").cases
+    assert cases[0].comparison and [case.failed for case in cases[1:]] == [compare.STOPPED] * 2
+
+
+def during(place: str, number: int, monkeypatch) -> None:
+    """The signal comes when this is called, which then goes on."""
+    where, _, name = place.rpartition(".")
+    real = getattr(sys.modules[where], name)
+    monkeypatch.setattr(place, lambda *words: (signal.raise_signal(number), real(*words))[1])
+
+
+def test_of_several_values_each_is_kept_when_it_is_measured(fake, monkeypatch, tmp_path):
+    fake.plan()
+    kept = tmp_path / "x.json"
+    measured: list[int] = []
+    show = click.echo
+
+    def seen(text, **more):
+        if text.startswith("[2/2]"):
+            measured.extend(len(case.comparison.runs) for case in results.load_export(kept).measured())
+        show(text, **more)
+    monkeypatch.setattr(click, "echo", seen)
+    assert call("compare", "--with", "system", "--parameter", "n=1,2", "--runs", "2", "--no-extras", "--export",
+                str(kept), "--", "true", "{n}") == 0
+    assert measured == [3]
 
 
 def test_a_signal_that_is_ignored_stays_so(monkeypatch):

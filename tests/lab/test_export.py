@@ -1,6 +1,7 @@
 """Every exporter, and what the terminal shows."""
 
 import csv
+import errno
 import io
 import pathlib
 
@@ -104,6 +105,35 @@ def test_a_file_that_cannot_be_written(tmp_path):
     (tmp_path / "x.json").mkdir()
     with pytest.raises(LabError, match="x.json cannot be written: Is a directory"):
         export.write(made(), tmp_path / "x.json")
+
+
+def test_where_there_is_no_room_the_file_of_before_stays(tmp_path, monkeypatch):
+    path = tmp_path / "x.json"
+    path.write_text("what was measured before")
+    real = pathlib.Path.write_bytes
+
+    def full(place, data):
+        real(place, data[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(pathlib.Path, "write_bytes", full)
+    with pytest.raises(LabError, match="x.json cannot be written: No space left on device"):
+        export.write(made(), path)
+    assert path.read_text() == "what was measured before" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_written_again_keeps_its_rights_and_its_links(tmp_path):
+    path, link = tmp_path / "x.csv", tmp_path / "link.csv"
+    path.touch(0o640)
+    path.chmod(0o604)
+    link.symlink_to(path)
+    export.write(made(), link)
+    assert link.is_symlink() and path.stat().st_mode & 0o777 == 0o604 and path.stat().st_size > 100
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path):
+    (tmp_path / "x.csv").symlink_to("/dev/null")
+    export.write(made(), tmp_path / "x.csv")
+    assert pathlib.Path("/dev/null").is_char_device()
 
 
 def test_the_terminal_shows_all_of_it():

@@ -1,6 +1,5 @@
 """`reheap suite`."""
 
-import contextlib
 import pathlib
 import platform
 import shutil
@@ -12,7 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from reheap_lab import export, telling
+from reheap_lab import export, interrupts, telling
 from reheap_lab.cli import console
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.options import MEASURING, options, settings_of
@@ -62,16 +61,9 @@ def _measure(suite: file.Suite, cases: list[Planned], words: dict, given: dict,
         ready = [ready_case(case, unset, given, pathlib.Path(folder) / f"case-{number}", again)
                  for number, case in enumerate(cases)]
         common = next((one.settings for one in ready if one.settings), None) or settings_of(words)
-        made = run.measure(suite.title, ready, common, lambda so_far: _keep(so_far, exports))
-    telling.tell(made, exports)
-
-
-def _keep(so_far, exports: tuple[pathlib.Path, ...]) -> None:
-    """After each case: who loses power in the tenth has nine."""
-    for path in exports:
-        if path.suffix.lower() == ".json":
-            with contextlib.suppress(LabError):
-                telling.write(so_far, path)
+        with interrupts.held():
+            made = run.measure(suite.title, ready, common, lambda so_far: telling.keep(so_far, exports))
+            telling.tell(made, exports)
 
 
 def _again(suite: file.Suite, given: dict) -> list[str]:
