@@ -55,7 +55,7 @@ class Testimony:
     def read(cls, path: pathlib.Path) -> "Testimony":
         found = cls()
         if path.exists():
-            for line in path.read_text(errors="replace").splitlines():
+            for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
                 parts = line.split("\t")
                 if len(parts) == 4 and parts[0].isdigit() and parts[1].isdigit():
                     found.told.setdefault((int(parts[0]), int(parts[1])), {})[parts[2]] = parts[3]

@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import pathlib
+import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterable
@@ -68,8 +69,20 @@ def _heading(comparison: Comparison) -> str:
     rounds = len({run.round for run in comparison.runs if not run.warmup})
     beside = " side by side" if comparison.settings.get("side_by_side") else ""
     made = f"{figures.plural(rounds, 'round')}{beside}"
-    return (f"# `{shlex.join(comparison.command)}`\n\n{made}, {measured_on(comparison)}. "
+    return (f"# {code(shlex.join(comparison.command))}\n\n{made}, {measured_on(comparison)}. "
             f"Medians with their {100 * confidence:g} % intervals.")
+
+
+def code(text: str) -> str:
+    """On one line, between more backticks than it has in a row."""
+    text = re.sub(r"\s+", " ", text)
+    fence = _fence(text, 1)
+    blank = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{blank}{text}{blank}{fence}"
+
+
+def _fence(text: str, least: int) -> str:
+    return "`" * max(least, *(len(found) + 1 for found in re.findall("`+", text)), 0)
 
 
 def measured_on(made: Comparison | Collection) -> str:
@@ -132,7 +145,8 @@ def all_warnings(comparison: Comparison) -> list[str]:
 
 
 def closing(made: Comparison | Collection) -> str:
-    return f"Again:\n\n```sh\n{made.reproduce}\n```" if made.reproduce else ""
+    fence = _fence(made.reproduce, 3)
+    return f"Again:\n\n{fence}sh\n{made.reproduce}\n{fence}" if made.reproduce else ""
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:

@@ -102,8 +102,9 @@ def finish(process: subprocess.Popen, out: pathlib.Path, launch: Launch | None =
         raise
     if process.returncode == 0:
         return read(out, launch)
-    reason = said.strip().splitlines()[-1] if said.strip() else f"reheap-runner ended with status {process.returncode}"
-    raise LabError(reason)
+    status = process.returncode
+    ended = f"was ended by signal {-status} ({_signal_name(-status)})" if status < 0 else f"ended with status {status}"
+    raise LabError(said.strip().split("\n")[-1] or f"reheap-runner {ended}")
 
 
 def measure(launch: Launch, ask: Ask, out: pathlib.Path) -> Measured:
@@ -114,7 +115,7 @@ def measure(launch: Launch, ask: Ask, out: pathlib.Path) -> Measured:
 
 def read(path: pathlib.Path, launch: Launch | None = None) -> Measured:
     lines = [_line(path, number, text) for number, text in
-             enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)]
+             enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1) if text]
     if not any(line["type"] == "end" for line in lines):
         raise LabError(f"{path}: the runner's record has no end; was the runner killed?")
     if launch and launch.amend:

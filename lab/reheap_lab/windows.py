@@ -290,7 +290,7 @@ class Inner:
     def amend(self, outer: list[dict]) -> list[dict]:
         """The lines of Linux's runner, told of the program alone: with the inner one's time and exit code, and samples
         that count from the program's first. Leaves the evidence of who served it."""
-        lines = [json.loads(line) for line in read_text(self.record).splitlines() if line.endswith("}")]
+        lines = [json.loads(line) for line in read_text(self.record).split("\n") if line.endswith("}")]
         inner = {line["type"]: line for line in lines}
         end = next(line for line in outer if line["type"] == "end")
         started = inner.get("programs", {}).get("programs", [])

@@ -10,7 +10,7 @@ import comparisons
 import pytest
 from rich.console import Console
 
-from reheap_lab import export, figures, profile, results, runner, telling, terminal, verdicts
+from reheap_lab import evidence, export, figures, profile, results, runner, telling, terminal, verdicts
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.results import Comparison, Extras, Run, Subject
 from reheap_lab.rounds import Book
@@ -82,6 +82,14 @@ def test_markdown_has_the_tables_the_verdicts_and_the_way_to_repeat_it():
     assert "| a | 0.0 % | 0.0 % | 25.0 % | 75.0 % | 0.0 % |" in text and "| a | 4 |" in text
     assert "- Careful: c has no verdict: it broke" in text and "- Careful: b: odd" in text
     assert "```sh\nreheap compare -- prog 'a|b'\n```" in text
+
+
+def test_a_command_cannot_break_the_document():
+    comparison = made()
+    comparison.command, comparison.reproduce = ["sh", "-c", "\n`x` ``\n# y"], "echo ```"
+    text = export.as_markdown(comparison)
+    assert text.startswith("# ```sh -c ' `x` `` # y'```\n\n") and text.endswith("\n\n````sh\necho ```\n````\n")
+    assert export.code("`") == "`` ` ``" and export.code("a") == "`a`"
 
 
 def test_a_cell_cannot_break_the_table():
@@ -282,7 +290,7 @@ def test_drift_and_outliers_are_told():
 # ---- the runner's lines and the profile ---------------------------------------------------------
 
 def record(tmp_path: pathlib.Path, text: str) -> pathlib.Path:
-    (tmp_path / "record").write_text(text)
+    (tmp_path / "record").write_text(text, encoding="utf-8")
     return tmp_path / "record"
 
 
@@ -304,6 +312,15 @@ def test_the_runners_lines_become_figures(tmp_path):
                                 "peak_rss_kib": 640, "mean_rss_kib": pytest.approx(350)}
     assert measured.series.busy_cores == pytest.approx([2.0] * 6) and measured.failure(None) == "its exit status was 3"
     assert measured.series.commit_kib == []
+
+
+def test_a_file_whose_name_has_a_line_separator_breaks_no_line(tmp_path):
+    """Python begins a line there, the runner does not."""
+    profile_of = '{"type":"profile","modules":[{"module":"/a\u2028b\x85c","samples":3}]}\n'
+    measured = runner.read(record(tmp_path, profile_of + '{"type":"end","wall_us":700000,"exit":0}\n'))
+    assert measured.profile["modules"][0]["module"] == "/a\u2028b\x85c"
+    (tmp_path / "evidence").write_text("7\t9\tmalloc\t/a\u2028b\x85c\n", encoding="utf-8")
+    assert evidence.Testimony.read(tmp_path / "evidence").told == {(7, 9): {"malloc": "/a\u2028b\x85c"}}
 
 
 def test_modules_are_sorted_by_whose_they_are(tmp_path):

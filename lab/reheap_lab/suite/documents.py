@@ -26,7 +26,7 @@ def as_markdown(collection: Collection) -> str:
 
 
 def _heading(collection: Collection) -> str:
-    return f"# `{collection.title}`\n\n{export.measured_on(collection)}. {explained(collection)}"
+    return f"# {export.code(collection.title)}\n\n{export.measured_on(collection)}. {explained(collection)}"
 
 
 def explained(collection: Collection) -> str:
