@@ -175,13 +175,21 @@ def test_what_makes_no_sense_is_refused(lab, options):
     assert done.returncode == 2, done.stderr
 
 
-@pytest.mark.parametrize("content", [
-    b"", b"no gzip", gzip.compress(b""), gzip.compress(b"\x0a\xff\xff\x03"), gzip.compress(b"\xff" * 20),
-    gzip.compress(b"\x0b\x00"), gzip.compress(b"\x0a\x02\x08\x63")])
+@pytest.mark.parametrize("content", [b"", b"no gzip", *(gzip.compress(coded, mtime=0) for coded in (
+    b"", b"\x0a\xff\xff\x03", b"\xff" * 20, b"\x0b\x00", b"\x0a\x02\x08\x63", b"\x30\x05",
+    b"\x50" + b"\x80" * 5000 + b"\x01"))])
 def test_what_is_no_profile_is_said(tmp_path, content):
     file = tmp_path / "p.pb.gz"
     file.write_bytes(content)
     with pytest.raises(UsageError, match="is no profile"):
+        library.read(file)
+
+
+def test_a_few_bytes_that_unpack_to_much_are_refused(tmp_path):
+    file = tmp_path / "p.pb.gz"
+    file.write_bytes(gzip.compress(bytes(library.LARGEST + 1), 1))
+    assert file.stat().st_size < 1 << 20
+    with pytest.raises(UsageError, match="it holds more than 64 MiB"):
         library.read(file)
 
 
@@ -193,14 +201,15 @@ def test_an_export_is_not_taken_for_one(lab):
         library.read(file)
 
 
-def test_a_profile_cut_anywhere_is_read_or_refused(lab):
+def test_a_profile_cut_or_changed_anywhere_is_read_or_refused(lab):
     file, cut = lab.folder / "p.pb.gz", lab.folder / "cut.pb.gz"
     program = lab.program("int main(void) { work(); return 0; }")
     subprocess.run([program], check=True, env=os.environ | {
         "LD_PRELOAD": str(native.library("libreheap.so")), "REHEAP_PROFILE": str(file)})
     whole = gzip.decompress(file.read_bytes())
-    for end in range(0, len(whole), 7):
-        cut.write_bytes(gzip.compress(whole[:end], 1))
+    changed = (whole[:at] + bytes([whole[at] ^ bits]) + whole[at + 1:] for at in range(len(whole)) for bits in (2, 255))
+    for damaged in (*(whole[:end] for end in range(0, len(whole), 7)), *changed):
+        cut.write_bytes(gzip.compress(damaged, 1))
         try:
             library.read(cut)
         except UsageError:

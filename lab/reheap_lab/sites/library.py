@@ -10,6 +10,7 @@ from reheap_lab.errors import UsageError
 from reheap_lab.sites.kinds import FIGURES
 
 FUNCTION, CURVE = 5, 8000  # fields that only an export has, only the library writes
+LARGEST = 64 << 20  # unpacked; the library's have a few
 # The library's sample types, and what the figures are called here. The others' are not known.
 NAMES = {"alloc_objects": "allocations", "alloc_space": "bytes", "inuse_objects": "never_freed",
          "inuse_space": "never_freed_bytes", "peak_objects": "at_peak", "peak_space": "at_peak_bytes",
@@ -19,13 +20,22 @@ NOT_EXPORTED = {"lifetime", "samples"}
 
 def read(path: pathlib.Path) -> dict:
     try:
-        message = _Message(gzip.decompress(path.read_bytes()))
+        message = _Message(_unpacked(path))
         if message.all(FUNCTION) and set(NAMES) - set(_types(message)) == NOT_EXPORTED:
             raise UsageError(f"{path} was written by --export, for pprof and others; "
                              "what can be read is the profile that REHEAP_PROFILE names")
         return _found(message)
     except (EOFError, IndexError, KeyError, ValueError, UnicodeDecodeError, zlib.error, gzip.BadGzipFile) as why:
         raise UsageError(f"{path} is no profile of reheap's, or is cut off: {why}") from why
+
+
+def _unpacked(path: pathlib.Path) -> bytes:
+    """A few bytes may unpack to more than there is memory."""
+    with gzip.open(path) as file:
+        coded = file.read(LARGEST + 1)
+    if len(coded) > LARGEST:
+        raise ValueError(f"it holds more than {LARGEST >> 20} MiB")
+    return coded
 
 
 def _strings(message: "_Message") -> list[str]:
@@ -49,8 +59,13 @@ def _found(message: "_Message") -> dict:
             "frames": [hex(address + 1) for address in addresses.values()],  # where the calls return to
             "modules": [_module(_Message(one), strings) for one in message.all(3)],
             "stacks": stacks, "totals": {name: sum(stack[name] for stack in stacks) for name in FIGURES},
-            "curve": [tuple(_varints(point)) for point in message.all(CURVE)],
+            "curve": [_pair(point) for point in message.all(CURVE)],
             "comments": [strings[number] for number in message.numbers(13)]}
+
+
+def _pair(point: bytes) -> tuple[int, int]:
+    time, live = _varints(point)
+    return time, live
 
 
 def _stack(sample: "_Message", types: list[str], frames: dict[int, int]) -> dict:
@@ -85,15 +100,22 @@ class _Message:
             self._fields.setdefault(key >> 3, []).append(value)
 
     def all(self, field: int) -> list[bytes]:
-        return self._fields.get(field, [])
+        return self._of(field, bytes)
 
-    numbers = all
+    def numbers(self, field: int) -> list[int]:
+        return self._of(field, int)
 
     def number(self, field: int) -> int:
-        return self._fields.get(field, [0])[-1]
+        return [0, *self.numbers(field)][-1]
 
     def bytes(self, field: int) -> bytes:
-        return self._fields.get(field, [b""])[-1]
+        return [b"", *self.all(field)][-1]
+
+    def _of(self, field: int, kind: type) -> list:
+        values = self._fields.get(field, [])
+        if not all(isinstance(value, kind) for value in values):
+            raise ValueError(f"field {field} is of another type")
+        return values
 
 
 class _Numbers:
@@ -112,6 +134,8 @@ class _Numbers:
             shift += 7
             if byte < 0x80:
                 return value
+            if shift > 63:
+                raise ValueError("a number of more than 64 bits")
 
     def bytes(self, length: int) -> bytes:
         self._at += length
