@@ -70,6 +70,10 @@ def _over(now: Verdict, then: Verdict) -> Interval:
     return statistics.exponential(Interval(middle, middle - half, middle + half, 0))
 
 
+def _verdicts(made: Comparison | Collection) -> list[list[Verdict]]:
+    return [made.verdicts] if isinstance(made, Comparison) else [case.comparison.verdicts for case in made.measured()]
+
+
 def as_markdown(found: list[Change], margin: float) -> str:
     """For a pull request."""
     in_cases = any(c.case for c in found)
@@ -92,8 +96,13 @@ def command(then: pathlib.Path, now: pathlib.Path, margin: float) -> None:
     Time and memory of each allocator are taken against the base, so that the machine may have changed. The exit status
     is 3 when something is certainly worse by more than the margin, 1 when the two have nothing in common.
     """
-    found = changes_of(results.load_export(then), results.load_export(now))
+    earlier, later = results.load_export(then), results.load_export(now)
+    found = changes_of(earlier, later)
     if not found:
+        for path, one in ((then, earlier), (now, later)):
+            if not any(_verdicts(one)):
+                raise LabError(f"{path} has no verdict that could be held against another: that takes two allocators, "
+                               f"and {statistics.FEWEST} rounds or more")
         raise LabError(f"{then} and {now} have judged no allocator against the same base: compare the same allocators, "
                        "the same one first")
     click.echo(as_markdown(found, margin))

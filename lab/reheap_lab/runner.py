@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from reheap_lab import host, native, statistics
 from reheap_lab.errors import LabError
 from reheap_lab.evidence import Program
+from reheap_lab.figures import TICKS
 from reheap_lab.launch import Launch
 from reheap_lab.results import Series
 
@@ -155,12 +156,22 @@ def _ended(end: dict[str, typing.Any]) -> Measured:
                  "involuntary_switches"):
         if name in end:
             figures[name] = end[name]
-    if "user_s" in figures and "system_s" in figures:
-        figures["cpu_s"] = figures["user_s"] + figures["system_s"]
-        if figures.get("wall_s"):
-            figures["utilisation"] = figures["cpu_s"] / figures["wall_s"]
+    _add_cpu(figures)
     return Measured(figures, status=end.get("exit"), signal=end.get("signal"), timed_out=end.get("timed_out", False),
                     stopped=end.get("stopped", False), left=end.get("left", 0))
+
+
+def _add_cpu(figures: dict[str, float]) -> None:
+    """The kernel splits it by ticks. Where none fell into one of the two it calls that 0, which of a short command
+    says nothing."""
+    both = [figures[name] for name in ("user_s", "system_s") if name in figures]
+    if len(both) == 2 and sum(both) > 0:
+        figures["cpu_s"] = sum(both)
+        if figures.get("wall_s"):
+            figures["utilisation"] = figures["cpu_s"] / figures["wall_s"]
+    if 0 in both and sum(both) < TICKS:
+        figures.pop("user_s", None)
+        figures.pop("system_s", None)
 
 
 def _add_samples(measured: Measured, samples: list[dict[str, typing.Any]]) -> None:

@@ -314,6 +314,15 @@ def test_the_runners_lines_become_figures(tmp_path):
     assert measured.series.commit_kib == []
 
 
+@pytest.mark.parametrize("user, system, known", [
+    (800, 0, {"cpu_s": 0.0008}), (0, 800, {"cpu_s": 0.0008}), (0, 0, {}),
+    (200_000, 0, {"user_s": 0.2, "system_s": 0, "cpu_s": 0.2}),
+    (700, 100, {"user_s": 0.0007, "system_s": 0.0001, "cpu_s": 0.0008})])
+def test_a_time_that_no_tick_fell_into_is_not_known(tmp_path, user, system, known):
+    end = f'{{"type":"end","user_us":{user},"system_us":{system},"exit":0}}\n'
+    assert runner.read(record(tmp_path, end)).figures == pytest.approx(known)
+
+
 def test_a_file_whose_name_has_a_line_separator_breaks_no_line(tmp_path):
     """Python begins a line there, the runner does not."""
     profile_of = '{"type":"profile","modules":[{"module":"/a\u2028b\x85c","samples":3}]}\n'

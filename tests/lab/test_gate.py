@@ -60,3 +60,18 @@ def test_comparisons_with_nothing_in_common(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(["gate", str(tmp_path / "then.json"), str(tmp_path / "now.json")])
     assert ended.value.code == 1 and "compare the same allocators" in capsys.readouterr().err
+
+
+def test_a_comparison_without_verdicts_is_named(tmp_path, capsys):
+    """Of one round, say: it is not the allocators that are others."""
+    made = comparisons.made_up(("system", "reheap"), runs=8)
+    made.verdicts = []
+    verdicts.judge(made)
+    (tmp_path / "whole.json").write_text(results.dump(made))
+    made.verdicts = []
+    (tmp_path / "empty.json").write_text(results.dump(made))
+    for pair in (("whole", "empty"), ("empty", "whole")):
+        with pytest.raises(SystemExit) as end:
+            cli.main(["gate", *(str(tmp_path / f"{name}.json") for name in pair)])
+        assert end.value.code == 1
+        assert "empty.json has no verdict that could be held against another: that takes two" in capsys.readouterr().err
