@@ -40,6 +40,12 @@ class Settings:
             raise UsageError("--runs and --time exclude each other: say how many rounds, or how long")
         if self.runs is not None and self.runs < 1:
             raise UsageError("--runs must be at least 1")
+        for name in ("runs", "seed", "warmups"):
+            if abs(getattr(self, name) or 0) >= 2**63:
+                raise UsageError(f"--{name.removesuffix('s') if name == 'warmups' else name} is too large a number")
+        if self.sample_ms > LONGEST:
+            raise UsageError("--sample-ms is the time between two looks at the memory, in thousandths of a second: "
+                             "--sample-ms 10")
         if self.timeout == 0:
             raise UsageError("--timeout must be more than 0: say how long a run may take")
         if self.side_by_side and self.server:
@@ -111,12 +117,22 @@ class Server:
     stop: str | None = None  # shell command; without it, SIGTERM
 
 
+LONGEST = 1e8  # seconds: clocks can reckon with it
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
 def seconds(text: str) -> float:
     """90, 90s, 5m, 1h, 250ms."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?\s*", text)
     if not found:
         raise UsageError(f"{text!r} is no length of time; for example: 90, 250ms, 5m, 1h")
-    return float(found[1]) * {"ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600}[found[2] or "s"]
+    length = float(found[1]) * {"ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600}[found[2] or "s"]
+    if length > LONGEST:
+        raise UsageError(f"{_short(text)} is longer than three years; for example: 90, 250ms, 5m, 1h")
+    return length
 
 
 def share(text: str) -> float:

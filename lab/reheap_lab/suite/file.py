@@ -124,10 +124,12 @@ OF_A_CASE = OPTIONS | {"command": _command, "about": _text, "parameters": _param
 def read(path: pathlib.Path) -> Suite:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    if _holds_nul(data):
+        raise UsageError(f"{path}: a text holds the character of number 0 (\\u0000), which no command can be given")
     here = path.absolute().parent
     common = _settings(data, ON_TOP, str(path))
     tables = common.pop("case", {})
@@ -137,6 +139,12 @@ def read(path: pathlib.Path) -> Suite:
     cases = [case for name, table in tables.items() for case in _cases(path, name, table, common, here)]
     _check_figures(path, cases)
     return Suite(title, cases, path)
+
+
+def _holds_nul(value) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_nul, (*value.keys(), *value.values())))
+    return any(map(_holds_nul, value)) if isinstance(value, list) else isinstance(value, str) and "\0" in value
 
 
 def _settings(table: dict, known: dict[str, Callable], where: str) -> dict:
