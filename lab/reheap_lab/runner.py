@@ -103,9 +103,12 @@ def finish(process: subprocess.Popen, out: pathlib.Path, launch: Launch | None =
         raise
     if process.returncode == 0:
         return read(out, launch)
-    status = process.returncode
-    ended = f"was ended by signal {-status} ({_signal_name(-status)})" if status < 0 else f"ended with status {status}"
-    raise LabError(said.strip().split("\n")[-1] or f"reheap-runner {ended}")
+    raise LabError(said.strip().split("\n")[-1] or f"reheap-runner {ending(process.returncode)}")
+
+
+def ending(status: int) -> str:
+    """Of a process of ours, as Python has it."""
+    return f"was ended by signal {-status} ({_signal_name(-status)})" if status < 0 else f"ended with status {status}"
 
 
 def measure(launch: Launch, ask: Ask, out: pathlib.Path) -> Measured:

@@ -93,6 +93,12 @@ class ServerWorkload(CommandWorkload):
             process.terminate()
         else:
             self.shell(self.server.stop, "--stop")
+        try:
+            process.wait(self.server.stop_timeout)
+        except subprocess.TimeoutExpired:
+            by = "SIGTERM" if self.server.stop is None else f"--stop {self.server.stop}"
+            raise LabError(f"the server was still there {self.server.stop_timeout:g} s after {by}. Name what stops it: "
+                           "--stop CMD") from None
 
     def _as_server(self, measured: Measured, load: float, idle_from: float, idle_to: float) -> Measured:
         measured.figures["wall_s"] = load

@@ -115,6 +115,7 @@ class Server:
     ready_timeout: float = 30.0
     idle: float = 5.0  # seconds between the end of the load and the stop
     stop: str | None = None  # shell command; without it, SIGTERM
+    stop_timeout: float = 60.0
 
 
 LONGEST = 1e8  # seconds: clocks can reckon with it

@@ -165,7 +165,11 @@ def shell(command: str | None, option: str, out: str | pathlib.Path = os.devnull
         if done.returncode:
             told.seek(0)
             said = told.read().decode(errors="replace").strip()[-TAIL:]
-            raise LabError(f"{option} failed with status {done.returncode}: {command}" + (f"\n{said}" if said else ""))
+            raise LabError(f"{option} {_failing(done.returncode)}: {command}" + (f"\n{said}" if said else ""))
+
+
+def _failing(status: int) -> str:
+    return runner.ending(status) if status < 0 else f"failed with status {status}"
 
 
 def tail(path: pathlib.Path) -> str:

@@ -282,10 +282,18 @@ def test_a_server_that_was_stopped_has_not_failed(fake):
     assert made.runs[0].failed is None
 
 
-def test_a_load_that_fails_is_named(fake):
+def test_a_server_that_does_not_stop_fails(fake):
     fake.plan(system={"serves": True})
-    with pytest.raises(LabError, match="--load failed with status 1: false"):
-        run(fake, "system", server=Server(load="false", idle=0.0))
+    with pytest.raises(LabError, match="still there 0.1 s after --stop true. Name what stops it: --stop CMD"):
+        run(fake, "system", server=Server(load="true", idle=0.0, stop="true", stop_timeout=0.1))
+
+
+@pytest.mark.parametrize("load, said", [("false", "failed with status 1: false"),
+                                        ("kill -9 $$", "was ended by signal 9 .SIGKILL.: kill")])
+def test_a_load_that_fails_is_named(fake, load, said):
+    fake.plan(system={"serves": True})
+    with pytest.raises(LabError, match=f"--load {said}"):
+        run(fake, "system", server=Server(load=load, idle=0.0))
 
 
 def test_what_heeds_no_sigterm_ends_with_its_runner():
