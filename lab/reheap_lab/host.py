@@ -5,15 +5,25 @@ Linux has (witness, ptrace, preloading, /proc) is asked for nowhere there.
 """
 
 import os
+import pathlib
 import subprocess
 
 WINDOWS = os.name == "nt"
+FULL = 16 << 10  # bytes
 PATIENCE = 3.0  # seconds that a command gets to end after SIGTERM
 
 
 def is_root() -> bool:
     """What it starts may go on as another user."""
     return not WINDOWS and os.geteuid() == 0
+
+
+def is_full(folder: pathlib.Path) -> bool:
+    """Its disk, to us: some of it is kept for root."""
+    if WINDOWS:
+        return False
+    room = os.statvfs(folder)
+    return room.f_blocks > 0 and (room.f_bfree if is_root() else room.f_bavail) * room.f_frsize < FULL
 
 
 def executable(name: str) -> str:

@@ -74,7 +74,7 @@ class CommandWorkload:
         launch = allocator.launch(self.argv(allocator), self.path("evidence") if prove else None)
         launch.env = self.settings.env | launch.env
         measured = self.drive(launch, self._ask(extra))
-        outcome = Outcome(measured, failed=self._failure(measured))
+        outcome = Outcome(measured, failed=self._cut_short() or self._failure(measured))
         if prove:
             outcome.proof = Proof(Testimony.read(self.path("evidence")), measured.programs)
         if self.settings.output != "discard":
@@ -138,6 +138,14 @@ class CommandWorkload:
             measured.status = 0
         reason = measured.failure(self.settings.timeout)
         return reason and self.with_what_it_said(reason)
+
+    def _cut_short(self) -> str | None:
+        """It could not go on printing: what was measured is something else."""
+        printed = self.path("stdout")
+        if not printed.exists() or not printed.stat().st_size or not host.is_full(self._place):
+            return None
+        return (f"what it prints has filled the disk of {self.folder.parent}. Let it print less, leave it out by "
+                "--output discard, or name a folder with more room by TMPDIR")
 
     def with_what_it_said(self, reason: str) -> str:
         said = tail(self.path("stderr"))

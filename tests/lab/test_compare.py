@@ -282,6 +282,16 @@ def test_a_server_that_was_stopped_has_not_failed(fake):
     assert made.runs[0].failed is None
 
 
+def test_a_command_whose_output_fills_the_disk_was_not_measured(fake, monkeypatch):
+    """It may go on all the same, with less to do."""
+    fake.plan(system={"prints": "much"}, a={"prints": ""})
+    monkeypatch.setattr(host, "is_full", lambda folder: True)
+    made = run(fake, "a", "system", runs=2)
+    assert made.subjects[0].failed is None
+    assert re.fullmatch("what it prints has filled the disk of /.*--output discard, or .* by TMPDIR",
+                        made.subjects[1].failed)
+
+
 def test_a_server_that_does_not_stop_fails(fake):
     fake.plan(system={"serves": True})
     with pytest.raises(LabError, match="still there 0.1 s after --stop true. Name what stops it: --stop CMD"):
