@@ -5,7 +5,6 @@ import pathlib
 import shlex
 
 import click
-from rich.console import Console
 
 from reheap_lab import compare, export, interrupts, telling, terminal
 from reheap_lab.errors import UsageError
@@ -37,7 +36,7 @@ def command(cmd: tuple[str, ...], exports: tuple[pathlib.Path, ...], parameter: 
     line, settings = list(cmd), _checked(settings_of(words))
     chosen = compare.choose(line, words["with_"], settings)
     with interrupts.held():
-        with terminal.ProgressLine(Console(stderr=True)) as watch:
+        with terminal.ProgressLine(terminal.Aside()) as watch:
             comparison = compare.compare(line, chosen, settings, watch)
         telling.tell(comparison, exports)
 

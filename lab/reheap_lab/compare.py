@@ -127,8 +127,8 @@ class Comparer:
         name = run.subject
         try:
             outcome = made(self.allocators[name])
-        except LabError as error:
-            run.failed = str(error)
+        except (LabError, OSError) as error:  # the folder for it is gone, or its disk full: that costs no other run
+            run.failed = told_of(error)
             return run
         run.figures, run.series = outcome.measured.figures, outcome.measured.series
         run.failed = outcome.failed or self._unproven(name, outcome.proof)
@@ -207,8 +207,8 @@ class Comparer:
                 counted = self.workload.run(allocator, Extra(count_calls=True)).measured
                 extras.calls = counted.calls
                 self._check_again(subject, counted.programs)
-        except LabError as error:
-            subject.warnings.append(f"no profile or no count of calls: {error}")
+        except (LabError, OSError) as error:
+            subject.warnings.append(f"no profile or no count of calls: {told_of(error)}")
         return extras
 
     def _check_again(self, subject: Subject, programs: list[Program] | None) -> None:
@@ -222,6 +222,10 @@ class Comparer:
         """Some 2000 samples, as far as a sane frequency gives them."""
         walls = [run.figures["wall_s"] for run in self.comparison.measured(name) if "wall_s" in run.figures]
         return int(min(4999, max(199, 2000 / (min(walls, default=1) or 1))))
+
+
+def told_of(error: LabError | OSError) -> str:
+    return f"{error.filename or 'a file'}: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 
 def _blank(workload: CommandWorkload, chosen: list[Allocator]) -> Comparison:

@@ -10,7 +10,6 @@ import tempfile
 from dataclasses import dataclass
 
 import click
-from rich.console import Console
 
 from reheap_lab import (allocators, compare, export, host, interrupts, native, options, runner, telling, terminal,
                         trace, windows)
@@ -199,7 +198,7 @@ def command(traces: tuple[pathlib.Path, ...], pace: str, order: str, touch: str,
     how = How(pace, order, touch, threads, for_windows or host.WINDOWS)
     chosen = how.choose(words["with_"])
     with interrupts.held():
-        with terminal.ProgressLine(Console(stderr=True)) as watch:
+        with terminal.ProgressLine(terminal.Aside()) as watch:
             comparison = replay(list(traces), how, chosen, settings, watch)
         telling.tell(comparison, exports)
         tell_replayer(comparison)

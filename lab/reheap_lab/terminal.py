@@ -1,5 +1,7 @@
 """What a person sees: one line of progress with the time left, then the table and the verdicts."""
 
+import contextlib
+
 from rich.console import Console, Group
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
@@ -16,6 +18,16 @@ STYLES = {"better": "green", "worse": "red", "same": "dim", "open": "yellow"}
 MARKS = {SAME: "= ", UNDECIDED: "? "}  # beside a ratio that would be read as a verdict
 GAP = 2  # between columns
 IN_TABLE_ONLY = ("user_s", "system_s")  # CPU time has a sentence, its parts have not
+
+
+class Aside(Console):
+    """Standard error. Who read it may leave: what is measured is for the files, and for standard output."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True)
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
 
 
 class ProgressLine:
@@ -41,7 +53,8 @@ class ProgressLine:
 
     def ran(self, run: Run, book: Book) -> None:
         if run.failed:
-            self._progress.console.print(Text(f"{run.subject}: {run.failed}", style="red"))
+            with contextlib.suppress(OSError):  # who read it has left: what is measured is for the files
+                self._progress.console.print(Text(f"{run.subject}: {run.failed}", style="red"))
 
 
 def phase(book: Book) -> str:

@@ -357,6 +357,22 @@ def test_stopped_while_looking_closer_loses_nothing(fake, monkeypatch):
                         "a") and made.extras == {} and "stopped by the user" in made.warnings[-1] + made.warnings[0]
 
 
+def test_a_run_whose_files_were_taken_away_costs_no_other(fake, monkeypatch):
+    """Something tidies the folder for temporary files while it is measured for an hour."""
+    fake.plan()
+    read, count = runner.read, iter(range(100))
+
+    def gone(path, launch=None):
+        if next(count) in (9, 12):
+            path.unlink()
+        return read(path, launch)
+    monkeypatch.setattr(runner, "read", gone)
+    made = run(fake, "system", "a", runs=6, extras=True)
+    lost = [one.failed for one in made.runs if one.failed]
+    assert len(lost) == 2 and all(re.fullmatch("/.*/record: No such file or directory", text) for text in lost)
+    assert made.summaries["wall_s"]
+
+
 def test_two_rounds_give_no_verdict_and_say_so(fake):
     fake.plan()
     made = run(fake, "system", "a", runs=2)

@@ -1,9 +1,12 @@
 """Every exporter, and what the terminal shows."""
 
+import contextlib
 import csv
 import errno
 import io
+import os
 import pathlib
+import sys
 
 import collected
 import comparisons
@@ -167,6 +170,19 @@ def test_the_line_of_progress_shows_names_as_they_are():
     with terminal.ProgressLine(console, "[/]: ") as line:
         line.running("[/b]x", Book(["[/b]x"]))
     assert "[/]: warming up: [/b]x" in console.file.getvalue()
+
+
+def test_who_reads_what_failed_may_leave(monkeypatch, capsys):
+    """`reheap compare … 2>&1 | head`: what was measured goes to its files all the same."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with contextlib.suppress(BrokenPipeError), os.fdopen(writer, "w") as closed:
+        monkeypatch.setattr(sys, "stderr", closed)
+        with terminal.ProgressLine(terminal.Aside()) as line:
+            for _ in range(2):
+                line.ran(Run("a", 0, 0, failed="it broke"), Book(["a"]))
+    print("to standard output")
+    assert capsys.readouterr().out == "to standard output\n"
 
 
 def test_eighty_columns_are_enough():

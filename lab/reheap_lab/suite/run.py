@@ -1,5 +1,6 @@
 """Measures case after case. What goes wrong with one costs no other, and Ctrl-C keeps what is there."""
 
+import contextlib
 import datetime
 import os
 import pathlib
@@ -10,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import click
-from rich.console import Console
 
 import reheap_lab
 from reheap_lab import compare, machine, terminal
@@ -73,11 +73,10 @@ def measure(title: str, ready: list[Ready], common: Settings, done: Callable[[Co
 
 def _measure_case(ready: Ready, case: Case, label: str) -> bool:
     """False when the user has had enough."""
-    console = Console(stderr=True)
     if ready.folder:
         ready.folder.mkdir()
     try:
-        with terminal.ProgressLine(console, f"{label}: ") as watch:
+        with terminal.ProgressLine(terminal.Aside(), f"{label}: ") as watch:
             case.comparison = compare.compare(ready.command, ready.chosen, ready.settings, watch)
             case.comparison.reproduce = ready.reproduce or case.comparison.reproduce
     except KeyboardInterrupt:
@@ -90,7 +89,8 @@ def _measure_case(ready: Ready, case: Case, label: str) -> bool:
             shutil.rmtree(ready.folder, ignore_errors=True)
     if case.comparison:  # a machine that has just measured is busy with that; what it was before, the collection says
         _leave_out(case.comparison.warnings, machine.warnings(case.comparison.machine))
-    click.echo(f"{label}: {answer(case.comparison).text if case.comparison else case.failed}", err=True)
+    with contextlib.suppress(OSError):  # who read it has left: what is measured is for the files
+        click.echo(f"{label}: {answer(case.comparison).text if case.comparison else case.failed}", err=True)
     return case.comparison is None or compare.STOPPED not in case.comparison.warnings
 
 
