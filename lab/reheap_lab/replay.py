@@ -97,21 +97,20 @@ def figures_of(said: dict, outside: dict[str, float]) -> dict[str, float]:
         figures["cpu_s"] = said["cpu_us"] / 1e6
     if wall and "cpu_s" in figures:
         figures["utilisation"] = figures["cpu_s"] / wall
-    for name, key in (("peak_rss_kib", "peak_heap_bytes"), ("mean_rss_kib", "mean_heap_bytes")):
-        if key in said:
-            figures[name] = said[key] / 1024
-    for name in ("resident_over_live", "peak_resident_over_live"):
-        if name in said:
-            figures[name] = said[name]
+    for name, key, unit in (("peak_rss_kib", "peak_heap_bytes", 1024), ("mean_rss_kib", "mean_heap_bytes", 1024),
+                            ("resident_over_live", "resident_over_live", 1),
+                            ("peak_resident_over_live", "peak_resident_over_live", 1)):
+        if said.get(key, 0) > 0:  # where the replayer's own is more than what was seen, the heap's is not known
+            figures[name] = said[key] / unit
     return figures
 
 
 def series_of(said: dict) -> Series:
     rows = said["series"]
     times = [t / 1e6 for t in rows["t_us"]]
-    series = Series(t_s=times, live_kib=[b / 1024 for b in rows["live_bytes"]])
-    series.rss_kib = [b / 1024 for b in rows.get("heap_bytes", [])]
-    series.commit_kib = [b / 1024 for b in rows.get("commit_bytes", [])]
+    series = Series(t_s=times)
+    for name, key in (("live_kib", "live_bytes"), ("rss_kib", "heap_bytes"), ("commit_kib", "commit_bytes")):
+        setattr(series, name, [max(0, b) / 1024 for b in rows.get(key, [])])
     series.busy_cores = runner.busy_cores(times, rows["cpu_us"])
     return series
 

@@ -356,3 +356,13 @@ def test_what_the_recorder_writes_is_replayed(tmp_path):
     assert status == 0, stderr
     assert said["errors"]["ordering"] == 0
     assert said["peak_live_bytes"] == pytest.approx(found["peak"]["live_bytes"], rel=NEAR)
+
+
+def test_a_heap_smaller_than_what_is_taken_out_is_not_known():
+    """Neither 0 nor less: the replayer's own memory is taken out of what was seen, and both are looked at apart."""
+    said = {"wall_us": 500, "peak_live_bytes": 2048, "errors": {"ordering": 0}, "most_threads": 1, "copies": 1,
+            "peak_heap_bytes": 0, "mean_heap_bytes": -4096, "resident_over_live": -2.0, "peak_resident_over_live": 0.0,
+            "series": {"t_us": [0, 100], "heap_bytes": [-4096, 2048], "live_bytes": [0, 2048], "cpu_us": [0, 90]}}
+    assert replay.figures_of(said, {}) == {"wall_s": 0.0005, "peak_live_kib": 2, "ordering_errors": 0}
+    series = replay.series_of(said)
+    assert (series.rss_kib, series.live_kib, series.commit_kib) == ([0, 2], [0, 2], [])
