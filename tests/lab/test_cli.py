@@ -1,5 +1,6 @@
 """The command line: what it prints, writes and returns, and whom it hands things to."""
 
+import importlib
 import os
 import re
 import signal
@@ -141,7 +142,7 @@ def test_interrupted_after_a_round_tells_what_is_known(number, heeded, fake, cap
 
 
 @pytest.mark.parametrize("place", ["reheap_lab.verdicts.judge", "reheap_lab.compare.reproduction",
-                                   "reheap_lab.results.dump", "reheap_lab.terminal.show"])
+                                   "reheap_lab.export.write_each", "reheap_lab.terminal.show"])
 def test_a_signal_while_it_is_told_costs_nothing(place, heeded, fake, capfd, monkeypatch, tmp_path):
     """It was measured for an hour, and somebody grows impatient."""
     fake.plan()
@@ -167,7 +168,7 @@ def test_a_signal_between_two_cases_ends_after_the_first(place, heeded, fake, ca
 def during(place: str, number: int, monkeypatch) -> None:
     """The signal comes when this is called, which then goes on."""
     where, _, name = place.rpartition(".")
-    real = getattr(sys.modules[where], name)
+    real = getattr(importlib.import_module(where), name)
     monkeypatch.setattr(place, lambda *words: (signal.raise_signal(number), real(*words))[1])
 
 
