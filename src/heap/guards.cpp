@@ -232,8 +232,14 @@ void look_at_faults() {
 
 // ---- blocks -------------------------------------------------------------------------------------
 
+// On Windows the C runtimes say of a block without bytes that it has one: it is used, and copied when the block moves.
+static bool is_wanted(size_t alignment, size_t size) {
+  bool has_bytes = size != 0 || !kExactSizes;
+  return has_bytes && size <= kMostSize && alignment <= kUnitSize && are_possible();
+}
+
 void* allocate(size_t alignment, size_t size, bool at_end, Heap* heap) {
-  if (size > kMostSize || alignment > kUnitSize || !are_possible()) return nullptr;
+  if (!is_wanted(alignment, size)) return nullptr;
   if (g_pool.load(std::memory_order_acquire) == nullptr && open() == nullptr) return nullptr;
   size_t index = 0;
   Place* place = take_place(&index);

@@ -1,4 +1,6 @@
 /* Uses blocks with pages of their own as it may. */
+#include <malloc.h>
+
 #include "guarded.h"
 
 int main(void) {
@@ -13,6 +15,10 @@ int main(void) {
     block = calloc(LENGTH, LENGTH);
     for (int at = 0; at < LENGTH * LENGTH; ++at)
       if (block[at] != 0) abort();
+    free(block);
+    block = calloc(round % 2, 0); /* has the bytes that its size says */
+    memset(block, 3, malloc_usable_size(block));
+    block = realloc(block, LENGTH);
     free(block);
   }
   return survived(hidden(NULL));
