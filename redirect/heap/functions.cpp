@@ -6,11 +6,15 @@
 #include "hardened/misuse.h"
 #include "heap/heap.h"
 #include "heap/idle.h"
+#include "heap/limit.h"
 #include "heap/shared.h"
 #include "platform/windows/system.h"
 
-// Of ntdll: what its own heap reports failures by.
-extern "C" __declspec(dllimport) void NTAPI RtlSetLastWin32ErrorAndNtStatusFromNtStatus(LONG status);
+// Of ntdll: what its own heap reports failures by; and the process's environment block.
+extern "C" {
+__declspec(dllimport) void NTAPI RtlSetLastWin32ErrorAndNtStatusFromNtStatus(LONG status);
+__declspec(dllimport) const char* NTAPI RtlGetCurrentPeb(void);
+}
 
 namespace rh::heaps {
 
@@ -207,6 +211,21 @@ using Free = ULONG NTAPI(HANDLE, ULONG, void*);
 using Reallocate = void* NTAPI(HANDLE, ULONG, void*, SIZE_T);
 using Size = SIZE_T NTAPI(HANDLE, ULONG, const void*);
 
+bool holds_loader_lock() {
+  constexpr size_t kLoaderLock = k64Bit ? 0x110 : 0xA0;  // in that block
+  const CRITICAL_SECTION* lock = nullptr;
+  __builtin_memcpy(&lock, RtlGetCurrentPeb() + kLoaderLock, sizeof(lock));
+  return reinterpret_cast<uintptr_t>(lock->OwningThread) == GetCurrentThreadId();
+}
+
+// Where we find no memory the heap beside ours may have some yet. The loader gets it, for a thread that can have none
+// at its start ends with the loader's lock. Not where a limit is kept, nor where all blocks are to be hardened; and at
+// the end of the process the original's lock is left alone.
+RH_COLD void* take_from_original(HANDLE handle, ULONG flags, SIZE_T size) {
+  if (kHardened || !holds_loader_lock() || limit::is_hard() || is_last_thread()) return nullptr;
+  return original<Allocate>(Role::allocate)(handle, flags & ~ULONG{HEAP_GENERATE_EXCEPTIONS}, size);
+}
+
 RH_COLD void* allocate_cold(HANDLE handle, ULONG flags, SIZE_T size) {
   Served* of = (flags & ~kServedFlags) == 0 ? served(handle) : nullptr;
   if (of == nullptr) return original<Allocate>(Role::allocate)(handle, flags, size);
@@ -215,6 +234,7 @@ RH_COLD void* allocate_cold(HANDLE handle, ULONG flags, SIZE_T size) {
     CallLock lock(handle, of, flags);
     block = take_from(of->heap, size, (flags & HEAP_ZERO_MEMORY) != 0);
   }
+  if (block == nullptr) block = take_from_original(handle, flags, size);
   return block != nullptr ? block : out_of_memory(flags | of->flags, size);
 }
 

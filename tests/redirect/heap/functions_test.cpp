@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "heap/heap.h"
+#include "heap/limit.h"
 
 namespace rh::heaps {
 namespace {
@@ -68,6 +69,100 @@ TEST_F(FunctionsTest, BlocksOfTheOriginalStayItsOwn) {
   EXPECT_EQ(HeapSize(process_, 0, block), 5000u);
   EXPECT_NE(free(process_, 0, block), 0u);
 }
+
+// ---- when no memory is left ---------------------------------------------------------------------
+
+// Of ntdll.
+extern "C" {
+__declspec(dllimport) LONG NTAPI LdrLockLoaderLock(ULONG flags, ULONG* state, ULONG_PTR* cookie);
+__declspec(dllimport) LONG NTAPI LdrUnlockLoaderLock(ULONG flags, ULONG_PTR cookie);
+}
+
+class LoaderLock {
+ public:
+  LoaderLock() { LdrLockLoaderLock(0, nullptr, &cookie_); }
+  ~LoaderLock() { LdrUnlockLoaderLock(0, cookie_); }
+
+ private:
+  ULONG_PTR cookie_ = 0;
+};
+
+// Takes blocks of ours until there is none, and frees them.
+class FullTest : public FunctionsTest {
+ protected:
+  ~FullTest() override {
+    while (blocks_ != nullptr) {
+      void* block = blocks_;
+      blocks_ = *static_cast<void**>(block);
+      EXPECT_NE(free_(process_, 0, block), 0u);
+    }
+  }
+
+  // What the first request gets for which there is none of ours.
+  void* fill() {
+    for (;;) {
+      void* block = allocate_(process_, 0, kSize);
+      if (block == nullptr || !in_realm(block)) return block;
+      *static_cast<void**>(block) = blocks_;
+      blocks_ = block;
+    }
+  }
+
+  static constexpr SIZE_T kSize = 1000;
+
+ private:
+  void* NTAPI (*allocate_)(HANDLE, ULONG, SIZE_T) = function<void * NTAPI(HANDLE, ULONG, SIZE_T)>(Role::allocate);
+  ULONG NTAPI (*free_)(HANDLE, ULONG, void*) = function<ULONG NTAPI(HANDLE, ULONG, void*)>(Role::free);
+  void* blocks_ = nullptr;
+};
+
+TEST_F(FullTest, AtALimitNobodyElseIsAsked) {
+  limit::Rule rule;
+  rule.hard = {limit::Bound::Kind::bytes, 4 * limit::kLeast};
+  limit::set(rule);
+  LoaderLock lock;
+  EXPECT_EQ(fill(), nullptr);
+  limit::set({});
+}
+
+#if !defined(_WIN64)
+// All addresses but those that are taken already, as by a program that makes threads until it can make no more. What
+// the start of a thread allocates is there all the same, or the thread ends with the loader's lock.
+class Addresses {
+ public:
+  Addresses() {
+    for (SIZE_T size = 1u << 30; size >= kGranule; size /= 2)
+      while (count_ < kMost && (taken_[count_] = VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS)) != nullptr)
+        ++count_;
+  }
+  ~Addresses() {
+    while (count_ != 0) VirtualFree(taken_[--count_], 0, MEM_RELEASE);
+  }
+
+ private:
+  static constexpr SIZE_T kGranule = 65536;
+  static constexpr size_t kMost = 10000;
+  void* taken_[kMost];
+  size_t count_ = 0;
+};
+
+TEST_F(FullTest, WhereNoAddressIsLeftTheOriginalServesTheLoader) {
+  constexpr SIZE_T kRoom = 200'000;
+  HeapFree(process_, 0, HeapAlloc(process_, 0, kRoom));  // which stays the original's
+  void* block = nullptr;
+  void* without_lock = nullptr;
+  {
+    Addresses all;
+    without_lock = fill();
+    LoaderLock lock;
+    block = fill();
+  }
+  EXPECT_EQ(without_lock, nullptr);
+  ASSERT_NE(block, nullptr);
+  EXPECT_GE(HeapSize(process_, 0, block), kSize);
+  EXPECT_TRUE(HeapFree(process_, 0, block));
+}
+#endif
 
 }  // namespace
 }  // namespace rh::heaps
