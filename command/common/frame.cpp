@@ -89,6 +89,15 @@ void add_library_option(CLI::App& command, const LibraryOption& option,
   added->group("The library's options (docs/options.md)");
 }
 
+// CLI11 says "--limit: 1 required SIZE missing".
+static std::string what_is_wrong(const std::string& text) {
+  const std::string before = ": 1 required ", behind = " missing";
+  const size_t at = text.find(before);
+  if (at == std::string::npos || !text.ends_with(behind)) return text;
+  const std::string value = text.substr(at + before.size(), text.size() - behind.size() - at - before.size());
+  return text.substr(0, at) + " needs a value: " + value;
+}
+
 bool parse(CLI::App& app, std::vector<std::string> words, int usage_status) {
   std::reverse(words.begin(), words.end());  // the form in which CLI11 takes a vector
   try {
@@ -102,7 +111,7 @@ bool parse(CLI::App& app, std::vector<std::string> words, int usage_status) {
     app.exit(asked);  // prints the help or the version
     return false;
   } catch (const CLI::ParseError& error) {
-    throw Failure(usage_status, std::string(error.what()) + "; see reheap --help");
+    throw Failure(usage_status, what_is_wrong(error.what()) + "; see reheap --help");
   }
   return true;
 }

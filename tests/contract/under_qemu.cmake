@@ -12,11 +12,13 @@ set(CONTRACT_LEFT_OUT
   Loader.PluginLoadedWhileThreadsComeAndGo
   # It keeps some memory of each thread that has ended, of code that was unloaded, and of pages far apart.
   Threads.TenThousandInTurnDoNotGrow Threads.MemoryOfTheDeadIsReused Tls.TeardownDoesNotLeak
-  Loader.PluginLoadedAThousandTimes Alignment.CostsNoMemory*
+  Loader.PluginLoadedAThousandTimes Loader.LibraryWithItsOwnHeapIsLoadedAgainAndAgain Alignment.CostsNoMemory*
   # Each page of a mapping is work for it.
   LimitsOnce.NothingFreeBehind
   # Pages that were moved away are not zero there, so we move none (docs/design/arm64.md).
   Realloc.OfALargeBlockDoesNotCopy
+  # Of a limit to address space its own memory takes a part.
+  LimitsOnce.ALittleLongerThanWhatWasFreed
   # There is no limit to data, and at the kernel's last mapping it ends itself.
   */Limits.DataSegment/* LimitsOnce.NoMappingsLeft
   # It does nothing at madvise, so that the kernel is not asked for huge pages.

@@ -466,7 +466,8 @@ class Mistakes(CommandTest):
                       "0.5%", "1e9%", " ", "1M ", "99999999999999999999", "99999999999G", "auto,auto", "end",
                       "auto,1G", "soft:2G,hard:1G"):
             self.assert_refused(["run", f"--limit={value}", "--", "ls"], 125, "--limit", "a size of 1M or more")
-        self.assert_refused(["run", "--limit=", "--", "ls"], 125, "--limit", "off|auto|[soft:]SIZE|N%[,end]")
+        for words in (["--limit="], ["--limit"]):
+            self.assert_refused(["run", *words, "--", "ls"], 125, "--limit needs a value: off|auto|[soft:]SIZE|N%[,end];")
         for value in ("many", "0", "1M", "65T", "16777216T"):
             self.assert_refused(["run", f"--window={value}", "--", "ls"], 125, "--window", "16M..64T")
         for value in ("0", "2T", "1X", "-1"):
