@@ -467,7 +467,8 @@ class Mistakes(CommandTest):
                       "auto,1G", "soft:2G,hard:1G"):
             self.assert_refused(["run", f"--limit={value}", "--", "ls"], 125, "--limit", "a size of 1M or more")
         for words in (["--limit="], ["--limit"]):
-            self.assert_refused(["run", *words, "--", "ls"], 125, "--limit needs a value: off|auto|[soft:]SIZE|N%[,end];")
+            self.assert_refused(["run", *words, "--", "ls"], 125,
+                                "--limit needs a value: off|auto|[soft:]SIZE|N%[,end];")
         for value in ("many", "0", "1M", "65T", "16777216T"):
             self.assert_refused(["run", f"--window={value}", "--", "ls"], 125, "--window", "16M..64T")
         for value in ("0", "2T", "1X", "-1"):
