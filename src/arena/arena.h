@@ -47,7 +47,7 @@ class Arena {
 
   // For those who give back in batches and take ahead, under one hold of the lock. Takes back all spans of `back`;
   // those that are `zero` still read as such. Then, unless `least` is 0, appends to `list` a span of at least `least`
-  // units, and more of at least that, until they have `most` together or memory is short. `visitor` is who asks.
+  // units, and more of at least that, until they have `most` together or memory is short.
   struct Wanted {
     Units least, most;
     Prefer prefer = Prefer::warm;
@@ -55,10 +55,10 @@ class Arena {
   };
   struct Visit {
     Units given, taken;
-    bool met_others = false;  // the visitor before was another
-    bool is_tight = false;    // it is to keep little
+    size_t number = 0;      // of all visits by anyone, from 1 on
+    bool is_tight = false;  // the visitor is to keep little
   };
-  Visit trade(SpanList* back, SpanList* list, const Wanted& wanted, const void* visitor, ThreadToken token);
+  Visit trade(SpanList* back, SpanList* list, const Wanted& wanted, ThreadToken token);
 
   // Takes back an allocated span. Its descriptors past the first must be of kind none.
   void free(Span* span, ThreadToken token = platform::thread_token());
@@ -221,7 +221,7 @@ class Arena {
   void repay(Units lent);
   bool make_room(Units units, ThreadToken token);
   void note_held();
-  Visit trade_once(SpanList* back, SpanList* list, const Wanted& wanted, const void* visitor, ThreadToken token);
+  Visit trade_once(SpanList* back, SpanList* list, const Wanted& wanted, ThreadToken token);
   bool lengthen_once(Span* span, Units to, ThreadToken token);
   Span* allocate_once(Units units, Units alignment, Prefer prefer, Partition partition, ThreadToken token, Units lent);
   void release_pieces();
@@ -244,8 +244,8 @@ class Arena {
   uint64_t surplus_since_ = 0;  // since then what is beyond the peak may go back, an eighth of it a second
   bool in_pieces_ = false;      // there may be dirty spans between clean ones that would be one, were all dirty
   Units in_use_;
-  const void* visitor_ = nullptr;  // the latest
-  Units held_peak_;                // of in use and dirty together
+  size_t visits_ = 0;
+  Units held_peak_;  // of in use and dirty together
   Limit limit_;
   Units lent_;      // counted twice otherwise: what is being moved
   Units promised_;  // to the tables of memory that is being made usable

@@ -8,6 +8,13 @@ namespace {
 
 constexpr Units kMostBudget = Units::holding(8 << 20);
 
+// However few others visit the arena; and for each of them.
+constexpr Units kBudgetOfFew = Units::holding(2 << 20);
+constexpr Units kBudgetForEach = Units::holding(512 << 10);
+
+// Others are counted in fractions.
+constexpr size_t kOne = 64;
+
 // Of what the heap has taken.
 constexpr size_t kBudgetShare = 2;
 
@@ -79,13 +86,22 @@ void SpanStore::give(Span* span, Use use, Heap* owner, ThreadToken token) {
   uses_.add(1);
   if (!kHardened) span->zero = false;
   if (use == Use::block && keep_whole(span, owner)) return give_back_surplus(owner, token);
-  if (span->units > budget_.count) {
-    SpanList alone;
-    alone.push_back(span);
-    return visit(&alone, nullptr, {}, token);
+  if (!(Units{span->units} > longest_kept())) {
+    span = insert(span, owner);
+    if (!(Units{span->units} > longest_kept())) return give_back_surplus(owner, token);
+    remove(span);
   }
-  insert(span, owner);
-  give_back_surplus(owner, token);
+  SpanList alone;
+  alone.push_back(span);
+  visit(&alone, nullptr, {}, token);
+}
+
+// A small store would divide long spans for want of what fits better: they go to the arena at once, where they are one
+// with what lies beside them, whoever had that. But where many would have to wait for it, each keeps its own.
+Units SpanStore::longest_kept() const {
+  if (budget_ > kBudgetOfFew) return budget_;
+  const Units share{budget_.count / 8};
+  return share > kLeastBudget ? share : kLeastBudget;
 }
 
 // False when there is no room for it. Within the store's budget they may take more than theirs, for as long as nobody
@@ -110,7 +126,7 @@ void SpanStore::give_some(SpanList* spans, Heap* owner, ThreadToken token) {
     Span* span = pop_joined(spans);
     uses_.add(1);
     if (!kHardened) span->zero = false;
-    if (free_.total() + Units{span->units} > budget_)
+    if (free_.total() + Units{span->units} > budget_ || Units{span->units} > longest_kept())
       back.push_back(span);
     else
       insert(span, owner);
@@ -151,8 +167,9 @@ void SpanStore::hand_over(Units units, SpanStore* to) {
   to->taken_ += units;
 }
 
-// Puts a span that is in nobody's hands into the store, one with what lies beside it there, and as young as itself.
-void SpanStore::insert(Span* span, Heap* owner) {
+// Puts a span that is in nobody's hands into the store, and gives it, one with what lies beside it there, and as young
+// as itself.
+Span* SpanStore::insert(Span* span, Heap* owner) {
   Heap* keeper = with_note(owner, kInStore);
   if (Span* behind = kept_behind(span, keeper)) {
     remove(behind);
@@ -175,6 +192,7 @@ void SpanStore::insert(Span* span, Heap* owner) {
   set(span, SpanKind::kept, keeper);
   free_.insert(span);
   by_age_.push_back(span);
+  return span;
 }
 
 void SpanStore::remove(Span* span) {
@@ -240,7 +258,7 @@ void SpanStore::give_back_beyond(Units most, ThreadToken token) {
 }
 
 void SpanStore::visit(SpanList* back, SpanList* list, const Arena::Wanted& wanted, ThreadToken token) {
-  Arena::Visit visit = g_arena.trade(back, list, wanted, this, token);
+  Arena::Visit visit = g_arena.trade(back, list, wanted, token);
   taken_ += visit.taken;
   taken_ = taken_ > visit.given ? taken_ - visit.given : Units{};
   adapt(visit);
@@ -249,14 +267,30 @@ void SpanStore::visit(SpanList* back, SpanList* list, const Arena::Wanted& wante
 void SpanStore::adapt(const Arena::Visit& visit) {
   bool often = uses_.value() - uses_before_ < kSeldomAsked;
   uses_before_ = uses_.value();
-  size_t next = budget_.count, most = taken_.count / kBudgetShare;
-  if (often) next = visit.met_others ? next * 2 : next - next / 64;
+  const size_t others = visit_before_ == 0 ? 0 : visit.number - visit_before_ - 1;
+  visit_before_ = visit.number;
+  note_others(others);
+  size_t next = budget_.count, most = most_budget().count;
+  if (often) next = others != 0 ? next * 2 : next - next / 64;
   if (next > most) next = most;
-  if (next > kMostBudget.count) next = kMostBudget.count;
   if (visit.is_tight) next = 0;
   budget_ = next > kLeastBudget.count ? Units{next} : kLeastBudget;
   is_tight_ = visit.is_tight;
   make_room();
+}
+
+// The mean, of the latest visits. Whoever was kept from visiting sees many others, which counts as a few times as many
+// as before.
+void SpanStore::note_others(size_t others) {
+  const size_t most = 4 * (others_ + kOne), seen = others < most / kOne ? others * kOne : most;
+  others_ = others_ - others_ / 8 + seen / 8;
+}
+
+// How many visit the arena as often as this store does is what tells how long each would have to wait there.
+Units SpanStore::most_budget() const {
+  const Units for_others{others_ * kBudgetForEach.count / kOne};
+  const Units most = smaller(for_others > kBudgetOfFew ? for_others : kBudgetOfFew, kMostBudget);
+  return smaller(most, {taken_.count / kBudgetShare});
 }
 
 }  // namespace rh

@@ -1,7 +1,7 @@
 // Free spans that one heap keeps for itself, so that its thread seldom meets others at the arena: best fit, neighbours
 // merged, the oldest given back in batches. A store takes more than it is asked for, and keeps what comes back, up to
 // its budget. That is small until visits to the arena are frequent and others come there in between; then it doubles at
-// each such visit, up to a fraction of what the heap has taken.
+// each such visit, up to a fraction of what the heap has taken, and to so much for each of the others.
 //
 // The caller holds the heap's lock. `owner` is that heap.
 #pragma once
@@ -55,7 +55,7 @@ class SpanStore {
   bool is_valid() const { return free_.is_valid() && whole_.is_valid(); }
 
  private:
-  void insert(Span* span, Heap* owner);
+  Span* insert(Span* span, Heap* owner);
   void remove(Span* span);
   Span* carve(Span* span, Units units, Heap* owner);
   bool keep_whole(Span* span, Heap* owner);
@@ -67,6 +67,9 @@ class SpanStore {
   void give_back_beyond(Units most, ThreadToken token);
   void visit(SpanList* back, SpanList* list, const Arena::Wanted& wanted, ThreadToken token);
   void adapt(const Arena::Visit& visit);
+  void note_others(size_t others);
+  Units most_budget() const;
+  Units longest_kept() const;
 
   SpanSet free_;
   SpanList by_age_;  // oldest first, of those
@@ -77,6 +80,8 @@ class SpanStore {
   bool is_tight_ = false;        // at the last visit
   Units taken_;                  // from the arena, and not given back
   size_t uses_before_ = 0;       // at the last visit to the arena
+  size_t visit_before_ = 0;      // its number
+  size_t others_ = 0;            // who visit between two of its own visits, in parts of kOne
   Counter uses_;
 };
 

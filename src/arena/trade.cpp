@@ -11,25 +11,22 @@ constexpr Units kLongAhead{16};
 
 }  // namespace
 
-Arena::Visit Arena::trade(SpanList* back, SpanList* list, const Wanted& wanted, const void* visitor,
-                          ThreadToken token) {
-  Visit visit = trade_once(back, list, wanted, visitor, token);
+Arena::Visit Arena::trade(SpanList* back, SpanList* list, const Wanted& wanted, ThreadToken token) {
+  Visit visit = trade_once(back, list, wanted, token);
   if (wanted.least > Units{} && list->empty() && make_room(wanted.least, token)) {
     Wanted least = wanted;
     least.most = wanted.least;
-    visit.taken = trade_once(back, list, least, visitor, token).taken;
+    visit.taken = trade_once(back, list, least, token).taken;
   }
   return visit;
 }
 
-Arena::Visit Arena::trade_once(SpanList* back, SpanList* list, const Wanted& wanted, const void* visitor,
-                               ThreadToken token) {
+Arena::Visit Arena::trade_once(SpanList* back, SpanList* list, const Wanted& wanted, ThreadToken token) {
   Visit visit;
   Units surplus;
   {
     Guard guard(*this, token);
-    visit.met_others = visitor_ != nullptr && visitor_ != visitor;
-    visitor_ = visitor;
+    visit.number = ++visits_;
     if (!inconsistent()) take_back(back, &visit);
     if (wanted.least > Units{}) take_some(list, wanted, &visit, token);
     note_dirty();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <random>
 #include <vector>
@@ -143,6 +144,70 @@ TEST(SpanStore, ItsBudgetFallsWithWhatItsHeapHas) {
   ASSERT_GT(one.budget().count, 50u);
   for (Span* span : live) one.give(span);
   EXPECT_LT(one.total().count, 100u) << "of 900 units";
+}
+
+// Each of them has taken 18 MiB, and visits as often as the others.
+void crowd(std::deque<Store>& stores) {
+  std::vector<std::vector<Span*>> live(stores.size());
+  for (int round = 0; round < 128; ++round)
+    for (size_t index = 0; index < stores.size(); ++index) live[index].push_back(stores[index].take(9));
+  for (int round = 0; round < 400; ++round) {
+    for (size_t index = 0; index < stores.size(); ++index) {
+      Span*& span = live[index][static_cast<size_t>(round * 7) % live[index].size()];
+      stores[index].give(span, SpanStore::Use::slab);
+      span = stores[index].take(9 + static_cast<size_t>(round) % 5, SpanStore::Use::slab);
+    }
+  }
+}
+
+std::deque<Store> stores(uintptr_t count) {
+  std::deque<Store> all;
+  for (uintptr_t number = 1; number <= count; ++number) all.emplace_back(number);
+  return all;
+}
+
+// What a store among few has at most, and keeps whole besides.
+constexpr Units kOfFew = Units::holding((2 << 20) + (512 << 10));
+
+TEST(SpanStore, AmongFewLongSpansGoToTheArenaAtOnce) {
+  std::deque<Store> few = stores(2);
+  crowd(few);
+  EXPECT_GT(few[0].budget(), SpanStore::kLeastBudget);
+  EXPECT_LE(few[0].budget().count, kOfFew.count);
+  Span *span = few[0].take(20, SpanStore::Use::slab), *longer = few[0].take(9, SpanStore::Use::slab);
+  const size_t kept = few[0].total().count, used = in_use();
+  few[0].give(span, SpanStore::Use::slab);
+  EXPECT_LE(few[0].total().count, kept);
+  EXPECT_EQ(in_use(), used - 20);
+  // And those that have become long.
+  Span* behind = few[0].take(9, SpanStore::Use::slab);
+  for (; behind != longer + 9; behind = few[0].take(9, SpanStore::Use::slab)) longer = behind;
+  few[0].give(longer, SpanStore::Use::slab);
+  few[0].give(behind, SpanStore::Use::slab);
+  EXPECT_NE(longer->kind.load(), SpanKind::kept);
+  EXPECT_TRUE(few[0].is_valid());
+}
+
+TEST(SpanStore, AmongManyEachKeepsItsOwn) {
+  std::deque<Store> many = stores(24);
+  crowd(many);
+  EXPECT_GT(many[0].budget().count, kOfFew.count);
+  Span* span = many[0].take(20, SpanStore::Use::slab);
+  const size_t used = in_use();
+  many[0].give(span, SpanStore::Use::slab);
+  EXPECT_EQ(in_use(), used);
+}
+
+TEST(SpanStore, WhoWasAwayTakesNoCrowdForOne) {
+  std::deque<Store> few = stores(2);
+  crowd(few);
+  auto visit = [none = SpanList()]() mutable { g_arena.trade(&none, nullptr, {}, kCaller); };
+  for (int round = 0; round < 10000; ++round) visit();
+  for (int round = 0; round < 20; ++round) {
+    visit();
+    few[0].give(few[0].take(40));
+  }
+  EXPECT_LE(few[0].budget().count, kOfFew.count);
 }
 
 // So much that some are kept whole.

@@ -165,7 +165,7 @@ class ArenaPlayer {
       back.push_back(span);
     }
     size_t least = input_.below(9), most = least + input_.below(40);
-    Arena::Visit visit = arena_.trade(&back, &list, {Units{least}, Units{most}}, this, platform::thread_token());
+    Arena::Visit visit = arena_.trade(&back, &list, {Units{least}, Units{most}}, platform::thread_token());
     FUZZ_EXPECT(back.empty() && visit.given.count == given && visit.taken.count <= most);
     size_t taken = 0;
     while (Span* span = list.pop_front()) {
