@@ -33,15 +33,14 @@ void open(Span* first, Span* end) {
     if (unit->guarded && platform::unbar(bar_of(unit), kSlabGuard)) note_gone(unit);
 }
 
-// Making a bar may interrupt other processors: there is one behind each long span, and behind others where they reach
-// over a multiple of so many units.
-void put_at_end(Span* span) {
-  constexpr size_t kUnits = 16, kLong = 8;
+void put_at_end(Span* span, Elsewhere elsewhere) {
   Span* last = span + span->units - 1;
   open(span, last);
-  size_t first = static_cast<size_t>(span - g_realm.first());
-  bool is_place = span->units >= kLong || first / kUnits != (first + span->units) / kUnits;
-  if (is_place && !last->guarded) last->guarded = put(last);
+  if (is_place(span, span->units)) {
+    if (!last->guarded) last->guarded = put(last);
+  } else if (elsewhere == Elsewhere::goes) {
+    open(last, last + 1);
+  }
 }
 
 void forget(Span* first, Span* end) {

@@ -26,7 +26,7 @@ inline constexpr bool kHardened = true;
 inline constexpr bool kHardened = false;
 #endif
 
-// So much of a slab, at its end, is kept inaccessible.
+// So much of a slab, at its end, is kept inaccessible, where it ends at a place for that (arena/bars.h).
 inline constexpr size_t kSlabGuard = kHardened ? 4096 : 0;
 
 // Requests up to this size find their size class in a table, larger ones by arithmetic.

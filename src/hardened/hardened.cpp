@@ -51,7 +51,7 @@ class Large {
   }
 
   void* hand_out(size_t size, Maker maker) {
-    bars::put_at_end(span_);
+    bars::put_at_end(span_, bars::Elsewhere::stays);
     span_->requested = size;
     span_->zero = false;
     tail().write(maker);

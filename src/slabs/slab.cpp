@@ -23,7 +23,7 @@ void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number) {
     span[unit].units = unit;
     span[unit].kind.store(SpanKind::interior);
   }
-  if constexpr (kHardened) bars::put_at_end(span);
+  if constexpr (kHardened) bars::put_at_end(span, bars::Elsewhere::goes);
   span->kind.store_release(SpanKind::slab);
   span->owner.store_release(owner);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "arena/arena.h"
+#include "arena/bars.h"
 #include "base/check.h"
 #include "base/select.h"
 #include "slabs/size_class.h"
@@ -45,9 +46,12 @@ inline constexpr uint16_t kUncounted = 0, kNever = INT16_MAX;
 // would keep much from going back while the owner sleeps.
 inline uint16_t at_taking(const Span* slab) { return properties(slab).carve == 1 ? kNever : kUncounted; }
 
-// How many blocks it has room for.
+// How many blocks it has room for. In hardened builds its end is no block's: a page where there is a bar, else what
+// reaches out of a block by a little, in either direction, comes to without harm, and which never has a tag.
 inline unsigned capacity(const Span* slab) {
-  return size_class::position(slab->bin.load(), Units{slab->units}.bytes() - kSlabGuard).index;
+  size_t end = 0;
+  if constexpr (kHardened) end = bars::is_place(slab, slab->units) ? kSlabGuard : kBlockAlign;
+  return size_class::position(slab->bin.load(), Units{slab->units}.bytes() - end).index;
 }
 
 // Local frees since the last arming.

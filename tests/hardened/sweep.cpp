@@ -30,14 +30,22 @@ void change(Bytes at) { *at = static_cast<unsigned char>(*at ^ 0xa5); }
 constexpr size_t kMostSize = 200;
 
 // Enough blocks that their slabs are taken from again while half of them are free; the one in the middle is not the
-// first of its slab: before that lies a page that nobody uses.
+// first of its slab: before that lies what nobody uses.
 constexpr size_t kMiddle = 1000;
+size_t gap_before(const std::vector<Bytes>& blocks, size_t at) {
+  return static_cast<size_t>(blocks[at] - blocks[at - 1]);
+}
+size_t least_gap(const std::vector<Bytes>& blocks) {
+  size_t least = SIZE_MAX;
+  for (size_t at = 1; at < blocks.size(); ++at) least = std::min(least, gap_before(blocks, at));
+  return least;
+}
 std::vector<Bytes> row(size_t size) {
   std::vector<Bytes> blocks(2 * kMiddle);
   for (Bytes& block : blocks) block = make(size);
   std::sort(blocks.begin(), blocks.end());
   size_t at = kMiddle;
-  while (static_cast<size_t>(blocks[at] - blocks[at - 1]) > size + size / 8 + 32) ++at;
+  while (gap_before(blocks, at) > least_gap(blocks)) ++at;
   blocks.erase(blocks.begin(), blocks.begin() + static_cast<ptrdiff_t>(at - kMiddle));
   return blocks;
 }
@@ -138,12 +146,12 @@ void free_inside(size_t offset) { release(row(kMostSize)[kMiddle] + offset); }
 // The end of a slab's memory and the next one's first block.
 void overflow_out_of_slab(size_t size) {
   std::vector<Bytes> blocks = row(size);
-  for (size_t at = 1; at < blocks.size(); ++at) {
-    size_t gap = static_cast<size_t>(blocks[at] - blocks[at - 1]);
-    if (gap < size + 4096) continue;
-    for (size_t byte = size; byte <= gap; ++byte) change(blocks[at - 1] + byte);
-    break;
-  }
+  // Of neighbours those that are furthest apart: a guard lies there, or where two slabs meet less than a block.
+  size_t widest = 1;
+  for (size_t at = 1; at < blocks.size(); ++at)
+    if (gap_before(blocks, at) > gap_before(blocks, widest)) widest = at;
+  const size_t gap = gap_before(blocks, widest);
+  for (size_t byte = size; gap > least_gap(blocks) && byte <= gap; ++byte) change(blocks[widest - 1] + byte);
   for (Bytes block : blocks) release(block);
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "arena/bars.h"
 #include "hardened/empty.h"
 #include "hardened/misuse.h"
 #include "hardened/small.h"
@@ -266,6 +267,24 @@ TEST(Hardened, GuardsGoWhereTheMemoryIsUsedOtherwise) {
     fill(block, size, static_cast<unsigned>(size));
     blocks.emplace_back(block, size);
   }
+}
+
+// Only a slab that ends at a guard ends early.
+TEST(Hardened, SlabsAreFullUpToTheirGuardOrTheirEnd) {
+  unsigned with_guard = 0, without = 0;
+  for (size_t size : {24, 100, 1000, 3000, 4096, 7000, 30000}) {
+    for (int count = 0; count < 500; ++count) {
+      const Span* slab = slab_of(make(size));
+      const size_t length = Units{slab->units}.bytes(), block = slab::properties(slab).size;
+      const bool ends_early = bars::is_place(slab, slab->units);
+      if (slab[slab->units - 1].guarded) ASSERT_TRUE(ends_early) << size;
+      const size_t room = length - (ends_early ? kSlabGuard : kBlockAlign);
+      ASSERT_EQ(slab::capacity(slab), room / block) << size;
+      ++(ends_early ? with_guard : without);
+    }
+  }
+  EXPECT_NE(with_guard, 0u);
+  EXPECT_NE(without, 0u);
 }
 
 TEST(Hardened, HeapsThatEndLeaveNoGuards) {
