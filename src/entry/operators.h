@@ -49,7 +49,7 @@ template <Maker maker> RH_INLINE void* make_fast(size_t size) {
   return kHardened ? hardened::allocate_fast(size, maker) : allocate_fast(size);
 }
 template <Maker maker> void* make_slow(size_t size) {
-  return kHardened ? rules::allocate_hardened(size, maker) : rh::allocate_slow(size);
+  return kHardened ? rules::allocate_otherwise(size, maker) : rh::allocate_slow(size);
 }
 
 // In hardened builds alone.
@@ -64,14 +64,29 @@ template <Maker maker> void* make_aligned(size_t size, std::align_val_t alignmen
   return rh::allocate_aligned(number(alignment), size);
 }
 
+// In hardened builds alone: what the shortest way does not serve.
+template <Maker maker> RH_NOINLINE void* make_otherwise(size_t size) {
+  if (void* block = hardened::allocate_medium(size, maker)) return block;
+  return allocate_or_throw(size, [=] { return make_slow<maker>(size); });
+}
+
 template <Maker maker, typename... Of> RH_INLINE void* make(size_t size, Of... of) {
   if (void* block = make_fast<maker>(size, of...)) return block;
+  if constexpr (kHardened && sizeof...(of) == 0) return make_otherwise<maker>(size);
   return allocate_or_throw(size, [=] { return make_slow<maker>(size, of...); });
 }
 
 template <Maker maker, typename... Of> RH_INLINE void* make_quietly(size_t size, Of... of) {
   if (void* block = make_fast<maker>(size, of...)) return block;
   return allocate_or_null(size, [=] { return make_slow<maker>(size, of...); });
+}
+
+// In hardened builds alone: by functions of their own, or what they need of registers is saved before the alignment is
+// looked at.
+template <Maker maker> RH_NOINLINE void* make_apart(size_t size) { return make<maker>(size); }
+template <Maker maker> RH_NOINLINE void* make_aligned_otherwise(size_t size, std::align_val_t alignment) {
+  if (!is_possible(alignment)) throw_bad_alloc();
+  return allocate_or_throw(size, [=] { return make_aligned<maker>(size, alignment); });
 }
 
 // Alignments that every block has are asked for too, a lot: by LLVM's containers for one. 0 is not told apart at first:
@@ -84,7 +99,12 @@ RH_INLINE void* make_aligned_fast(size_t size, std::align_val_t alignment, Of...
   return allocate_aligned_fast(bits, size);
 }
 
-template <Maker maker, typename... Of> RH_INLINE void* make(size_t size, std::align_val_t alignment, Of... of) {
+template <Maker maker, typename... Of>
+RH_INLINE void* make(size_t size, std::align_val_t alignment, [[maybe_unused]] Of... of) {
+  if constexpr (kHardened && sizeof...(of) == 0) {
+    const bool every_block_has_it = number(alignment) - 1 < kBlockAlign && is_possible(alignment);
+    return RH_LIKELY(every_block_has_it) ? make_apart<maker>(size) : make_aligned_otherwise<maker>(size, alignment);
+  }
   if (void* block = make_aligned_fast<maker>(size, alignment, of...)) return block;
   if (!is_possible(alignment)) throw_bad_alloc();
   return allocate_or_throw(size, [=] { return make_aligned<maker>(size, alignment, of...); });

@@ -6,7 +6,7 @@
 namespace rh::rules {
 
 void* allocate_cold(size_t size) {
-  if constexpr (kHardened) return checked(allocate_hardened(size, Maker::c));
+  if constexpr (kHardened) return checked(allocate_otherwise(size, Maker::c));
   if (void* block = allocate_medium_fast(size)) return block;
   start();
   return checked(rh::allocate_slow(size));

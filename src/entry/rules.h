@@ -26,9 +26,11 @@ using hardened::Maker;
 // In hardened builds (rules_hardened.cpp): a block by a function of `maker`, null when there is no memory, and errno
 // left alone; its end, where `size` is what the caller says it has; and realloc of a pointer of ours.
 void* allocate_hardened(size_t size, Maker maker, bool zeroed = false);
+void* allocate_otherwise(size_t size, Maker maker, bool zeroed = false);  // where the shortest way does not lead
 void* allocate_hardened(size_t alignment, size_t size, Maker maker, Heap* heap = nullptr, bool zeroed = false);
 void free_hardened(void* block, Maker maker, size_t size = hardened::kUnknown);
-void free_otherwise(void* block, Maker maker, size_t size);  // where the shortest way does not lead
+void free_seldom_one(void* block, Maker maker, size_t size);  // where the shortest way says so
+void free_otherwise(void* block, Maker maker, size_t size);   // where it does not lead
 void* reallocate_hardened(void* block, size_t size);
 void* reallocate_aligned_hardened(void* block, size_t alignment, size_t size);
 size_t expand_hardened(void* block, size_t size);
@@ -65,7 +67,11 @@ RH_NOINLINE void free_cold(void* block);
 
 RH_INLINE void free(void* block, Maker maker = Maker::c, size_t size = hardened::kUnknown) {
   if constexpr (kHardened) {
-    if (!hardened::free_fast(block, maker, size)) free_otherwise(block, maker, size);
+    switch (hardened::free_fast(block, maker, size)) {
+    case hardened::Led::to_its_end: return;
+    case hardened::Led::seldom: return free_seldom_one(block, maker, size);
+    case hardened::Led::not_here: return free_otherwise(block, maker, size);
+    }
     return;
   }
   if (rh::deallocate_fast(block)) return;

@@ -15,7 +15,11 @@ static void* allocate_slowly(size_t alignment, size_t size, Maker maker, Heap* h
 }
 
 void* allocate_hardened(size_t size, Maker maker, bool zeroed) {
-  if (void* block = hardened::allocate_fast(size, maker)) return block;
+  void* block = hardened::allocate_fast(size, maker);
+  return RH_LIKELY(block != nullptr) ? block : allocate_otherwise(size, maker, zeroed);
+}
+
+void* allocate_otherwise(size_t size, Maker maker, bool zeroed) {
   if (void* block = hardened::allocate_medium(size, maker)) return block;
   return allocate_slowly(kBlockAlign, size, maker, nullptr, zeroed);
 }
@@ -30,9 +34,11 @@ RH_NOINLINE void free_otherwise(void* block, Maker maker, size_t size) {
   if (hardened::free(block, maker, size) == Freed::foreign && !free_in_region(block, size)) g_foreign.free(block);
 }
 
-void free_hardened(void* block, Maker maker, size_t size) {
-  if (!hardened::free_fast(block, maker, size)) free_otherwise(block, maker, size);
+RH_NOINLINE void free_seldom_one(void* block, Maker maker, size_t size) {
+  if (!hardened::free_seldom(block, maker, size)) free_otherwise(block, maker, size);
 }
+
+void free_hardened(void* block, Maker maker, size_t size) { rules::free(block, maker, size); }
 
 void* reallocate_hardened(void* block, size_t size) {
   if (void* resized = hardened::resize_own_block(block, size)) return resized;

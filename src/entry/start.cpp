@@ -6,6 +6,7 @@
 #include "entry/options.h"
 #include "entry/profiling.h"
 #include "hardened/hardened.h"
+#include "hardened/zeros.h"
 #include "heap/guards.h"
 #include "heap/heap.h"
 #include "heap/idle.h"
@@ -25,6 +26,7 @@ void start_now() {
   if (g_started.exchange(true, std::memory_order_relaxed)) return;
   if constexpr (kHardened) {
     for (uint64_t& secret : g_secrets) secret = platform::random_secret();
+    hardened::look_at_processor();
     // A function of this file's own: before relocation the address of another file's may not be known.
     idle::let_go_by([] { hardened::flush(); });
   }

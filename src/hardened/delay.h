@@ -11,11 +11,11 @@ namespace rh::hardened {
 inline constexpr unsigned kQuarantine = 32, kMostQuarantine = 256;
 RH_HIDDEN extern constinit std::atomic<unsigned> g_quarantine;
 
-// The next of so many places; kNone where no use is made of them.
+// The next of so many places; of the thread's heap, if it keeps blocks.
 template <typename Block, size_t kPlaces>
 RH_INLINE unsigned next_place(const DelayedOf<Block, kPlaces>& delayed, unsigned count) {
-  if (RH_LIKELY(delayed.next < count)) return delayed.next;
-  return delayed.next == Delayed::kNone ? Delayed::kNone : 0;
+  const unsigned left = delayed.left;
+  return (RH_LIKELY(left != 0) ? left : count) - 1;
 }
 
 // Keeps `block` in that place; gives what was there, which may be null. What comes out is out before anything is done
@@ -24,7 +24,7 @@ RH_INLINE unsigned next_place(const DelayedOf<Block, kPlaces>& delayed, unsigned
 template <typename Block, size_t kPlaces>
 RH_INLINE Block exchange_at(DelayedOf<Block, kPlaces>& delayed, unsigned at, Block block) {
   Block& place = delayed.places[at];
-  delayed.next = at + 1;
+  delayed.left = at;
   Block before = place;
   place = block;
   std::atomic_signal_fence(std::memory_order_release);
@@ -39,6 +39,7 @@ RH_INLINE Block exchange(DelayedOf<Block, kPlaces>& delayed, Block block, unsign
 
 template <typename Block, size_t kPlaces, typename Visit>
 void take_each(DelayedOf<Block, kPlaces>& delayed, Visit visit) {
+  delayed.left = 0;
   for (Block& place : delayed.places) {
     Block block = place;
     place = nullptr;

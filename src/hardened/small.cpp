@@ -33,12 +33,39 @@ void* allocate_medium(size_t size, Maker maker) {
   Bin bin = {thread_heap(), size_class::computed(whole)};
   if (bin.heap == nullptr) return nullptr;  // a thread's first, or before thread-local storage is there
   Block* block = bin.heap->bins[bin.size_class];
-  return block != nullptr ? pop_from(bin, slab::of_unwritten(block), block, size, maker) : nullptr;
+  return block != nullptr ? pop_from<true>(bin, slab::of_unwritten(block), block, size, maker) : nullptr;
 }
 
-void end_long(void* block) {
-  Small(block).note_free();
-  let_go(exchange(thread_heap()->delayed.medium, block));
+RH_INLINE static void let_go_here(void* block) {
+  if (block == nullptr) return;
+  Span* slab = slab::head(g_realm.span_of(block));
+  const Steps& steps = kSteps[slab->bin.load()];
+  if (RH_UNLIKELY(!starts_clear(block, steps))) return tell_written(block, steps.length);
+  if (Heap* heap = heap_of_mine(slab)) {
+    if (!link_clear(heap, slab, block)) return;
+    return heap == thread_heap() ? free_reached_mark(slab) : bound_reached_mark(heap, slab);
+  }
+  if (!rh::deallocate_fast(block) && !rh::deallocate_otherwise(block)) rh::deallocate_slow(block);
+}
+
+void let_go(void* block) { let_go_here(block); }
+
+RH_INLINE static void end_long_here(Small small) {
+  small.note_free();
+  let_go_here(exchange(thread_heap()->delayed.medium, small.block()));
+}
+
+void end_long(void* block) { end_long_here(Small(block)); }
+
+bool free_seldom(void* pointer, Maker maker, size_t freed_as) {
+  void* block = memory_tags::plain(pointer);
+  const Small small(g_realm.span_of(block), block);
+  const size_t size = size_of_intact<Which::near_ones>(small, pointer, maker);
+  if (RH_UNLIKELY(size == kUnknown || (freed_as != kUnknown && freed_as != size))) return false;
+  if (!small.is_long()) return end_intact(thread_heap(), small);
+  if (!thread_heap()->delayed.is_in_use) return false;
+  end_long_here(small);
+  return true;
 }
 
 bool free_own_block(void* pointer, Maker maker, size_t freed_as) {
@@ -50,7 +77,7 @@ bool free_own_block(void* pointer, Maker maker, size_t freed_as) {
 // Whether the slab's blocks are the thread's heap's, and kept from use when they are freed: not those of a tag.
 static bool may_move_from(const Span* slab) {
   const Heap* heap = thread_heap();
-  return slab->owner.load() == heap && heap->delayed.small.next != Delayed::kNone;
+  return slab->owner.load() == heap && heap->delayed.is_in_use;
 }
 
 // Null where there is no block for it at hand. An intact one of such a slab.
@@ -75,18 +102,6 @@ void* resize_own_block(void* pointer, size_t size) {
   if (!stays) return move(small, before, size);
   small.resize(before, size);
   return block;
-}
-
-void let_go(void* block) {
-  if (block == nullptr) return;
-  Span* slab = slab::head(g_realm.span_of(block));
-  const Steps& steps = kSteps[slab->bin.load()];
-  if (RH_UNLIKELY(!starts_clear(block, steps))) return tell_written(block, steps.length);
-  if (Heap* heap = heap_of_mine(slab)) {
-    if (!link_clear(heap, slab, block)) return;
-    return heap == thread_heap() ? free_reached_mark(slab) : bound_reached_mark(heap, slab);
-  }
-  if (!rh::deallocate_fast(block) && !rh::deallocate_otherwise(block)) rh::deallocate_slow(block);
 }
 
 }  // namespace rh::hardened

@@ -33,6 +33,10 @@ class Small {
   RH_INLINE bool starts_near() const { return slab::starts_carved(slab_, block_); }
 
   void* block() const { return block_; }
+  // Not of the smallest class, and among small blocks while it is delayed.
+  bool is_ordinary() const { return class_ - 1 < size_class::computed(kMostDelayedSmall); }
+  bool is_short() const { return class_ <= size_class::computed(Steps::kFew); }
+  bool is_long() const { return class_ > size_class::computed(kMostDelayedSmall); }
   const Steps& steps() const { return kSteps[class_]; }
   size_t room() const { return steps().length; }
   // Each block that nobody holds has a note of that: it was carved with one, or freed.
@@ -43,12 +47,12 @@ class Small {
   RH_INLINE void set_size(size_t size) { Sizes::note_at(note_, size, is_smallest()); }
 
   // Takes the heap's words out of it; then, whether nobody has written to the rest. A long one that nobody has had is
-  // not looked at: much of it may never be touched.
-  RH_INLINE bool becomes_clear() {
+  // not looked at: much of it may never be touched. `kMayBeLong`: not where it comes from a short one's bin.
+  template <bool kMayBeLong = true> RH_INLINE bool becomes_clear() {
     *static_cast<Sixteen*>(block_) = Sixteen{};
-    if (RH_LIKELY(room() <= Steps::kFew)) return is_clear_few(block_, steps());
-    if (room() > kMostDelayedSmall && g_realm.sizes().is_noted_fresh(block_, false)) return true;
-    return is_clear_many(block_, steps());
+    if (RH_LIKELY(is_short())) return is_clear_few(block_, steps());
+    if (!kMayBeLong || !is_long()) return is_clear_many(block_, room());
+    return g_realm.sizes().is_noted_fresh(block_, false) || is_clear_long(block_, room());
   }
 
   // One that has become clear. `kWhole`: there is room for a whole tail.
@@ -64,7 +68,8 @@ class Small {
 
   RH_INLINE void note_free() {
     Sizes::note_free_at(note_, is_smallest(), memory_tags::take(block_, room()));
-    clear(block_, steps());
+    if (RH_LIKELY(is_short())) return clear_few(block_, steps());
+    return is_long() ? clear_long(block_, room()) : clear_many(block_, room());
   }
 
   // Within its room. What is no longer the user's, or not yet, reads as zero.
@@ -98,12 +103,12 @@ RH_INLINE bool has_bin(size_t size) { return RH_LIKELY(size - 1 < kTableMax - Ta
 RH_COLD void* give_up(void* block);
 
 // Of a bin its first block, which is as the heap left it, and in a slab; null when the rest of it is not.
-RH_INLINE void* pop_from(Bin bin, Span* slab, Block* block, size_t size, Maker maker) {
+template <bool kMayBeLong> RH_INLINE void* pop_from(Bin bin, Span* slab, Block* block, size_t size, Maker maker) {
   Small small(slab, block);
   Block* next = block->next;
   __builtin_prefetch(next, 1);
   bin.heap->bins[bin.size_class] = next;
-  if (RH_UNLIKELY(!small.becomes_clear())) return give_up(block);
+  if (RH_UNLIKELY(!small.becomes_clear<kMayBeLong>())) return give_up(block);
   return small.hand_out<true>(size, maker);
 }
 
@@ -112,7 +117,7 @@ RH_INLINE void* allocate_from(Bin bin, size_t size, Maker maker) {
   Block* block = bin.heap->bins[bin.size_class];
   if (RH_UNLIKELY(block == nullptr)) return nullptr;
   Span* slab = slab::of_unwritten_near(block);
-  return RH_LIKELY(slab != nullptr) ? pop_from(bin, slab, block, size, maker) : nullptr;
+  return RH_LIKELY(slab != nullptr) ? pop_from<false>(bin, slab, block, size, maker) : nullptr;
 }
 
 // The same from the calling thread's heap.
@@ -150,9 +155,9 @@ RH_INLINE void let_go_fast(Heap* heap, void* block) {
 }
 
 // Whether it is as it was written: of a block in use, whose bytes have two tags.
-RH_INLINE bool has_tail(const Tail& tail, Maker maker) {
+RH_INLINE bool has_tail(const Tail& tail, uint64_t value) {
   platform::Unchecked unchecked;
-  return tail.is_whole(maker);
+  return tail.is_whole(value);
 }
 
 // Which blocks of a slab: any, or only those in its first unit.
@@ -162,10 +167,14 @@ enum class Which : uint8_t { near_ones, any };
 // only this thread takes from; `pointer` is what the program has of it.
 template <Which which> RH_INLINE size_t size_of_intact(const Small& small, const void* pointer, Maker maker) {
   if (RH_UNLIKELY(!(which == Which::any ? small.starts() : small.starts_near()))) return kUnknown;
+  uint64_t value = Tail::value_of(small.block(), maker);
+#if defined(__LP64__)
+  asm("" : "+r"(value));  // before all else: it takes registers that would have to be saved
+#endif
   // The note of one that is free is a longer size than that of any block.
   size_t size = small.size(), room = small.room();
   if (RH_UNLIKELY(size > room - Tail::kLength)) return kUnknown;
-  bool intact = memory_tags::fits(pointer, small.block()) && has_tail(small.tail(size), maker);
+  bool intact = memory_tags::fits(pointer, small.block()) && has_tail(small.tail(size), value);
   return RH_LIKELY(intact) ? size : kUnknown;
 }
 
@@ -175,11 +184,15 @@ void end_long(void* block);
 // Ends any intact block of such a slab. False, and nothing done, where it takes longer. A template, for other builds
 // see it too, whose heaps keep nothing from use.
 template <typename Own> RH_INLINE bool end_intact(Own* heap, Small small) {
-  unsigned at = next_place(heap->delayed.small, g_quarantine.load(std::memory_order_relaxed));
-  if (RH_UNLIKELY(at == Delayed::kNone)) return false;  // the heap of a tag
-  if (RH_UNLIKELY(small.room() > kMostDelayedSmall)) {
+  if (RH_UNLIKELY(small.is_long())) {
+    if (!heap->delayed.is_in_use) return false;
     end_long(small.block());
     return true;
+  }
+  unsigned at = heap->delayed.small.left;
+  if (RH_UNLIKELY(at-- == 0)) {
+    if (!heap->delayed.is_in_use) return false;  // the heap of a tag, which says so where the next turn begins
+    at = g_quarantine.load(std::memory_order_relaxed) - 1;
   }
   small.note_free();
   void* before = exchange_at(heap->delayed.small, at, small.block());
@@ -196,12 +209,20 @@ RH_INLINE bool free_in(Own* heap, Span* slab, void* block, const void* pointer, 
   return end_intact(heap, small);
 }
 
-template <typename Own = Heap> RH_INLINE bool free_fast(void* pointer, Maker maker, size_t freed_as = kUnknown) {
+// How far the shortest way led. `seldom`: nowhere, and free_seldom is to be asked; `not_here`: nowhere.
+enum class Led : uint8_t { to_its_end, seldom, not_here };
+template <typename Own = Heap> RH_INLINE Led free_fast(void* pointer, Maker maker, size_t freed_as = kUnknown) {
   void* block = memory_tags::plain(pointer);
   Span* slab = own_span(block);
-  if (RH_UNLIKELY(slab == nullptr)) return false;
-  return free_in<Which::near_ones, Own>(thread_heap(), slab, block, pointer, maker, freed_as);
+  if (RH_UNLIKELY(slab == nullptr)) return Led::not_here;
+  // Where the notes of others, and where they wait, are need not be asked again and again.
+  if (RH_UNLIKELY(!Small(slab, block).is_ordinary())) return Led::seldom;
+  const bool done = free_in<Which::near_ones, Own>(thread_heap(), slab, block, pointer, maker, freed_as);
+  return RH_LIKELY(done) ? Led::to_its_end : Led::not_here;
 }
+
+// The same of a block of the smallest class, or one that is long.
+bool free_seldom(void* pointer, Maker maker, size_t freed_as);
 
 // The same of any block in a slab of the thread's, and of those that have a type.
 bool free_own_block(void* pointer, Maker maker, size_t freed_as);

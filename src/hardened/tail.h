@@ -30,7 +30,7 @@ class Tail {
     write_whole(maker);
   }
 
-  bool is(Maker maker) const { return RH_UNLIKELY(length() < kLength) ? is_short(maker) : is_whole(maker); }
+  bool is(Maker maker) const { return RH_UNLIKELY(length() < kLength) ? is_short(maker) : is_whole(value_of(maker)); }
 
   // The same of one that is not short.
   RH_INLINE void write_whole(Maker maker) const {
@@ -39,21 +39,22 @@ class Tail {
     __builtin_memcpy(last_word(), &last, kLength);
   }
 
-  RH_INLINE bool is_whole(Maker maker) const {
+  RH_INLINE bool is_whole(uint64_t value) const {
     uint64_t first, last;
     __builtin_memcpy(&first, start(), kLength);
     __builtin_memcpy(&last, last_word(), kLength);
-    uint64_t value = value_of(maker);
-    return first == turned(value, start()) && last == value;
+    return last == value && first == turned(value, start());
+  }
+
+  // What is repeated at every multiple of kLength; from elsewhere on it is the same, turned. All targets put the lowest
+  // byte first.
+  RH_INLINE static uint64_t value_of(const void* block, Maker maker) {
+    uint64_t number = (address_of(block) + static_cast<uint64_t>(maker)) ^ secret(Secret::tails);
+    return folded_product(number, secret(Secret::tail_factor));
   }
 
  private:
-  // Repeated at every multiple of kLength; from elsewhere on it is the same, turned. All targets put the lowest byte
-  // first.
-  RH_INLINE uint64_t value_of(Maker maker) const {
-    uint64_t number = (address_of(block_) + static_cast<uint64_t>(maker)) ^ secret(Secret::tails);
-    return folded_product(number, secret(Secret::tail_factor));
-  }
+  RH_INLINE uint64_t value_of(Maker maker) const { return value_of(block_, maker); }
   RH_INLINE static uint64_t turned(uint64_t value, const unsigned char* place) {
     unsigned bits = static_cast<unsigned>(address_of(place)) * 8 % 64;
     return value >> bits | value << (-bits % 64);

@@ -59,13 +59,14 @@ template <typename At, typename Visit> RH_INLINE void each_of_many(At* first, si
 // Of a whole block.
 //
 // Not memset: malloc and free may be called before the program is relocated, and the C library's functions not.
-RH_INLINE void clear(void* block, const Steps& steps) {
-  Sixteen* from = static_cast<Sixteen*>(block);
-  auto visit = [](Sixteen& sixteen) { sixteen = Sixteen{}; };
-  if (RH_LIKELY(steps.length <= Steps::kFew))
-    each_of_few(from, steps, visit);
-  else
-    each_of_many(from, steps.length, visit);
+RH_INLINE void clear_few(void* block, const Steps& steps) {
+  each_of_few(static_cast<Sixteen*>(block), steps, [](Sixteen& sixteen) { sixteen = Sixteen{}; });
+}
+RH_INLINE void clear_many(void* block, size_t size) {
+  each_of_many(static_cast<Sixteen*>(block), size, [](Sixteen& sixteen) { sixteen = Sixteen{}; });
+}
+inline void clear(void* block, const Steps& steps) {
+  return steps.length <= Steps::kFew ? clear_few(block, steps) : clear_many(block, steps.length);
 }
 
 inline bool is_zero(const Sixteen& sixteen) { return (sixteen[0] | sixteen[1]) == 0; }
@@ -76,14 +77,21 @@ RH_INLINE bool is_clear_few(const void* block, const Steps& steps) {
   each_of_few(static_cast<const Sixteen*>(block), steps, [&](const Sixteen& sixteen) { all |= sixteen; });
   return is_zero(all);
 }
-RH_INLINE bool is_clear_many(const void* block, const Steps& steps) {
+RH_INLINE bool is_clear_many(const void* block, size_t size) {
   Sixteen all = {};
-  each_of_many(static_cast<const Sixteen*>(block), steps.length, [&](const Sixteen& sixteen) { all |= sixteen; });
+  each_of_many(static_cast<const Sixteen*>(block), size, [&](const Sixteen& sixteen) { all |= sixteen; });
   return is_zero(all);
 }
 inline bool is_clear(const void* block, const Steps& steps) {
-  return steps.length <= Steps::kFew ? is_clear_few(block, steps) : is_clear_many(block, steps);
+  return steps.length <= Steps::kFew ? is_clear_few(block, steps) : is_clear_many(block, steps.length);
 }
+
+// Of a kibibyte and more, a multiple of 64: by vectors of 32 bytes where the processor has such.
+void clear_long(void* block, size_t size);
+bool is_clear_long(const void* block, size_t size);
+
+// Whether it does. To be called once, by the process's only thread.
+void look_at_processor();
 
 // Of its first 64 bytes, or all.
 RH_INLINE bool starts_clear(const void* block, const Steps& steps) {

@@ -113,11 +113,11 @@ class ClassSet {
 // is seen (hardened/delay.h).
 template <typename Block, size_t kPlaces> struct DelayedOf {
   Block places[kPlaces];
-  unsigned next;  // kNone: no use is made of them
+  unsigned left;  // of this turn, which goes from the last place in use to the first
 };
 struct Delayed {
-  static constexpr unsigned kNone = ~0u;
-  void do_without() { small.next = kNone; }
+  void do_without() { is_in_use = false; }
+  bool is_in_use = true;
   DelayedOf<void*, 256> small;  // or as many of these places as the option says
   DelayedOf<void*, 8> medium;
   DelayedOf<Span*, 4> large;

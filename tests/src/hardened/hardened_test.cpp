@@ -32,7 +32,10 @@ unsigned char* make(size_t size, Heap* heap = nullptr) {
 }
 
 Freed release_as(void* block, Maker maker, size_t size = hardened::kUnknown) {
-  return hardened::free_fast(block, maker, size) ? Freed::done : hardened::free(block, maker, size);
+  using hardened::Led;
+  const Led led = hardened::free_fast(block, maker, size);
+  if (led == Led::to_its_end || (led == Led::seldom && hardened::free_seldom(block, maker, size))) return Freed::done;
+  return hardened::free(block, maker, size);
 }
 
 unsigned char* make_zeroed(size_t size, Heap* heap = nullptr) {
@@ -285,6 +288,31 @@ TEST(Hardened, SlabsAreFullUpToTheirGuardOrTheirEnd) {
   }
   EXPECT_NE(with_guard, 0u);
   EXPECT_NE(without, 0u);
+}
+
+// By vectors of whatever length, once it is known which the processor has.
+TEST(Hardened, LongBlocksAreClearedAndLookedAtWhole) {
+  constexpr size_t kStep = 64, kRoom = kMaxSmall + 2 * kStep;
+  alignas(kStep) static unsigned char memory[kRoom];
+  for (bool is_known : {false, true}) {
+    if (is_known) hardened::look_at_processor();
+    for (size_t size = 1024; size <= kMaxSmall; size += kStep) {
+      unsigned char* block = memory + kStep;
+      std::memset(memory, 0xee, kRoom);
+      hardened::clear_long(block, size);
+      ASSERT_TRUE(is_zero(block, size)) << size;
+      ASSERT_EQ(block[-1], 0xee) << size;
+      ASSERT_EQ(block[size], 0xee) << size;
+      ASSERT_TRUE(hardened::is_clear_long(block, size)) << size;
+      for (size_t at = size % 61; at < size; at += 61) {
+        block[at] = 1;
+        ASSERT_FALSE(hardened::is_clear_long(block, size)) << at << " of " << size;
+        block[at] = 0;
+      }
+      block[size - 1] = 1;
+      ASSERT_FALSE(hardened::is_clear_long(block, size)) << size;
+    }
+  }
 }
 
 TEST(Hardened, HeapsThatEndLeaveNoGuards) {
