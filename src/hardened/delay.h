@@ -11,7 +11,7 @@ namespace rh::hardened {
 inline constexpr unsigned kQuarantine = 32, kMostQuarantine = 256;
 RH_HIDDEN extern constinit std::atomic<unsigned> g_quarantine;
 
-// The next of so many places; of the thread's heap, if it keeps blocks.
+// The next of so many places, of a heap that keeps blocks from use.
 template <typename Block, size_t kPlaces>
 RH_INLINE unsigned next_place(const DelayedOf<Block, kPlaces>& delayed, unsigned count) {
   const unsigned left = delayed.left;

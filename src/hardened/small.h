@@ -215,7 +215,7 @@ template <typename Own = Heap> RH_INLINE Led free_fast(void* pointer, Maker make
   void* block = memory_tags::plain(pointer);
   Span* slab = own_span(block);
   if (RH_UNLIKELY(slab == nullptr)) return Led::not_here;
-  // Where the notes of others, and where they wait, are need not be asked again and again.
+  // Asked once, by the class: others have notes of another length, or wait elsewhere.
   if (RH_UNLIKELY(!Small(slab, block).is_ordinary())) return Led::seldom;
   const bool done = free_in<Which::near_ones, Own>(thread_heap(), slab, block, pointer, maker, freed_as);
   return RH_LIKELY(done) ? Led::to_its_end : Led::not_here;
