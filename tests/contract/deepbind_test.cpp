@@ -65,6 +65,35 @@ SCENARIO(deep_namespace) {
 
 TEST(DeepBind, AnotherNamespaceKeepsItsOwn) { EXPECT_SCENARIO("deep_namespace"); }
 
+// As Python's ctypes does: the library's functions have the program's malloc, so must this free.
+SCENARIO(free_of_a_library) {
+  for (const char* name : {"libc.so.6", plugin()}) {
+    void* library = dlopen(name, RTLD_NOW);
+    NEED(library, "%s", dlerror());
+    auto* release = reinterpret_cast<void (*)(void*)>(dlsym(library, "free"));
+    auto* make = reinterpret_cast<void* (*)(std::size_t)>(dlsym(library, "malloc"));
+    NEED(release && make);
+    for (std::size_t size = 0; size < 1000; ++size) {
+      release(strdup(std::string(size, 'd').c_str()));
+      free(make(size));
+    }
+    NEED(dlsym(library, "no_such_name") == nullptr);
+    NEED(dlerror() != nullptr);
+  }
+  return 0;
+}
+
+TEST(DeepBind, OneLibraryIsAskedForFree) {
+  if (mode() == Mode::archive) GTEST_SKIP() << "libreheap.a leaves dlsym to the C library";
+  EXPECT_SCENARIO("free_of_a_library");
+}
+
+// The program stands before all libraries; behind libreheap.so there would be the C library's.
+TEST(DeepBind, WhatComesNextDependsOnWhoAsks) {
+  if (mode() == Mode::archive) GTEST_SKIP() << "libreheap.a leaves dlsym to the C library";
+  EXPECT_EQ(dlsym(RTLD_NEXT, "calloc"), dlsym(RTLD_DEFAULT, "calloc"));
+}
+
 TEST(DeepBind, LibrariesAreLookedForWhereTheirOpenerSays) {
   for (int flags : {RTLD_NOW, RTLD_NOW | RTLD_DEEPBIND}) {
     EXPECT_EQ(dlopen(bare_name().c_str(), flags), nullptr) << "the program has no such path";

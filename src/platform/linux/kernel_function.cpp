@@ -47,11 +47,13 @@ class Image {
 
 }  // namespace
 
+uintptr_t find_function(uintptr_t image, const char* name) { return Image(image).function(name); }
+
 uintptr_t find_kernel_function(const char* name) {
   int before = errno;
   uintptr_t start = getauxval(AT_SYSINFO_EHDR);
   errno = before;  // written where there is no vDSO; free, which looks for the clock, leaves it alone
-  return start == 0 ? 0 : Image(start).function(name);
+  return start == 0 ? 0 : find_function(start, name);
 }
 
 }  // namespace rh::platform

@@ -8,6 +8,8 @@ namespace rh::platform {
 
 // The address of a function there; 0 when this kernel has none of that name.
 uintptr_t find_kernel_function(const char* name);
+// The same of another image whose loader left its tables as they are in the file; `image` is where its header lies.
+uintptr_t find_function(uintptr_t image, const char* name);
 
 // One of them, looked for at its first use; `instead` where there is none.
 template <typename Function> class KernelFunction {

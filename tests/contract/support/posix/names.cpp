@@ -58,7 +58,13 @@ const AlignedMaker with_alignment[] = {
     {"posix_memalign", make_posix, resize_plain, free},
 };
 
-// The C library's own malloc, whoever serves the name otherwise.
+// The C library's own malloc, whoever serves the name otherwise: glibc keeps names for it that nobody stands before.
+#if defined(__GLIBC__)
+#define OWN_NAME(name) "__libc_" name
+#else
+#define OWN_NAME(name) name
+#endif
+
 template <class Function> Function* of_c_library(const char* name) {
   static void* const library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
   NEED(library);
@@ -82,22 +88,25 @@ bool runtime_is_strict() { return true; }
 bool c_library_is_strict() { return true; }
 
 std::span<const Maker> foreign_makers() {
-  static const Maker all[] = {{"malloc", of_c_library<Make>("malloc")},
+  static const Maker all[] = {{"malloc", of_c_library<Make>(OWN_NAME("malloc"))},
 #if defined(__GLIBC__)
-                              {"__libc_malloc", of_c_library<Make>("__libc_malloc")},
-                              {"valloc", of_c_library<Make>("valloc")}
+                              {"valloc", of_c_library<Make>(OWN_NAME("valloc"))}
 #endif
   };
   return all;
 }
 
 std::span<const AlignedMaker> foreign_aligned_makers() {
-  static const AlignedMaker all[] = {{"memalign", of_c_library<MakeAligned>("memalign"), resize_plain, free},
-                                     {"aligned_alloc", of_c_library<MakeAligned>("aligned_alloc"), resize_plain, free}};
+  static const AlignedMaker all[] = {
+      {"memalign", of_c_library<MakeAligned>(OWN_NAME("memalign")), resize_plain, free},
+#if !defined(__GLIBC__)
+      {"aligned_alloc", of_c_library<MakeAligned>("aligned_alloc"), resize_plain, free},
+#endif
+  };
   return all;
 }
 
-void free_foreign(void* block) { of_c_library<void(void*)>("free")(block); }
+void free_foreign(void* block) { of_c_library<void(void*)>(OWN_NAME("free"))(block); }
 
 const bool kMovesPages = true;
 #if defined(__GLIBC__)

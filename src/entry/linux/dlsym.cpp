@@ -1,0 +1,94 @@
+// Only in the shared library. Whoever opens the C library by its name, or any library that needs it, and asks that for
+// free, as ctypes does of Python, gets the C library's: with blocks that the C library's strdup has from us. Where
+// malloc is ours, such a question is answered with ours.
+//
+// What RTLD_NEXT and RTLD_DEFAULT mean the loader tells by the return address: so its function is jumped to.
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "entry/linux/opening.h"
+#include "platform/linux/kernel_function.h"
+
+// Names that not every C library's headers declare.
+extern "C" void cfree(void* block) RH_C_NOEXCEPT;
+extern "C" void* reallocarray(void* block, size_t count, size_t size) RH_C_NOEXCEPT;
+
+// Weak: musl's loader tells no versions apart.
+extern "C" [[gnu::weak]] void* dlvsym(void* handle, const char* name, const char* version) RH_C_NOEXCEPT;
+
+namespace rh {
+
+namespace {
+
+using LookUp = void*(void* handle, const char* name);
+
+// The first version that the C library had the name by, which it keeps. To ask for a name that is not there would
+// allocate.
+#if defined(__x86_64__)
+#define RH_FIRST_VERSION "GLIBC_2.2.5"
+#elif defined(__i386__)
+#define RH_FIRST_VERSION "GLIBC_2.0"
+#elif defined(__aarch64__)
+#define RH_FIRST_VERSION "GLIBC_2.17"
+#elif defined(__riscv)
+#define RH_FIRST_VERSION "GLIBC_2.27"
+#else
+#define RH_FIRST_VERSION "GLIBC_2.34"
+#endif
+
+constinit std::atomic<LookUp*> g_look_up{nullptr};
+
+// Of musl that in the C library itself, which is found by another function of it.
+LookUp* find_look_up() {
+  if (dlvsym != nullptr) return reinterpret_cast<LookUp*>(dlvsym(RTLD_NEXT, "dlsym", RH_FIRST_VERSION));
+  Dl_info library = {};
+  if (dladdr(reinterpret_cast<void*>(&dlerror), &library) == 0) return nullptr;
+  return reinterpret_cast<LookUp*>(platform::find_function(address_of(library.dli_fbase), "dlsym"));
+}
+
+LookUp* next_look_up() {
+  LookUp* next = g_look_up.load(std::memory_order_relaxed);
+  if (next != nullptr) return next;
+  next = find_look_up();
+  g_look_up.store(next, std::memory_order_relaxed);
+  return next;
+}
+
+struct Name {
+  const char* name;
+  void* function;
+};
+
+// By which blocks come and go, and memory that is free: Python services call malloc_trim so.
+void* ours_by(const char* name) {
+#define RH_NAME(function) {#function, reinterpret_cast<void*>(&function)}
+  const Name names[] = {
+      RH_NAME(free),         RH_NAME(malloc),         RH_NAME(calloc),   RH_NAME(realloc),
+      RH_NAME(reallocarray), RH_NAME(posix_memalign), RH_NAME(memalign), RH_NAME(aligned_alloc),
+      RH_NAME(valloc),       RH_NAME(pvalloc),        RH_NAME(cfree),    RH_NAME(malloc_usable_size),
+      RH_NAME(malloc_trim),
+  };
+#undef RH_NAME
+  for (const Name& each : names)
+    if (__builtin_strcmp(each.name, name) == 0) return each.function;
+  return nullptr;
+}
+
+// What stands for the one found, if that is the next behind us: what other libraries found, they have a reason for.
+void* instead_of(void* found, const char* name, void* ours) {
+  if (found == nullptr || found == ours || found != next_look_up()(RTLD_NEXT, name)) return found;
+  return origin::serves_malloc() ? ours : found;
+}
+
+}  // namespace
+
+}  // namespace rh
+
+RH_JUMPS_AS(dlsym, look_up_symbol, (void* handle, const char* name)) {
+  auto* next = rh::next_look_up();
+  if (handle != RTLD_DEFAULT && handle != RTLD_NEXT) {
+    if (void* ours = rh::ours_by(name)) return rh::instead_of(next(handle, name), name, ours);
+  }
+  RH_JUMP next(handle, name);
+}
