@@ -107,7 +107,7 @@ if(APPLE)
 elseif(NOT WIN32)
   # Beside a file that is built with exceptions.
   set_source_files_properties(${REHEAP_SRC}/entry/linux/dlmopen.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
-  set_source_files_properties(${REHEAP_SRC}/entry/linux/dlsym.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
+  set_source_files_properties(${REHEAP_SRC}/entry/linux/dlsym_shared.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
   set_source_files_properties(${REHEAP_SRC}/entry/linux/atfork_shared.cpp PROPERTIES COMPILE_OPTIONS -fno-exceptions)
   # Where the linker can: what few programs run lies apart, and what all of them touch in one piece. Calls of the
   # library's own functions do not leave it, and it exports nothing that it takes from an archive. Zig's linker binds
@@ -137,7 +137,7 @@ elseif(NOT WIN32)
   function(reheap_shared target output)
     add_library(${target} SHARED
       ${ARGN} ${REHEAP_SRC}/entry/linux/atfork_shared.cpp ${REHEAP_SRC}/entry/linux/bad_alloc_shared.cpp
-      ${REHEAP_SRC}/entry/linux/dlmopen.cpp ${REHEAP_SRC}/entry/linux/dlsym.cpp
+      ${REHEAP_SRC}/entry/linux/dlmopen.cpp ${REHEAP_SRC}/entry/linux/dlsym_shared.cpp
       ${REHEAP_SRC}/entry/linux/replaced_shared.cpp)
     reheap_public(${target} ${output})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:reheap_dialect> ${REHEAP_SYSTEM_LIBRARIES})

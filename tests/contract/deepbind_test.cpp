@@ -13,6 +13,7 @@ using namespace contract;
 
 extern "C" void* open_beside(const char* name, int flags);
 extern "C" void* open_beside_in_base(const char* name, int flags);
+extern "C" void* next_to_opener(const char* name);
 
 namespace {
 
@@ -86,6 +87,32 @@ SCENARIO(free_of_a_library) {
 TEST(DeepBind, OneLibraryIsAskedForFree) {
   if (mode() == Mode::archive) GTEST_SKIP() << "libreheap.a leaves dlsym to the C library";
   EXPECT_SCENARIO("free_of_a_library");
+}
+
+// As ClickHouse does, whose own free gives on what it has not made.
+SCENARIO(next_free_of_a_library) {
+  void* library = dlopen(plugin(), RTLD_NOW);
+  NEED(library, "%s", dlerror());
+  auto* next_to = reinterpret_cast<void* (*)(const char*)>(dlsym(library, "deep_next"));
+  auto* release = reinterpret_cast<void (*)(void*)>(next_to("free"));
+  auto* make = reinterpret_cast<void* (*)(std::size_t)>(next_to("malloc"));
+  NEED(release && make);
+  for (std::size_t size = 0; size < 1000; ++size) {
+    release(strdup(std::string(size, 'n').c_str()));
+    free(make(size));
+  }
+  return 0;
+}
+
+TEST(DeepBind, OpenedLibraryAsksForTheNextFree) {
+  if (mode() == Mode::archive) GTEST_SKIP() << "libreheap.a leaves dlsym to the C library";
+  EXPECT_SCENARIO("next_free_of_a_library");
+}
+
+// It may be where ours passes on what is not its own.
+TEST(DeepBind, LibraryLoadedWithTheProgramFindsWhatIsBehindIt) {
+  if (mode() != Mode::preload) GTEST_SKIP() << "the library may stand before libreheap.so";
+  EXPECT_EQ(next_to_opener("calloc"), dlsym(RTLD_NEXT, "__libc_calloc"));
 }
 
 // The program stands before all libraries; behind libreheap.so there would be the C library's.

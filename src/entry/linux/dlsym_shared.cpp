@@ -1,8 +1,10 @@
 // Only in the shared library. Whoever opens the C library by its name, or any library that needs it, and asks that for
 // free, as ctypes does of Python, gets the C library's: with blocks that the C library's strdup has from us. Where
-// malloc is ours, such a question is answered with ours.
+// malloc is ours, such a question is answered with ours. So is that for the next free behind a library which was opened
+// while the program ran: what it shares blocks with has ours, and we pass nothing on to it.
 //
 // What RTLD_NEXT and RTLD_DEFAULT mean the loader tells by the return address: so its function is jumped to.
+#include <link.h>
 #include <malloc.h>
 #include <stdlib.h>
 
@@ -81,14 +83,46 @@ void* instead_of(void* found, const char* name, void* ours) {
   return origin::serves_malloc() ? ours : found;
 }
 
+// Whose code lies at `address`: its number in the order in which the program's objects were loaded.
+struct Search {
+  uintptr_t address;
+  unsigned number;
+};
+
+int holds_code(dl_phdr_info* object, size_t, void* data) {
+  auto* search = static_cast<Search*>(data);
+  ++search->number;
+  for (unsigned at = 0; at < object->dlpi_phnum; ++at) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[at];
+    uintptr_t offset = search->address - object->dlpi_addr - segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && offset < segment.p_memsz) return 1;
+  }
+  return 0;
+}
+
+constinit unsigned g_loaded_at_start = 0;
+
+[[gnu::constructor]] void count_loaded() {
+  Search all = {0, 0};
+  dl_iterate_phdr(holds_code, &all);
+  g_loaded_at_start = all.number;
+}
+
+bool was_opened_later(const void* code) {
+  Search search = {address_of(code), 0};
+  return dl_iterate_phdr(holds_code, &search) != 0 && search.number > g_loaded_at_start && g_loaded_at_start != 0;
+}
+
 }  // namespace
 
 }  // namespace rh
 
 RH_JUMPS_AS(dlsym, look_up_symbol, (void* handle, const char* name)) {
   auto* next = rh::next_look_up();
-  if (handle != RTLD_DEFAULT && handle != RTLD_NEXT) {
-    if (void* ours = rh::ours_by(name)) return rh::instead_of(next(handle, name), name, ours);
+  void* ours = handle != RTLD_DEFAULT ? rh::ours_by(name) : nullptr;
+  if (ours != nullptr && handle != RTLD_NEXT) return rh::instead_of(next(handle, name), name, ours);
+  if (ours != nullptr && rh::was_opened_later(__builtin_return_address(0))) {
+    if (rh::origin::serves_malloc()) return ours;
   }
   RH_JUMP next(handle, name);
 }
