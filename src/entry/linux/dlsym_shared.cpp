@@ -9,8 +9,10 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "base/text.h"
 #include "entry/linux/opening.h"
 #include "platform/linux/kernel_function.h"
+#include "platform/platform.h"
 
 // Names that not every C library's headers declare.
 extern "C" void cfree(void* block) RH_C_NOEXCEPT;
@@ -62,7 +64,8 @@ struct Name {
   void* function;
 };
 
-// By which blocks come and go, and memory that is free: Python services call malloc_trim so.
+// By which blocks come and go, and memory that is free: Python services call malloc_trim so. Sanitizers look names up
+// before their own strcmp works.
 void* ours_by(const char* name) {
 #define RH_NAME(function) {#function, reinterpret_cast<void*>(&function)}
   const Name names[] = {
@@ -73,7 +76,7 @@ void* ours_by(const char* name) {
   };
 #undef RH_NAME
   for (const Name& each : names)
-    if (__builtin_strcmp(each.name, name) == 0) return each.function;
+    if (same_text(each.name, name)) return each.function;
   return nullptr;
 }
 
@@ -103,14 +106,16 @@ int holds_code(dl_phdr_info* object, size_t, void* data) {
 constinit unsigned g_loaded_at_start = 0;
 
 [[gnu::constructor]] void count_loaded() {
+  if (platform::is_under_thread_sanitizer()) return;  // whose dl_iterate_phdr may not work yet
   Search all = {0, 0};
   dl_iterate_phdr(holds_code, &all);
   g_loaded_at_start = all.number;
 }
 
 bool was_opened_later(const void* code) {
+  if (g_loaded_at_start == 0) return false;
   Search search = {address_of(code), 0};
-  return dl_iterate_phdr(holds_code, &search) != 0 && search.number > g_loaded_at_start && g_loaded_at_start != 0;
+  return dl_iterate_phdr(holds_code, &search) != 0 && search.number > g_loaded_at_start;
 }
 
 }  // namespace
