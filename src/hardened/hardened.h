@@ -57,5 +57,7 @@ Partition partition_of(const void* block);
 
 // Lets go of what the calling thread keeps from use.
 void flush();
+// What all threads keep, those that have ended too: for a library about to be unloaded, with nobody inside it.
+void flush_all();
 
 }  // namespace rh::hardened

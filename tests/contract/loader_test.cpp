@@ -197,6 +197,13 @@ SCENARIO(own_heap_is_loaded_again_and_again) {
 
 TEST(Loader, LibraryWithItsOwnHeapIsLoadedAgainAndAgain) { EXPECT_SCENARIO("own_heap_is_loaded_again_and_again"); }
 
+// What that keeps from use goes too.
+TEST(Loader, LibraryWithItsOwnHardenedHeapIsLoadedAgainAndAgain) {
+  const char* plugin = std::getenv("CONTRACT_OWN_HARDENED_HEAP_PLUGIN");
+  if (plugin == nullptr) GTEST_SKIP() << "the hardened build is not here";
+  EXPECT_SCENARIO("own_heap_is_loaded_again_and_again", {.environment = {{"CONTRACT_OWN_HEAP_PLUGIN", plugin}}});
+}
+
 void* use_heap(void*) {
   for (std::size_t size = 1; size < 3 * MiB; size = size * 3 / 2 + 1) {
     void* block = malloc(size);

@@ -2,6 +2,7 @@
 #include "entry/lifetime.h"
 
 #include "entry/start.h"
+#include "hardened/hardened.h"
 #include "heap/idle.h"
 #include "heap/registry.h"
 #include "platform/platform.h"
@@ -30,6 +31,7 @@ void leave() {
   __cxa_finalize(&g_exits);  // so that exit() will not call note_exit
   platform::forget_faults();
   platform::stop_listening();
+  if constexpr (kHardened) hardened::flush_all();
   registry::release_unused();
 }
 
