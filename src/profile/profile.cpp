@@ -51,15 +51,20 @@ struct Desk {
 constexpr unsigned kDesks = 8;
 RH_RARE_ZEROS constinit Desk g_desks[kDesks] = {};
 
+// A thread that is terminated at a desk, or leaves it by a long jump (out of a stack that overflowed), leaves it taken:
+// after some rounds the desks of such threads are free.
 class AtDesk {
  public:
   AtDesk() {
     constexpr unsigned kPatience = 1000;
+    constexpr unsigned kAskAfter = 16;  // rounds
     const ThreadToken own = platform::thread_token();
     for (unsigned attempt = 0; attempt != kPatience && desk_ == nullptr; ++attempt) {
       Desk& desk = g_desks[attempt % kDesks];
-      ThreadToken nobody = 0;
-      if (desk.holder.compare_exchange_strong(nobody, own, std::memory_order_acquire))
+      const bool ask = attempt / kDesks % kAskAfter == kAskAfter - 1;
+      ThreadToken holder = ask ? desk.holder.load(std::memory_order_relaxed) : 0;
+      if (holder != 0 && !platform::thread_is_gone(holder)) continue;
+      if (desk.holder.compare_exchange_strong(holder, own, std::memory_order_acquire))
         desk_ = &desk;
       else if (attempt % kDesks == kDesks - 1)
         platform::back_off(attempt);

@@ -138,6 +138,9 @@ bool fault(uintptr_t address, platform::Access access);
 // The stack that every thread has from now on, the innermost frame first; of `count` frames, at most kMostFrames.
 void set_stack(const uintptr_t* frames, unsigned count);
 
+// Sets a hook called whenever a stack is followed.
+void on_stack(void (*hook)());
+
 // Where the only module lies: /fake/program, from 0x1000 in its file on, with the build id 01fe.
 inline constexpr uintptr_t kModuleStart = 0x400000, kModuleEnd = 0x500000;
 

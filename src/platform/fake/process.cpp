@@ -33,6 +33,8 @@ constinit platform::LookAtFault* g_look_at_fault = nullptr;
 constinit std::atomic<unsigned> g_node{0};
 constinit uintptr_t g_stack[platform::kMostFrames] = {};
 constinit unsigned g_stack_frames = 0;
+using StackHook = void (*)();
+constinit StackHook g_stack_hook = nullptr;
 constinit std::atomic<void (*)()> g_on_signal{nullptr};
 constinit Told g_told = {};
 
@@ -73,6 +75,8 @@ void set_stack(const uintptr_t* frames, unsigned count) {
   g_stack_frames = count < platform::kMostFrames ? count : platform::kMostFrames;
   for (unsigned i = 0; i != g_stack_frames; ++i) g_stack[i] = frames[i];
 }
+
+void on_stack(StackHook hook) { g_stack_hook = hook; }
 
 bool send_signal() {
   auto function = g_on_signal.load();
@@ -132,6 +136,7 @@ uintptr_t image_address() { return g_image; }
 bool image_may_go() { return false; }
 
 unsigned stack(uintptr_t* frames, unsigned most) {
+  if (g_stack_hook != nullptr) g_stack_hook();
   Guard guard(g_process_mutex);
   const unsigned count = g_stack_frames < most ? g_stack_frames : most;
   for (unsigned i = 0; i != count; ++i) frames[i] = g_stack[i];

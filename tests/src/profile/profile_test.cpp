@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csetjmp>
 #include <map>
 #include <set>
 #include <vector>
@@ -291,6 +292,22 @@ TEST_F(Profile, WithoutMemoryLosesBlocksAndSaysSo) {
   shoot();
   EXPECT_EQ(shot_.lost, 1u);
   EXPECT_EQ(shot_.live.bytes, kSure);
+}
+
+TEST_F(Profile, ThreadsThatLeaveInTheMiddleOfASampleTakeNoStackFromOthers) {
+  static std::jmp_buf out;
+  static size_t next = 0;
+  at_site(0x10);
+  fake::set_terminated(platform::thread_token());
+  fake::on_stack([] { std::longjmp(out, 1); });
+  for (next = 0; next != 20;)
+    if (setjmp(out) == 0) note_allocation(block(next++), kSure, kEvery);
+  fake::on_stack(nullptr);
+  note_allocation(block(next), kSure, kEvery);
+  fake::set_terminated(0);
+  shoot();
+  ASSERT_NE(site(0x10), nullptr);
+  EXPECT_EQ(site(0x10)->live.bytes, kSure);
 }
 
 TEST_F(Profile, GivesBackAllItsMemory) {
