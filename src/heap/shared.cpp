@@ -293,18 +293,22 @@ void relist_large(Heap* heap, Span* span) {
 void unlist_large(Span* span) {
   Heap* heap = large::lister_of(span);
   LockGuard guard(heap->lock);
-  if (inconsistent()) return;
+  if (inconsistent() || !large::has_owner(span)) return;
   heap->large.remove(span);
   span->owner.store(kNobody);
 }
 
+// A heap whose lock was a terminated thread's has given up what it had while the lock was waited for (mend.cpp).
 void free_large(Span* span) {
   Heap* heap = large::lister_of(span);
-  ThreadToken token = platform::thread_token();
-  LockGuard guard(heap->lock, token);
-  if (inconsistent()) return;
-  count_freed(heap, Units{span->units}.bytes());
-  large::free_listed(heap, span, token);
+  {
+    ThreadToken token = platform::thread_token();
+    LockGuard guard(heap->lock, token);
+    if (inconsistent()) return;
+    count_freed(heap, Units{span->units}.bytes());
+    if (large::has_owner(span)) return large::free_listed(heap, span, token);
+  }
+  large::free(span);
 }
 
 void free(Heap* heap, Span* slab, Block* block) {
@@ -312,7 +316,8 @@ void free(Heap* heap, Span* slab, Block* block) {
   // Here every free comes by, so that the notes of such a heap are complete.
   slab::note_free(slab, block);
   count_freed(heap, slab::properties(slab).size);
-  if (!inconsistent() && free_own(heap, slab, block)) review(heap, slab, {platform::thread_token(), true});
+  if (inconsistent() || owner_of(slab) != heap) return;
+  if (free_own(heap, slab, block)) review(heap, slab, {platform::thread_token(), true});
 }
 
 Figures figures(Heap* heap) {

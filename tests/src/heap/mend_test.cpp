@@ -95,5 +95,45 @@ TEST_F(Mend, TheLockOfASharedHeap) {
   expect_to_go_on();
 }
 
+// A thread frees into a heap, and waits for its lock; another one takes the lock over meanwhile, and allocates.
+TEST_F(Mend, FreesThatWaitForTheLockOfASharedHeap) {
+  static Heap* heap;
+  static std::vector<void*> fresh;
+  static Actor* other;
+  Actor actor;
+  other = &actor;
+  heap = shared::create();
+  std::vector<void*> blocks;
+  for (int count = 0; count < 500; ++count) blocks.push_back(allocate_in(heap, kBlockAlign, 100, false));
+  ASSERT_EQ(find_block(blocks.back()).span->armed.load(), slab::kUncounted);
+  heap->lock.acquire(kTerminated);
+  fake::on_back_off([] {
+    fake::on_back_off(nullptr);
+    (*other)([] {
+      for (int count = 0; count < 500; ++count) fresh.push_back(allocate_in(heap, kBlockAlign, 100, false));
+    });
+  });
+  deallocate(blocks.back());  // of the slab that was taken from
+  Span* slab = find_block(fresh.back()).span;
+  for (const Block* block = heap->bins[slab->bin.load()]; block != nullptr; block = block->next)
+    EXPECT_EQ(find_block(block).span, slab);
+  for (void* block : fresh) deallocate(block);
+  destroy_heap(heap);
+  expect_to_go_on();
+}
+
+TEST_F(Mend, LargeBlocksThatWaitForTheLockOfASharedHeap) {
+  Heap* heap = shared::create();
+  std::vector<void*> blocks;
+  for (int count = 0; count < 3; ++count) blocks.push_back(allocate_in(heap, kBlockAlign, 300000, false));
+  heap->lock.acquire(kTerminated);
+  deallocate(blocks[0]);
+  EXPECT_EQ(heap->large.first(), nullptr);
+  for (size_t at : {1, 2}) deallocate(blocks[at]);
+  EXPECT_EQ(heap->large.first(), nullptr);
+  destroy_heap(heap);
+  expect_to_go_on();
+}
+
 }  // namespace
 }  // namespace rh
