@@ -102,6 +102,7 @@ TEST_F(Mend, FreesThatWaitForTheLockOfASharedHeap) {
   static Actor* other;
   Actor actor;
   other = &actor;
+  fresh.clear();
   heap = shared::create();
   std::vector<void*> blocks;
   for (int count = 0; count < 500; ++count) blocks.push_back(allocate_in(heap, kBlockAlign, 100, false));
