@@ -4,6 +4,7 @@
 
 #include "entry/start.h"
 #include "entry/windows/copies.h"
+#include "hardened/hardened.h"
 #include "heap/registry.h"
 #include "platform/thread_slot.h"
 #include "platform/windows/system.h"
@@ -20,6 +21,7 @@ void leave() {
   platform::forget_faults();
   platform::forget_probes();
   end();
+  if constexpr (kHardened) hardened::flush_all();
   registry::release_unused();
   platform::forget_thread_words();
 }
