@@ -128,14 +128,18 @@ void open_chunk(Stream& stream) {
   stream.limit = stream.room;
 }
 
+// It is sealed last of all: a process that is killed before leaves an open chunk, in which all that was written counts.
 void seal_chunk(Stream& stream) {
   trace::ChunkHeader& chunk = *stream.chunk;
   stream.limit = stream.room = nullptr;
   chunk.events = stream.events;
   chunk.last = stream.base.time;
-  chunk.state = static_cast<uint32_t>(trace::ChunkState::kSealed);
-  chunk.checksum = 0;
-  chunk.checksum = trace::crc32c(&chunk, sizeof chunk + chunk.used);
+  trace::ChunkHeader sealed = chunk;
+  sealed.state = static_cast<uint32_t>(trace::ChunkState::kSealed);
+  sealed.checksum = 0;
+  chunk.checksum = trace::crc32c(payload(&chunk), chunk.used, trace::crc32c(&sealed, sizeof sealed));
+  signal_fence();
+  chunk.state = sealed.state;
 }
 
 bool sealed(const Stream& stream) { return stream.chunk->state == static_cast<uint32_t>(trace::ChunkState::kSealed); }
