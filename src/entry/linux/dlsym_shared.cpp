@@ -16,6 +16,8 @@
 
 // Names that not every C library's headers declare.
 extern "C" void cfree(void* block) RH_C_NOEXCEPT;
+extern "C" void* pvalloc(size_t size) RH_C_NOEXCEPT;
+extern "C" int malloc_trim(size_t pad) RH_C_NOEXCEPT;
 extern "C" void* reallocarray(void* block, size_t count, size_t size) RH_C_NOEXCEPT;
 
 // Weak: musl's loader tells no versions apart.

@@ -57,10 +57,9 @@ inline size_t bytes_from(const void* pointer, const char* function) {
 
 // Frees a live block of ours. False, and nothing done, when it is none as far as can be told.
 inline bool free(void* block, rules::Maker maker = rules::Maker::c) {
-  if constexpr (kHardened) {
-    const bool done = hardened::free_fast(block, maker) == hardened::Led::to_its_end;
-    return done || hardened::free(block, maker) == Freed::done;
-  }
+  if constexpr (kHardened)
+    return hardened::free_fast(block, maker) == hardened::Led::to_its_end ||
+           hardened::free(block, maker) == Freed::done;
   return deallocate_live(block);
 }
 
