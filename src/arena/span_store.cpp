@@ -217,13 +217,19 @@ Span* SpanStore::carve(Span* span, Units units, Heap* owner) {
   return span;
 }
 
+// Of the slabs of a small heap, and of what it takes ahead, most may never be touched: a thousand threads that hold a
+// few blocks each are no dense memory. In one that has filled a huge page they are little.
+Prefer SpanStore::preference(Use use) const {
+  const bool is_dense = use == Use::dense_slab && taken_.bytes() >= platform::huge_page_size();
+  return is_dense ? Prefer::dense : Prefer::warm;
+}
+
 // So much that there is room for as much again to come back.
 bool SpanStore::fetch(Units units, Use use, Heap* owner, ThreadToken token, Partition partition) {
   Units half{budget_.count / 2}, wanted = units;
   if (half > free_.total() + units) wanted = half - free_.total();
   SpanList nothing, spans;
-  const Prefer prefer = use == Use::dense_slab ? Prefer::dense : Prefer::warm;
-  visit(&nothing, &spans, {units, wanted, prefer, partition}, token);
+  visit(&nothing, &spans, {units, wanted, preference(use), partition}, token);
   bool found = !spans.empty();
   while (Span* span = spans.pop_front()) insert(span, owner);
   return found;

@@ -62,6 +62,7 @@ class SpanStore {
   void make_room();
   void merge_whole(Units beyond, Heap* owner);
   void give_some(SpanList* spans, Heap* owner, ThreadToken token);
+  Prefer preference(Use use) const;
   bool fetch(Units units, Use use, Heap* owner, ThreadToken token, Partition partition);
   void give_back_surplus(Heap* owner, ThreadToken token);
   void give_back_beyond(Units most, ThreadToken token);

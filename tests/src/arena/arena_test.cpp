@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "platform/fake/fake.h"
 #include "support/arena_player.h"
+#include "support/huge_pages.h"
 #include "support/pages.h"
 
 namespace rh {
@@ -290,11 +291,6 @@ TEST(Arena, WhatWasTakenAheadAndNotUsedIsStillZero) {
 }
 
 // ---- huge pages -----------------------------------------------------------------------------------
-
-// In tests that take pages as long as those of some kernels, a large heap is one of gigabytes.
-bool wishes_for_huge() {
-  return k64Bit && !kHardened && !platform::kChargesUntouched && platform::huge_page_size() <= size_t{32} << 20;
-}
 
 // Takes until more is committed. Gives how much more.
 size_t grow(Arena& arena, Prefer prefer) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "platform/fake/fake.h"
+#include "support/huge_pages.h"
 #include "support/pages.h"
 
 namespace rh {
@@ -393,6 +394,24 @@ TEST_P(SpanStorePlay, EveryUnitIsInOnePlace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SpanStorePlay, testing::Range(0u, 8u));
+
+// Until as much is committed as `bytes`, by one store or by as many as it takes.
+void commit_until(Store* store, size_t bytes) {
+  for (uintptr_t number = 2; g_realm.committed() < bytes; ++number) {
+    Store other(number);
+    ASSERT_NE((store != nullptr ? *store : other).take(2, SpanStore::Use::dense_slab), nullptr);
+  }
+}
+
+TEST(SpanStore, ManySmallHeapsAreNoDenseMemory) {
+  if (!wishes_for_huge()) GTEST_SKIP() << "huge pages are asked for by option alone";
+  const size_t large = 8 * platform::huge_page_size();
+  commit_until(nullptr, 3 * large);
+  EXPECT_EQ(fake::huge_bytes(), 0u) << "each holds little, and touches less";
+  Store store(1);
+  commit_until(&store, 4 * large);
+  EXPECT_GT(fake::huge_bytes(), 0u) << "a large heap";
+}
 
 }  // namespace
 }  // namespace rh
