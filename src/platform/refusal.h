@@ -25,6 +25,7 @@ inline const char* refusal(int error) {
   case EDQUOT:
 #endif
     return "cannot be written: the disk is full";
+  case EFBIG: return "cannot be written: files may not be that long (ulimit -f)";
   default: return kRefused;
   }
 }

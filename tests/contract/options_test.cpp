@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,7 @@
 
 #if !defined(_WIN32)
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
@@ -351,6 +353,33 @@ SCENARIO(report_beside_data) {
   return facts.st_size == 0 ? 0 : 1;
 }
 TEST(Report, NothingIsWrittenIntoADataFile) { EXPECT_SCENARIO("report_beside_data"); }
+
+// A write that fails sends a signal as well, which ends a program that does not ignore it.
+SCENARIO(report_nobody_reads) {
+  int ends[2];
+  NEED(pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO && close(ends[0]) == 0);
+  NEED(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+  NEED(!CONTRACT_FIND(rh_option_set)("no_such_option", "1"));
+  sigset_t blocked, pending;
+  NEED(sigprocmask(SIG_BLOCK, nullptr, &blocked) == 0 && sigpending(&pending) == 0);
+  return sigismember(&blocked, SIGPIPE) == 0 && sigismember(&pending, SIGPIPE) == 0 ? 0 : 1;
+}
+TEST(Report, NobodyReadsStderr) { EXPECT_SCENARIO("report_nobody_reads"); }
+
+SCENARIO(report_file_may_be_short) {
+  NEED(signal(SIGXFSZ, SIG_DFL) != SIG_ERR);
+  const rlimit most = {500, 500};  // more than the message, which may go to a file too
+  NEED(setrlimit(RLIMIT_FSIZE, &most) == 0);
+  return 0;
+}
+TEST(Report, FilesMayNotBeThatLong) {
+  const std::string path = testing::TempDir() + "reheap-short-" + std::to_string(process_id());
+  const Outcome outcome = run("report_file_may_be_short", {.environment = {{"REHEAP_STATS", path}}});
+  EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
+  EXPECT_NE(outcome.err.find(path + ": cannot be written: files may not be that long"), std::string::npos)
+      << outcome.err;
+  std::remove(path.c_str());
+}
 
 // More than a pipe holds, for one that reads slowly.
 TEST(Report, AReaderOfAPipeHasAll) {

@@ -8,6 +8,7 @@
 
 #include "base/bits.h"
 #include "base/sanitizers.h"
+#include "platform/linux/signals.h"
 #include "platform/linux/syscall.h"
 #include "platform/linux/thread_pointer.h"
 #include "platform/platform.h"
@@ -15,20 +16,6 @@
 #include "platform/thread_slot.h"
 
 namespace rh::platform {
-
-namespace {
-
-// The kernel's signal set: 64 bits on every architecture here.
-struct SignalMask {
-  uint64_t bits;
-};
-
-void set_signal_mask(const SignalMask& mask, SignalMask* old) {
-  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), reinterpret_cast<long>(old),
-              sizeof(mask.bits));
-}
-
-}  // namespace
 
 #if RH_THREAD_SANITIZER
 

@@ -8,6 +8,7 @@
 
 #include "base/bits.h"
 #include "base/compiler.h"
+#include "platform/linux/signals.h"
 #include "platform/linux/syscall.h"
 #include "platform/platform.h"
 #include "platform/refusal.h"
@@ -77,10 +78,14 @@ long open_file(const char* path, int flags) {
 
 // 0, or likewise.
 long write_all(int handle, const char* text, size_t length) {
+  const QuietWrites quiet;
   while (length != 0) {
     long written = system_call(SYS_write, handle, reinterpret_cast<long>(text), static_cast<long>(length));
-    if (written == -4 /* EINTR */) continue;
-    if (is_error(written)) return written;
+    if (written == -EINTR) continue;
+    if (is_error(written)) {
+      quiet.forget_signal();
+      return written;
+    }
     if (written == 0) return -ENOSPC;
     text += written;
     length -= static_cast<size_t>(written);
