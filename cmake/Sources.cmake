@@ -42,8 +42,8 @@ list(APPEND REHEAP_PORTABLE_SOURCES ${REHEAP_SRC}/entry/${system}/origin.cpp)
 
 # Options, reports and profiles.
 file(GLOB REHEAP_SELDOM_SOURCES ${watched} ${REHEAP_SRC}/profile/*.cpp)
-foreach(name base/text entry/limit_option entry/options entry/profiling entry/start heap/stats platform/path
-             platform/report)
+foreach(name base/text entry/limit_option entry/options entry/profiling entry/start heap/stats platform/desk
+             platform/path platform/report)
   list(APPEND REHEAP_SELDOM_SOURCES ${REHEAP_SRC}/${name}.cpp)
 endforeach()
 

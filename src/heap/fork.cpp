@@ -12,6 +12,7 @@
 #include "heap/sampled.h"
 #include "heap/slab_lists.h"
 #include "platform/platform.h"
+#include "platform/report.h"
 #include "profile/profile.h"
 
 namespace rh::fork {
@@ -267,6 +268,7 @@ void after_in_child() {
   const bool sure = t_stage == Stage::prepared && !was_broken();
   if constexpr (kDebugChecks) lock_order::forget_others(token);
   profile::forget_others(token);
+  leave_reports_of_others(token);
   if (t_stage == Stage::prepared)
     start_child(token);
   else

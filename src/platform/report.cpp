@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/compiler.h"
+#include "platform/desk.h"
 #include "platform/path.h"
 #include "platform/sinks.h"
 
@@ -23,34 +24,15 @@ void put_message(Text& text, const void* message) { put(text, *static_cast<const
 
 // What it takes to say something at length, once: who writes may stand on a stack that is a signal's, and small.
 struct Desk {
-  std::atomic<platform::ThreadToken> holder;
   size_t length;
   char line[8 * 1024];
   Event seen;
   alignas(Text) unsigned char text[sizeof(Text)], path[sizeof(Text)];
 };
 RH_RARE_ZEROS constinit Desk g_desk = {};
+constinit DeskHolder g_holder[1] = {};
 
 constexpr char kBegin[] = "reheap: ";
-
-// Waits a while for another thread, which writes no longer than that; but not for the calling one, which may be in a
-// handler of a signal that came while it wrote.
-bool take_desk() {
-  constexpr unsigned kPatience = 1000;
-  const platform::ThreadToken own = platform::thread_token();
-  for (unsigned attempt = 0; attempt != kPatience; ++attempt) {
-    platform::ThreadToken holder = 0;
-    if (g_desk.holder.compare_exchange_strong(holder, own)) return true;
-    if (holder == own) return false;
-    platform::back_off(attempt);
-  }
-  return false;
-}
-
-void leave_desk() {
-  g_desk.length = 0;
-  g_desk.holder.store(0);
-}
 
 // One character of the line is kept back for an end.
 void append_to_line(const char* text, size_t length, void*) {
@@ -132,6 +114,7 @@ void write_object(const char* path, const char* message, const Misuse& misuse) {
 
 // At the desk; gives where what was said ends.
 size_t write_line(Say* say, const void* context, const Misuse* misuse) {
+  g_desk.length = 0;
   Text& text = *new (g_desk.text) Text(append_to_line, nullptr);
   say(text << kBegin, context);
   text.flush();
@@ -158,10 +141,12 @@ RH_COLD void write_in_pieces(Say* say, const void* context) {
 void report(const Text& message) { write_in_pieces(put_message, &message); }
 
 void report_line(Say* say, const void* context) {
-  if (!take_desk()) return write_in_pieces(say, context);
+  AtDesk desk(g_holder);
+  if (!desk) return write_in_pieces(say, context);
   write_line(say, context, nullptr);
-  leave_desk();
 }
+
+void leave_reports_of_others(platform::ThreadToken own) { leave_desks_of_others(g_holder, own); }
 
 void note(Event& event) {
   event.thread = platform::thread_id();
@@ -170,12 +155,12 @@ void note(Event& event) {
 
 // The object comes last: it takes more stack, and a file.
 void tell_misuse(Say* say, const void* context, const Misuse& misuse) {
-  if (!take_desk()) return write_in_pieces(say, context);
+  AtDesk desk(g_holder);
+  if (!desk) return write_in_pieces(say, context);
   g_desk.line[write_line(say, context, &misuse)] = 0;
   const char* message = g_desk.line + sizeof(kBegin) - 1;
   platform::probe_misuse(message, misuse.block);
   if (const char* path = g_misuse_file.load(); path != nullptr) write_object(path, message, misuse);
-  leave_desk();
 }
 
 void tell_misuse(const Text& message, const Misuse& misuse) { tell_misuse(put_message, &message, misuse); }

@@ -16,6 +16,9 @@ using Say = void(Text& text, const void* context);
 // in several.
 void report_line(Say* say, const void* context);
 
+// In a forked child, where the other threads are not: none of them has a line that does not come to its end.
+void leave_reports_of_others(platform::ThreadToken own);
+
 // Who did something to a block, and from where.
 struct Event {
   static constexpr unsigned kMostFrames = 24;

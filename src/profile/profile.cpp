@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "base/chance.h"
+#include "platform/desk.h"
 #include "profile/live.h"
 
 namespace rh::profile {
@@ -44,43 +45,9 @@ constinit std::atomic<uint64_t> g_last_every{0};
 
 // Where a stack is followed to: the caller may stand on a small one. Each has room for one thread, or for a handler
 // that has interrupted one.
-struct Desk {
-  std::atomic<ThreadToken> holder;
-  uintptr_t frames[platform::kMostFrames];
-};
 constexpr unsigned kDesks = 8;
-RH_RARE_ZEROS constinit Desk g_desks[kDesks] = {};
-
-// A thread that is terminated at a desk, or leaves it by a long jump (out of a stack that overflowed), leaves it taken:
-// after some rounds the desks of such threads are free.
-class AtDesk {
- public:
-  AtDesk() {
-    constexpr unsigned kPatience = 1000;
-    constexpr unsigned kAskAfter = 16;  // rounds
-    const ThreadToken own = platform::thread_token();
-    for (unsigned attempt = 0; attempt != kPatience && desk_ == nullptr; ++attempt) {
-      Desk& desk = g_desks[attempt % kDesks];
-      const bool ask = attempt / kDesks % kAskAfter == kAskAfter - 1;
-      ThreadToken holder = ask ? desk.holder.load(std::memory_order_relaxed) : 0;
-      if (holder != 0 && !platform::thread_is_gone(holder)) continue;
-      if (desk.holder.compare_exchange_strong(holder, own, std::memory_order_acquire))
-        desk_ = &desk;
-      else if (attempt % kDesks == kDesks - 1)
-        platform::back_off(attempt);
-    }
-  }
-  ~AtDesk() {
-    if (desk_ != nullptr) desk_->holder.store(0, std::memory_order_release);
-  }
-  AtDesk(const AtDesk&) = delete;
-  AtDesk& operator=(const AtDesk&) = delete;
-
-  uintptr_t* frames() { return desk_ != nullptr ? desk_->frames : nullptr; }
-
- private:
-  Desk* desk_ = nullptr;
-};
+RH_RARE_ZEROS constinit uintptr_t g_frames[kDesks][platform::kMostFrames] = {};
+constinit DeskHolder g_holders[kDesks] = {};
 
 double weight(uint64_t size, uint64_t every) { return 1 / chance::chosen_share(size == 0 ? 1 : size, every); }
 
@@ -196,8 +163,8 @@ void stop() { g_every.store(0, std::memory_order_relaxed); }
 
 // Whether it is in the books now.
 static bool add_block(uintptr_t address, size_t size, Amount stands_for) {
-  AtDesk desk;
-  uintptr_t* frames = desk.frames();
+  AtDesk desk(g_holders);
+  uintptr_t* frames = desk ? g_frames[desk.number()] : nullptr;
   const unsigned depth = frames != nullptr ? platform::stack(frames, platform::kMostFrames) : 0;
   const uint64_t now = platform::now_ms();
   Locked locked;
@@ -347,9 +314,6 @@ void give_back(Snapshot& snapshot) { snapshot.stacks.clear(); }
 
 void begin_anew() { begin_books(); }
 
-void forget_others(ThreadToken own) {
-  for (Desk& desk : g_desks)
-    if (desk.holder.load(std::memory_order_relaxed) != own) desk.holder.store(0, std::memory_order_relaxed);
-}
+void forget_others(ThreadToken own) { leave_desks_of_others(g_holders, own); }
 
 }  // namespace rh::profile

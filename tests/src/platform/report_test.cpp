@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <csetjmp>
 #include <string>
 #include <thread>
 
@@ -15,6 +16,26 @@ namespace {
 void say_word(Text& text, const void* word) { text << static_cast<const char*>(word); }
 
 std::string errors() { return fake::errors(); }
+
+// Another thread begins a line that it does not end. Gives its token.
+platform::ThreadToken leave_a_line() {
+  static std::jmp_buf out;
+  const uint32_t own = fake::become(fake::make_thread());
+  const platform::ThreadToken token = platform::thread_token();
+  if (setjmp(out) == 0) report_line([](Text&, const void*) { std::longjmp(out, 1); }, nullptr);
+  fake::become(own);
+  return token;
+}
+
+// As all is said that is known.
+void expect_all_said() {
+  Event made;
+  made.thread = 7;
+  Misuse misuse;
+  misuse.made = &made;
+  tell_misuse(say_word, "quick", misuse);
+  EXPECT_EQ(errors(), "reheap: quick; made by thread 7\n");
+}
 
 TEST(Report, ALineOfAnyLengthIsCutAndEnds) {
   auto say = [](Text& text, const void*) {
@@ -55,6 +76,17 @@ TEST(Report, NobodyWaitsForEver) {
   done.store(true);
   slow.join();
   EXPECT_EQ(errors(), "reheap: quick\nreheap: slow\n");
+}
+
+TEST(Report, AThreadThatIsTerminatedInTheMiddleOfALineTakesNothingFromOthers) {
+  fake::set_terminated(leave_a_line());
+  expect_all_said();
+}
+
+TEST(Report, AChildHasNoLineOfItsParentsOtherThreads) {
+  leave_a_line();
+  leave_reports_of_others(platform::thread_token());
+  expect_all_said();
 }
 
 }  // namespace

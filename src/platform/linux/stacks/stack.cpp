@@ -5,6 +5,7 @@
 
 #include "base/bits.h"
 #include "base/compiler.h"
+#include "platform/desk.h"
 #include "platform/linux/stacks/code.h"
 #include "platform/linux/syscall.h"
 #include "platform/linux/thread_pointer.h"
@@ -18,7 +19,7 @@ namespace rh::platform {
 namespace {
 
 struct KnownCode {
-  std::atomic<ThreadToken> holder;  // of its lock
+  DeskHolder holder[1];  // who learns
   std::atomic<uint64_t> next_look_ms;
   stacks::Code code;
 };
@@ -52,44 +53,18 @@ KnownCode* known_code() {
   return known == kNone ? nullptr : reinterpret_cast<KnownCode*>(known);
 }
 
-// Tried for a while: the caller may be a handler of a signal, and have interrupted the holder or whom that waits for.
-class Learning {
- public:
-  explicit Learning(KnownCode& known) : known_(known) {
-    constexpr unsigned kPatience = 1000;
-    const ThreadToken own = thread_token();
-    for (unsigned attempt = 0; attempt != kPatience && !begun_; ++attempt) {
-      ThreadToken nobody = 0;
-      begun_ = known_.holder.compare_exchange_strong(nobody, own, std::memory_order_acquire);
-      if (nobody == own) return;
-      if (!begun_) back_off(attempt);
-    }
-  }
-  ~Learning() {
-    if (begun_) known_.holder.store(0, std::memory_order_release);
-  }
-  Learning(const Learning&) = delete;
-  Learning& operator=(const Learning&) = delete;
-
-  bool begun() const { return begun_; }
-
- private:
-  KnownCode& known_;
-  bool begun_ = false;
-};
-
 constexpr stacks::NoteModule kTellNobody = {nullptr, nullptr};
 
 RH_NOINLINE stacks::Rule learn_rule(KnownCode& known, uintptr_t pc, bool trusted) {
-  Learning learning(known);
-  return learning.begun() ? known.code.learn(pc, trusted, kTellNobody) : stacks::nowhere();
+  AtDesk desk(known.holder);
+  return desk ? known.code.learn(pc, trusted, kTellNobody) : stacks::nowhere();
 }
 
 stacks::StackRange range_of(KnownCode& known, uintptr_t sp) {
   stacks::StackRange range;
   if (t_thread_stack.find(sp, range)) return range;
-  Learning learning(known);
-  return learning.begun() ? t_thread_stack.learn(sp, known.code.modules()) : stacks::StackRange{};
+  AtDesk desk(known.holder);
+  return desk ? t_thread_stack.learn(sp, known.code.modules()) : stacks::StackRange{};
 }
 
 // The functions of this library that lead here. Linked into the program, they cannot be told from the rest of it.
@@ -103,8 +78,8 @@ void look_again(KnownCode& known) {
   constexpr uint64_t kLeastMs = 1000, kShare = 1000;
   const uint64_t now = now_ms();
   if (now < known.next_look_ms.load(std::memory_order_relaxed)) return;
-  Learning learning(known);
-  if (!learning.begun()) return;
+  AtDesk desk(known.holder);
+  if (!desk) return;
   known.code.refresh(kTellNobody);
   const uint64_t end = now_ms();
   known.next_look_ms.store(end + kLeastMs + (end - now) * kShare, std::memory_order_relaxed);
