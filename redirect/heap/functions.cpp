@@ -6,7 +6,6 @@
 #include "hardened/misuse.h"
 #include "heap/heap.h"
 #include "heap/idle.h"
-#include "heap/limit.h"
 #include "heap/shared.h"
 #include "platform/windows/system.h"
 
@@ -218,11 +217,12 @@ bool holds_loader_lock() {
   return reinterpret_cast<uintptr_t>(lock->OwningThread) == GetCurrentThreadId();
 }
 
-// Where we find no memory the heap beside ours may have some yet. The loader gets it, for a thread that can have none
-// at its start ends with the loader's lock. Not where a limit is kept, nor where all blocks are to be hardened; and at
-// the end of the process the original's lock is left alone.
+// Where we find no memory, or may take no more, the heap beside ours may have some yet. The loader gets it, for a
+// thread that can have none at its start ends with the loader's lock, and nothing starts or ends any more. A limit is
+// on what the program takes, and what is hardened are the program's blocks. At the end of the process the original's
+// lock is left alone.
 RH_COLD void* take_from_original(HANDLE handle, ULONG flags, SIZE_T size) {
-  if (kHardened || !holds_loader_lock() || limit::is_hard() || is_last_thread()) return nullptr;
+  if (!holds_loader_lock() || is_last_thread()) return nullptr;
   return original<Allocate>(Role::allocate)(handle, flags & ~ULONG{HEAP_GENERATE_EXCEPTIONS}, size);
 }
 

@@ -116,13 +116,21 @@ class FullTest : public FunctionsTest {
   void* blocks_ = nullptr;
 };
 
-TEST_F(FullTest, AtALimitNobodyElseIsAsked) {
+// Or a thread that starts at the limit ends with the loader's lock.
+TEST_F(FullTest, AtALimitTheOriginalServesTheLoaderAlone) {
   limit::Rule rule;
   rule.hard = {limit::Bound::Kind::bytes, 4 * limit::kLeast};
   limit::set(rule);
-  LoaderLock lock;
   EXPECT_EQ(fill(), nullptr);
+  void* block = nullptr;
+  {
+    LoaderLock lock;
+    block = fill();
+  }
   limit::set({});
+  ASSERT_NE(block, nullptr);
+  EXPECT_GE(HeapSize(process_, 0, block), kSize);
+  EXPECT_TRUE(HeapFree(process_, 0, block));
 }
 
 #if !defined(_WIN64)

@@ -530,6 +530,14 @@ TEST(End, AProgramOfOneThreadMayLeaveItsHeapLocked) {
   EXPECT_EQ(run_to_its_end("\"" HEAPS_LOCKED "\" \"" REHEAP_DLL "\""), 0u);
 }
 
+// A thread that starts at the limit gets from the loader what it needs.
+TEST(Limit, ThreadsStartThereAndEnd) {
+  SetEnvironmentVariableA("REHEAP_LIMIT", "32M");
+  const DWORD code = run_to_its_end("\"" HEAPS_FULL "\" \"" REHEAP_DLL "\"");
+  SetEnvironmentVariableA("REHEAP_LIMIT", nullptr);
+  EXPECT_EQ(code, 0u);
+}
+
 TEST(End, AProcessEndsWhileItsThreadsAllocate) {
   for (int round = 0; round < 20; ++round)
     ASSERT_EQ(run_to_its_end("\"" HEAPS_ENDS "\" \"" REHEAP_DLL "\" \"" HEAPS_LATE "\""), 0u) << "round " << round;
