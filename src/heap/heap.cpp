@@ -322,8 +322,10 @@ static bool review_own(Heap* heap, Span* slab) {
   // A helper may have seen the slab empty, and released it, before this thread got the lock.
   if (owner_of(slab) != heap) return true;
   watch::note_mark(slab);
-  review(heap, slab, {heap->token.load(), true});
-  return true;
+  const bool served = !has_at_hand(heap, slab::class_of(slab)) && serve_next(heap, slab);
+  const bool freed = !served && review(heap, slab, {heap->token.load(), true});
+  constexpr size_t kNowAndThen = 16;  // what was freed before may be due
+  return freed || heap->marks.value() % kNowAndThen == 0;
 }
 
 void free_reached_mark(Span* slab) {

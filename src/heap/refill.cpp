@@ -38,17 +38,6 @@ RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class, const Span
   return slab == nullptr && least < units ? take_slab(heap, size_class, least) : slab;
 }
 
-static void set_aside(Heap* heap, Span* slab) {
-  const SizeClass size_class = slab::class_of(slab);
-  RH_CHECK(heap->bins[size_class] == nullptr);
-  RH_CHECK(heap->bins[passed_bin(size_class)] == nullptr);
-  watch::stop_serving_passed(heap, slab);
-  slab->state = SlabState::full;
-  if (heap->shared) heap->full.push_back(slab);
-  unsigned worth = slab::properties(slab).worth;
-  slab::arm(slab, worth);
-}
-
 RH_NOINLINE static slab::Taken take_little(Heap* heap, Span* slab) {
   SizeClass size_class = slab::class_of(slab);
   unsigned uses = heap->uses[size_class];
@@ -69,6 +58,7 @@ RH_NOINLINE static slab::Taken take_little(Heap* heap, Span* slab) {
 // is short.
 static bool change_current(Heap* heap, SizeClass size_class) {
   Span* used_up = heap->current[size_class];
+  RH_CHECK(heap->bins[size_class] == nullptr && heap->bins[passed_bin(size_class)] == nullptr);
   if (used_up != nullptr) set_aside(heap, used_up);
   Span* slab = pop_available(heap, size_class);
   if (slab == nullptr) slab = fresh_slab(heap, size_class, used_up);
@@ -76,9 +66,7 @@ static bool change_current(Heap* heap, SizeClass size_class) {
     take_current(heap, size_class);
     return false;
   }
-  slab->state = SlabState::current;
-  slab::rejoin(slab);
-  heap->current[size_class] = slab;
+  make_current(heap, slab);
   if (used_up == nullptr) {
     retained::add(bytes_of(slab));
     heap->had_slabs.add(size_class);
@@ -93,18 +81,6 @@ static slab::Taken take_from_current(Heap* heap, SizeClass size_class) {
   return slab::take(slab);
 }
 
-RH_NOINLINE static slab::Taken take_from_next(Heap* heap, SizeClass size_class) {
-  slab::Taken taken{};
-  while (taken.blocks == nullptr && change_current(heap, size_class)) taken = take_from_current(heap, size_class);
-  return taken;
-}
-
-// The slab to take from when nothing else is to be done first.
-RH_INLINE static Span* slab_at_hand(const Heap* heap, SizeClass size_class) {
-  if (RH_UNLIKELY(heap->inbox.load(std::memory_order_relaxed) != nullptr)) return nullptr;
-  return RH_UNLIKELY(is_seldom_used(heap, size_class)) ? nullptr : heap->current[size_class];
-}
-
 RH_INLINE static slab::Taken fill_bin(Heap* heap, SizeClass size_class, slab::Taken taken) {
   slab::of_unwritten(taken.blocks);
   heap->bins[size_class] = taken.blocks->next;
@@ -113,11 +89,23 @@ RH_INLINE static slab::Taken fill_bin(Heap* heap, SizeClass size_class, slab::Ta
   return taken;
 }
 
+// The current slab, if there is one, has no more.
+RH_NOINLINE static slab::Taken take_from_next(Heap* heap, SizeClass size_class) {
+  slab::Taken taken{};
+  while (taken.blocks == nullptr && change_current(heap, size_class)) taken = take_from_current(heap, size_class);
+  return RH_LIKELY(taken.blocks != nullptr) ? fill_bin(heap, size_class, taken) : taken;
+}
+
+// The slab to take from when nothing else is to be done first.
+RH_INLINE static Span* slab_at_hand(const Heap* heap, SizeClass size_class) {
+  if (RH_UNLIKELY(heap->inbox.load(std::memory_order_relaxed) != nullptr)) return nullptr;
+  return RH_UNLIKELY(is_seldom_used(heap, size_class)) ? nullptr : heap->current[size_class];
+}
+
 RH_NOINLINE static slab::Taken refill_otherwise(Heap* heap, SizeClass size_class) {
   if (heap->inbox.load(std::memory_order_relaxed) != nullptr) drain(heap, {heap->token.load(), true});
   slab::Taken taken = take_from_current(heap, size_class);
-  if (RH_UNLIKELY(taken.blocks == nullptr)) taken = take_from_next(heap, size_class);
-  return RH_LIKELY(taken.blocks != nullptr) ? fill_bin(heap, size_class, taken) : taken;
+  return RH_LIKELY(taken.blocks != nullptr) ? fill_bin(heap, size_class, taken) : take_from_next(heap, size_class);
 }
 
 // What was passed while allocations were watched, or is given by a class that lends.
@@ -131,6 +119,7 @@ slab::Taken refill(Heap* heap, SizeClass size_class) {
   heap->refills.add(1);
   Span* slab = slab_at_hand(heap, size_class);
   if (RH_UNLIKELY(slab == nullptr)) return refill_otherwise(heap, size_class);
+  if (slab::free_blocks(slab) == 0) return take_from_next(heap, size_class);
   slab::Taken taken = slab::take(slab);
   if (RH_UNLIKELY(taken.blocks == nullptr)) return refill_otherwise(heap, size_class);
   return fill_bin(heap, size_class, taken);

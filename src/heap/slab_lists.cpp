@@ -70,6 +70,19 @@ Span* pop_available(Heap* heap, SizeClass size_class) {
   return slab;
 }
 
+void set_aside(Heap* heap, Span* slab) {
+  watch::stop_serving_passed(heap, slab);
+  slab->state = SlabState::full;
+  if (heap->shared) heap->full.push_back(slab);
+  slab::arm(slab, slab::properties(slab).worth);
+}
+
+void make_current(Heap* heap, Span* slab) {
+  slab->state = SlabState::current;
+  slab::rejoin(slab);
+  heap->current[slab::class_of(slab)] = slab;
+}
+
 static void empty_bin(Heap* heap, SizeClass size_class) {
   watch::take_back(heap, size_class);
   Block* first = heap->bins[size_class];
@@ -145,12 +158,28 @@ RH_NOINLINE static bool give_up_current(Heap* heap, Span* slab, Caller caller) {
   return true;
 }
 
-void review(Heap* heap, Span* slab, Caller caller) {
-  if (slab->state == SlabState::current && !give_up_current(heap, slab, caller)) return;
+bool serve_next(Heap* heap, Span* slab) {
+  const SizeClass size_class = slab::class_of(slab);
+  Span* used_up = heap->current[size_class];
+  if (slab->state != SlabState::full || is_seldom_used(heap, size_class)) return false;
+  if (heap->bins[passed_bin(size_class)] != nullptr || slab::free_blocks(used_up) != 0) return false;
+  set_aside(heap, used_up);
+  if (heap->shared) heap->full.remove(slab);
+  make_current(heap, slab);
+  if (slab::is_binned(slab))
+    heap->bins[size_class] = slab::take(slab).blocks;
+  else
+    slab::arm(slab, slab::kNever);
+  return true;
+}
+
+bool review(Heap* heap, Span* slab, Caller caller) {
+  if (slab->state == SlabState::current && !give_up_current(heap, slab, caller)) return false;
   unsigned outstanding = slab::outstanding(slab);
   if (outstanding == 0) {
     unlist(heap, slab);
-    return give_back(heap, slab, caller.token);
+    give_back(heap, slab, caller.token);
+    return true;
   }
   RH_CHECK(slab::is_balanced(slab));
   const size_class::Properties& own = slab::properties(slab);
@@ -158,7 +187,7 @@ void review(Heap* heap, Span* slab, Caller caller) {
     unsigned free_blocks = slab::capacity(slab) - outstanding;
     if (free_blocks < own.worth) {
       if (caller.is_owner) slab::arm(slab, own.worth - free_blocks);
-      return;
+      return false;
     }
     if (heap->shared) heap->full.remove(slab);
     make_available(heap, slab);
@@ -168,9 +197,13 @@ void review(Heap* heap, Span* slab, Caller caller) {
   }
   bool few = outstanding <= few_left(slab);
   if (few) make_sparse(heap, slab);
-  if (!caller.is_owner) return slab::leave(slab);
+  if (!caller.is_owner) {
+    slab::leave(slab);
+    return few;
+  }
   if (few) slab::share(slab);
   slab::arm(slab, outstanding - next_mark(slab, outstanding));
+  return few;
 }
 
 void release_empty(Heap* heap, ThreadToken token) {

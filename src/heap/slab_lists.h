@@ -29,6 +29,22 @@ inline size_t bytes_of(const Span* slab) { return Units{slab->units}.bytes(); }
 // The class has no current slab any more; gives the one it had, or null.
 Span* take_current(Heap* heap, SizeClass size_class);
 
+// A current slab has no more blocks, nor has its class's bin, and another is to take its place.
+void set_aside(Heap* heap, Span* slab);
+void make_current(Heap* heap, Span* slab);
+
+// Whether the owner's next allocation of the class takes what lies ready.
+RH_INLINE bool has_at_hand(const Heap* heap, SizeClass size_class) {
+  const Span* current = heap->current[size_class];
+  return heap->bins[size_class] != nullptr || current == nullptr || current->free != nullptr ||
+         !heap->available[size_class].empty();
+}
+
+// By the owner, who has freed a block of the slab, and whose class has nothing at hand: the slab becomes the current
+// one, so that the next allocation finds its blocks at once. False, and nothing done, when the current one has blocks,
+// or the slab is not full.
+bool serve_next(Heap* heap, Span* slab);
+
 // The available slabs of each class: those to take from first at the front, behind them those that were looked at for
 // pages to return (heap/sparse.h).
 void make_available(Heap* heap, Span* slab);
@@ -49,8 +65,8 @@ void forget_sparse(Heap* heap);
 // By the owner: returns what is in its bins to the slabs.
 void empty_bins(Heap* heap);
 
-// A slab may have become worth using or empty.
-void review(Heap* heap, Span* slab, Caller caller);
+// A slab may have become worth using or empty. True when memory may have become free that is to be returned.
+bool review(Heap* heap, Span* slab, Caller caller);
 
 // Gives back to the arena every slab of the heap that is empty, and what lies in its store; `token` is the caller's
 // own.

@@ -152,8 +152,7 @@ void settle(Heap* heap, SizeClass size_class) {
 }
 
 // Where a refill while nobody watched began another count, it says nothing.
-void stop_serving_passed(Heap* heap, Span* slab) {
-  if (slab == nullptr || !is_for_passed(slab)) return;
+void stop_serving(Heap* heap, Span* slab) {
   const SizeClass size_class = slab::class_of(slab);
   slab->bin.store(size_class);
   const uint16_t left = slab->countdown.load();

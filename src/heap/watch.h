@@ -71,7 +71,10 @@ void settle(Heap* heap, SizeClass size_class);
 
 // The slab, which may be null, is about to be its class's current one no longer, or to serve those that were passed. By
 // anyone, under the lock.
-void stop_serving_passed(Heap* heap, Span* slab);
+RH_COLD void stop_serving(Heap* heap, Span* slab);
+inline void stop_serving_passed(Heap* heap, Span* slab) {
+  if (slab != nullptr && RH_UNLIKELY(is_for_passed(slab))) stop_serving(heap, slab);
+}
 
 // As settle, and puts the blocks that were not used back into the bin they came from. By the owner, or with the owner
 // out of the way, under the lock.

@@ -72,6 +72,9 @@ struct Properties {
   uint16_t worth;     // free blocks that make a full slab worth using again
 };
 
+// Longer blocks are not freed into a bin, from where nobody can take them while their thread sleeps.
+inline constexpr size_t kMostBinned = 4096;
+
 constexpr Properties properties_of(size_t index) {
   size_t size = size_of(index);
   Units units = slab_units_of(index);

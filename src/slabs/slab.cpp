@@ -194,14 +194,17 @@ Taken carve(Span* slab, unsigned most) {
   return carve_here(slab, most < page ? most : page);
 }
 
-// About two pages, but no second block where one has a page to itself.
-static Taken carve_much(Span* slab) {
-  unsigned page = properties(slab).carve;
-  return carve_here(slab, page > 1 ? 2 * page : 1);
+// About two pages, but no second block where one has a page to itself: unless it has probably been touched before, and
+// lies ready in the bin.
+static unsigned carved_at_a_time(const Span* slab) {
+  constexpr unsigned kWarm = 8;
+  const unsigned page = properties(slab).carve;
+  if (page > 1) return 2 * page;
+  return kHardened || slab->zero || !is_binned(slab) ? 1 : kWarm;
 }
 
 RH_NOINLINE static Taken take_new(Span* slab) {
-  Taken taken = carve_much(slab);
+  Taken taken = carve_here(slab, carved_at_a_time(slab));
   bool hollow = taken.blocks == nullptr && slab->outstanding.load() != slab->carved.load();
   return RH_UNLIKELY(hollow) ? fill_hole(slab) : taken;
 }

@@ -42,9 +42,12 @@ inline void add_returned(Span* slab, unsigned amount) {
 // far fewer blocks.
 inline constexpr uint16_t kUncounted = 0, kNever = INT16_MAX;
 
-// What the slab is armed with when its blocks are taken. A block in a bin keeps its slab from being empty: large ones
-// would keep much from going back while the owner sleeps.
-inline uint16_t at_taking(const Span* slab) { return properties(slab).carve == 1 ? kNever : kUncounted; }
+// Whether what the owner frees goes into the bin while that holds the slab's blocks. A block in there keeps its slab
+// from being empty: long ones would keep much from going back while the owner sleeps.
+inline bool is_binned(const Span* slab) { return properties(slab).size <= size_class::kMostBinned; }
+
+// What the slab is armed with when its blocks are taken.
+inline uint16_t at_taking(const Span* slab) { return is_binned(slab) ? kUncounted : kNever; }
 
 // How many blocks it has room for. In hardened builds its end is no block's: a page where there is a bar, else what
 // reaches out of a block by a little, in either direction, comes to without harm, and which never has a tag.

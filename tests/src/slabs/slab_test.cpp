@@ -142,7 +142,7 @@ TEST(Slab, AsksToBeLookedAtAfterSoManyFrees) {
 }
 
 TEST(Slab, WhatIsNotCountedGoesIntoTheBin) {
-  for (size_t index : {index_of(16), index_of(24), index_of(2048)}) {
+  for (size_t index : {index_of(16), index_of(24), index_of(2048), index_of(size_class::kMostBinned)}) {
     Span* slab = make(index);
     std::vector<Block*> blocks = take_all(slab);
     Block* bin = nullptr;
@@ -159,9 +159,9 @@ TEST(Slab, WhatIsNotCountedGoesIntoTheBin) {
   }
 }
 
-// Large ones do not wait in a bin while the owner sleeps.
-TEST(Slab, BlocksOfAPageOrSoAreAlwaysCounted) {
-  for (size_t size : {size_t{2049}, size_t{5000}, kMaxSmall}) {
+// Long ones do not wait in a bin while the owner sleeps.
+TEST(Slab, BlocksOfMoreThanAPageAreAlwaysCounted) {
+  for (size_t size : {size_class::kMostBinned + 1, size_t{10000}, kMaxSmall}) {
     Span* slab = make(index_of(size));
     Block* bin = nullptr;
     for (Block* block : take_all(slab)) ASSERT_FALSE(free_local(slab, block, &bin));
