@@ -1,4 +1,4 @@
-"""Counts the instructions of malloc and free on their fast paths, by callgrind.
+"""Counts the instructions of malloc and free, on their fast paths and where they often leave them, by callgrind.
 
 Two run lengths are compared, so that what remains is the loop: one call of malloc and one of free, the calls themselves
 and the loop's few instructions included. Callgrind leaves malloc alone (memcheck would put its own in its place); the
@@ -40,6 +40,8 @@ class Counted:
 PATHS = [
     FastPath("pairs", "malloc(64) + free", 1, (20_000, 120_000), (200, 2_200)),
     FastPath("mixed", "100 mixed, then freed", 100, (500, 2_500), (10, 50)),
+    FastPath("kibibytes", "one of 400 of 1 KiB replaced", 1, (20_000, 120_000), (1_000, 3_000)),
+    FastPath("pages", "one of 400 of 4 KiB replaced", 1, (20_000, 120_000), (1_000, 3_000)),
 ]
 
 
