@@ -173,6 +173,46 @@ TEST(BoundDeathTest, AnotherThreadMayNotAllocateWhileItsThreadLives) {
     EXPECT_DEATH(other([&] { take_from(heap, size); }), "which is bound to another thread");
 }
 
+// A destroyed heap is kept for the next, which is nobody's: any thread may allocate there, and takes the lock.
+TEST(Bound, WhatComesAfterADestroyedOneIsBoundToNobody) {
+  Heap* bound = create_bound_heap();
+  take_from(bound, 100);
+  destroy_heap(bound);
+  Heap* next = shared::create();
+  ASSERT_EQ(next, bound);
+  EXPECT_FALSE(is_bound(next) || is_mine(next));
+  Actor other;
+  EXPECT_NE(other([&] { return take_from(next, 100); }), nullptr);
+  destroy_heap(next);
+}
+
+// To ask whether the thread has ended is not to keep what it left.
+TEST(Bound, WhoTakesOneUpLeavesItsThreadsHeapToOthers) {
+  Actor dead, heir, born;
+  Heap* heap = dead([] { return create_bound_heap(); });
+  dead([&] { take_from(heap, 100); });
+  heir([] { allocate(16); });
+  dead.end();
+  EXPECT_NE(heir([&] { return take_from(heap, 100); }), nullptr);
+  born([] { allocate(16); });
+  EXPECT_EQ(born.heap(), dead.heap());
+}
+
+// A thread that only frees what others take from such a heap does not make memory grow.
+TEST(Bound, WhatOthersFreeIsBookedWhileItsThreadSleeps) {
+  Heap* heap = create_bound_heap();
+  std::vector<void*> blocks;
+  for (int count = 0; count < 20000; ++count) blocks.push_back(take_from(heap, 512));
+  Actor other;
+  const size_t before = figures().in_use;
+  const size_t frees = other([] { return own_heap()->remote_frees.value(); });
+  other([&] { free_all(blocks); });
+  EXPECT_LE(heap->waiting.load(), 2 * kMiB);
+  EXPECT_LE(figures().in_use, before - 6 * kMiB);
+  EXPECT_EQ(other.heap()->remote_frees.value(), frees + blocks.size());
+  destroy_heap(heap);
+}
+
 TEST(BoundDeathTest, FreedTwiceByAnother) {
   Heap* heap = create_bound_heap();
   void* block = take_from(heap, 64);

@@ -9,6 +9,9 @@
 
 #include "base/sanitizers.h"
 #include "heap/idle.h"
+#include "heap/registry.h"
+#include "heap/shared.h"
+#include "heap/tags.h"
 #include "support/child.h"
 #include "support/heaps.h"
 
@@ -319,6 +322,66 @@ void use_bound_heap(Heap* heap) {
     fill(blocks.back(), 64, index);
   }
   check_and_free(blocks, 64);
+}
+
+// What another thread held when this one forked is as if it were new, but the same heap to those who know it.
+TEST(Fork, AHeapThatWasMissedIsStillItself) {
+  if (platform::kThreadsAreTerminated) GTEST_SKIP() << "there is no fork here";
+  const tags::Tag before = tags::create("before"), tag = tags::create("missed");
+  auto heap_of = [](tags::Tag of) {
+    EXPECT_TRUE(tags::push(own_heap(), of));
+    allocate(100);
+    Heap* used = heap_in_use_if_any();
+    tags::pop();
+    return used;
+  };
+  Actor other;
+  Heap *first = heap_of(before), *others = other([&] { return heap_of(tag); }), *tagged = heap_of(tag);
+  Heap *older = shared::create(), *heap = create_bound_heap(), *newer = shared::create();
+  for (Heap* each : {older, heap, newer}) allocate_in(each, kBlockAlign, 100, false);
+  heap->account.set_limit(kMiB);
+  const uintptr_t handle = shared::handle_of(heap);
+  const Heap* beside = tagged->next_beside;
+  ASSERT_NE(beside, nullptr);
+  ASSERT_TRUE(tags::push(own_heap(), tag));
+  for (Heap* each : {own_heap(), heap, tagged}) ASSERT_TRUE(each->lock.try_acquire(platform::thread_token() + 100));
+  fake::on_back_off([] { fake::advance(100); });
+  fork::before();
+  fork::after_in_child();
+  fake::on_back_off(nullptr);
+  ASSERT_EQ(tagged->tag, tag);
+  EXPECT_EQ(tagged->next_beside, beside);
+  EXPECT_EQ(own_heap()->tagging.depth, 1u);
+
+  EXPECT_EQ(shared::handle_of(heap), handle);
+  EXPECT_TRUE(is_mine(heap) && is_bound(heap) && heap->tenant.load() != kNoTenant);
+  EXPECT_EQ(heap->fork_state, ForkState::whole);
+  EXPECT_EQ(heap->account.held(), 0u);
+  EXPECT_EQ(heap->account.limit(), kMiB);
+  size_t served = 0;
+  while (served < kMiB && allocate_in(heap, kBlockAlign, 1000, false) != nullptr) ++served;
+  EXPECT_GT(served, 500u);
+  EXPECT_LE(served, kMiB / 1000);
+
+  EXPECT_EQ(tags::in_force(), tag);
+  EXPECT_EQ(heap_in_use_if_any(), tagged);
+  EXPECT_EQ(tags::account_of(tag).held(), others->account.held());
+  tags::pop();
+  EXPECT_EQ(heap_of(tag), tagged);
+  EXPECT_GT(tags::account_of(tag).held(), others->account.held());
+  EXPECT_EQ(heap_of(before), first);
+  EXPECT_EQ(tags::heaps_of(tag, 0), tagged);
+  EXPECT_EQ(tagged->next_of_tag, others);
+
+  std::vector<Heap*> seen;
+  {
+    registry::Walk walk(platform::thread_token());
+    while (Heap* each = walk.next()) seen.push_back(each);
+  }
+  EXPECT_EQ(seen, (std::vector<Heap*>{newer, heap, older, tagged, others, first}));
+  EXPECT_EQ(heap->previous, newer);
+  for (Heap* each : {heap, older, newer}) destroy_heap(each);
+  registry::check_books();
 }
 
 TEST(Fork, BoundHeapsWorkOnInTheChild) {

@@ -122,6 +122,21 @@ void stop_serving_passed(size_t size) {
   watch::stop_serving_passed(heap, heap->current[size_class::of(size)]);
 }
 
+// What was passed had an owner before, like any other block.
+TEST(Watch, ZeroedBlocksAreZeroOfThosePassedToo) {
+  auto use = [] {
+    std::vector<void*> blocks;
+    for (int count = 0; count < 300; ++count) blocks.push_back(allocate(64));
+    for (void* block : blocks) std::memset(block, 0xee, 64);
+    for (void* block : blocks) deallocate(block);
+  };
+  use();
+  guards::set_every(1000000);
+  use();
+  for (int count = 0; count < 600; ++count) ASSERT_TRUE(contract::all_zero(allocate_zeroed(64), 64)) << count;
+  guards::set_every(0);
+}
+
 TEST(Watch, EachAllocationIsCountedOnceHoweverItIsPassed) {
   constexpr uint64_t kNever = uint64_t{1} << 50;
   constexpr size_t kSize = 64;

@@ -302,6 +302,35 @@ TEST(Idle, ANewHelperComesRightAfterALookForTheLast) {
 }
 
 // The helper may be waiting for the thread that the handler has interrupted there.
+// Nobody frees afterwards who would see to it.
+TEST(Idle, WhatAHeapHadThatEndsGoesBack) {
+  for (void (*end)(Heap*) : {destroy_heap, reset_heap}) {
+    Heap* heap = shared::create();
+    for (int count = 0; count < 8; ++count) allocate_in(heap, kBlockAlign, kMiB, false);
+    end(heap);
+    EXPECT_TRUE(fake::helper_is_there());
+    step_for(10000);
+    EXPECT_LE(dirty(), 64 * 1024u);
+  }
+}
+
+// A signal handler that waits may have interrupted its thread within the arena.
+TEST(Idle, AHandlerWithinTheArenaReturnsNothingBeforeItWaits) {
+  fake::set_single_threaded(true);
+  idle::let_waits_return();
+  free_all(used_blocks(1000, 8 * kMiB));
+  const size_t before = dirty();
+  {
+    LockGuard guard(g_arena.lock());
+    EXPECT_FALSE(idle::returns_before_waiting());
+    EXPECT_FALSE(idle::return_while_waiting());
+  }
+  EXPECT_EQ(dirty(), before);
+  EXPECT_TRUE(idle::returns_before_waiting());
+  while (idle::return_while_waiting()) continue;
+  EXPECT_EQ(dirty(), 0u);
+}
+
 TEST(Idle, AHandlerWithinTheArenaDoesNotWaitForTheHelper) {
   free_all(used_blocks(1000, 8 * kMiB));
   fake::step_helper();

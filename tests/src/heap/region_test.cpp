@@ -350,6 +350,20 @@ TEST(Region, TheLeastHoldsABlock) {
   }
 }
 
+TEST(Region, LieBesideEachOtherInEitherOrder) {
+  std::vector<unsigned char> memory(3 * 4096);
+  Region* regions[3] = {};
+  for (size_t index : {1u, 0u, 2u}) {
+    regions[index] = regions::make_in(memory.data() + index * 4096, 4096).region;
+    ASSERT_NE(regions[index], nullptr) << index;
+  }
+  for (size_t at = 0; at < memory.size(); at += 4096) {
+    EXPECT_EQ(regions::find(memory.data() + at), regions[at / 4096]);
+    EXPECT_EQ(regions::find(memory.data() + at + 4095), regions[at / 4096]);
+  }
+  for (Region* region : regions) regions::destroy(region);
+}
+
 TEST(Region, AreFoundAndForgotten) {
   std::vector<unsigned char> memory(64 * 4096);
   std::vector<Region*> all;

@@ -10,6 +10,8 @@
 
 #include "heap/idle.h"
 #include "heap/registry.h"
+#include "heap/sampled.h"
+#include "heap/tags.h"
 #include "support/heaps.h"
 
 namespace rh {
@@ -250,6 +252,35 @@ TEST(Shared, HeapsDestroyedLeaveNothing) {
   EXPECT_EQ(registry::metadata_bytes(), before + spares * align_up(sizeof(Heap), platform::kPageSize));
   idle::trim();
   EXPECT_EQ(figures().arena.in_use, 0u);
+}
+
+// What a report says of the program's heaps is of those that it has: not of tags', nor of destroyed ones.
+TEST(Shared, AreCountedWhileTheyLive) {
+  Heap *kept = shared::create(), *gone = shared::create();
+  for (Heap* heap : {kept, gone}) take(heap, kMiB);
+  const tags::Tag tag = tags::create("not the program's");
+  ASSERT_TRUE(tags::push(own_heap(), tag));
+  allocate(100);
+  tags::pop();
+  ASSERT_NE(sampled::heap(), nullptr);
+  destroy_heap(gone);
+  EXPECT_EQ(stats::own_heaps().count, 1u);
+  EXPECT_EQ(stats::own_heaps().held, kept->account.held());
+  EXPECT_GE(kept->account.held(), kMiB);
+  destroy_heap(kept);
+  EXPECT_EQ(stats::own_heaps().count, 0u);
+}
+
+// Where one was destroyed the next one lies: a program that makes many all the time takes no more address space.
+TEST(Shared, TheirMemoryIsUsedAgain) {
+  size_t reserved = 0;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Heap*> heaps;
+    for (int count = 0; count < 300; ++count) heaps.push_back(shared::create());
+    if (round == 0) reserved = fake::reserved_bytes();
+    for (Heap* heap : heaps) destroy_heap(heap);
+  }
+  EXPECT_EQ(fake::reserved_bytes(), reserved);
 }
 
 TEST(Shared, ManyThreadsAtTheSameTime) {

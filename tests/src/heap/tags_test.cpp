@@ -376,6 +376,19 @@ TEST(TagLimits, ABlockThatMayNotGrowStays) {
   expect_accounts_right();
 }
 
+// What is held may be more than a limit that is set later: then there is no room at all.
+TEST(TagLimits, OneSetBelowWhatIsHeldRefuses) {
+  Heap* heap = shared::create();
+  void* large = allocate_in(heap, kBlockAlign, 2 * kMiB, false);
+  ASSERT_NE(large, nullptr);
+  heap->account.set_limit(kMiB);
+  for (size_t size : {size_t{100}, size_t{100000}, 2 * kMiB})
+    EXPECT_EQ(allocate_in(heap, kBlockAlign, size, false), nullptr) << size;
+  deallocate(large);
+  EXPECT_NE(allocate_in(heap, kBlockAlign, 100000, false), nullptr);
+  destroy_heap(heap);
+}
+
 TEST(TagLimits, AHeapHasOneOfItsOwn) {
   for (Heap* heap : {shared::create(), create_bound_heap()}) {
     heap->account.set_limit(4 * kMiB);

@@ -47,6 +47,7 @@ TEST(Threads, ADeadThreadsHeapIsAdopted) {
   EXPECT_EQ(c.heap(), a.heap());
   EXPECT_EQ(registry::thread_heaps(), 2u);
   EXPECT_TRUE(intact(block, 16, 1));
+  EXPECT_EQ(c.heap()->token.load(), c([] { return platform::thread_token(); }));  // its locks are held by that
   size_t remote = c.heap()->remote_frees.value();
   c([&] { deallocate(block); });
   EXPECT_EQ(c.heap()->remote_frees.value(), remote);  // now it is its own block
@@ -524,6 +525,74 @@ TEST(Orphans, WhatIsFreedLaterComesBack) {
   EXPECT_EQ(figures().arena.dirty, 0u);
 }
 
+// Each thread that has a heap for a while leaves something, and none of it waits for the next.
+TEST(Orphans, AHeapIsLeftBehindMoreThanOnce) {
+  Actor first, second, other;
+  other([] { allocate(16); });
+  auto leave = [](Actor& actor, size_t size) {
+    std::vector<void*> blocks = actor([=] { return blocks_of(size, 4000); });
+    actor([&] {
+      for (size_t index = 0; index < blocks.size(); ++index)
+        if (index % 64 != 0) deallocate(blocks[index]);
+    });
+    actor.end();
+  };
+  auto is_used = [&other](size_t size) {
+    size_t before = figures().arena.in_use;
+    other([=] { blocks_of(size, 3500); });
+    EXPECT_LE(figures().arena.in_use, before + 4 * kUnitSize) << size;
+  };
+  leave(first, 64);
+  Heap* left = first.heap();
+  is_used(64);
+  leave(second, 256);
+  EXPECT_EQ(second.heap(), left);
+  is_used(256);
+  EXPECT_EQ(left->current[size_class::computed(256)], nullptr);
+  registry::check_books();
+}
+
+// What one class was taken of may still have others.
+TEST(Orphans, EachClassIsTakenWhenItIsNeeded) {
+  Actor dead, other;
+  other([] { allocate(16); });
+  dead([] {
+    for (size_t size : {64u, 256u, 640u}) {
+      std::vector<void*> blocks = blocks_of(size, 3000);
+      for (size_t index = 0; index < blocks.size(); ++index)
+        if (index % 8 != 0) deallocate(blocks[index]);
+    }
+  });
+  dead.end();
+  for (size_t size : {64u, 256u, 640u}) {
+    size_t before = figures().arena.in_use;
+    other([=] { blocks_of(size, 2500); });
+    EXPECT_LE(figures().arena.in_use, before + 8 * kUnitSize) << size;
+  }
+}
+
+// Who has adopted slabs is told when they are empty, as of those that were its own from the start.
+TEST(Orphans, AdoptedSlabsGoBackWithTheirLastBlock) {
+  Actor dead, heir;
+  heir([] { allocate(16); });
+  std::vector<void*> left = dead([] { return blocks_of(200, 20000); });
+  dead([&] {
+    for (size_t index = 0; index < left.size(); index += 2) deallocate(left[index]);
+  });
+  dead.end();
+  std::vector<void*> own = heir([] { return blocks_of(200, 9000); });
+  size_t adopted = 0;
+  for (size_t index = 1; index < left.size(); index += 2) adopted += owner_of(slab_of(left[index])) == heir.heap();
+  ASSERT_GT(adopted, 5000u);
+  heir([&] {
+    free_all(own);
+    for (size_t index = 1; index < left.size(); index += 2) deallocate(left[index]);
+  });
+  for (const SpanList& slabs : heir.heap()->available)
+    for (const Span* slab = slabs.first(); slab != nullptr; slab = slab->next)
+      EXPECT_GT(slab::outstanding(slab), 0u) << slab::properties(slab).size;
+}
+
 TEST(Orphans, AreAskedOnlyWhileTheyMayHaveSomething) {
   Actor a, b, c;
   std::vector<void*> blocks = a([] { return blocks_of(64, 20000); });
@@ -611,6 +680,31 @@ TEST(Orphans, AForkedChildInheritsWhatVanishedThreadsHeld) {
       return false;
     });
     EXPECT_TRUE(found);
+    return 0;
+  });
+  EXPECT_TRUE(ending.well(0)) << ending.status;
+}
+
+// Of what was noted at the fork nothing is taken twice: the lists are what the child made of them since.
+TEST(Orphans, AForkedChildGoesBackToTheForkOnce) {
+  if (!kForks) GTEST_SKIP() << "there is no fork here";
+  Actor vanished;
+  std::vector<void*> blocks = vanished([] { return blocks_of(64, 4000); });
+  vanished([&] {
+    for (size_t index = 0; index < blocks.size(); index += 2) deallocate(blocks[index]);
+  });
+  allocate(16);
+  Ending ending = in_child([&] {
+    // The first takes the heap over, and the second what the first leaves.
+    Actor first;
+    std::vector<void*> taken = first([] { return blocks_of(64, 1000); });
+    EXPECT_EQ(first.heap(), vanished.heap());
+    first.end();
+    Actor second;
+    std::vector<void*> more = second([] { return blocks_of(64, 1000); });
+    for (unsigned index = 0; index < 1000; ++index)
+      if (!intact(taken[index], 64, index) || !intact(more[index], 64, index)) return 1;
+    registry::check_books();
     return 0;
   });
   EXPECT_TRUE(ending.well(0)) << ending.status;
