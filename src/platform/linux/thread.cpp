@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include <atomic>
+
 #include "base/pause.h"
 #include "platform/linux/syscall.h"
 #include "platform/linux/thread_pointer.h"
@@ -25,6 +27,24 @@ ThreadToken thread_token() { return thread_pointer(); }
 
 uint64_t thread_id() { return static_cast<uint64_t>(system_call(SYS_gettid)); }
 
+namespace {
+
+constinit std::atomic<int32_t> g_sleepers{0};
+
+// As many sleep here, as much longer each does: thousands of threads that come back every 50 us leave no time to the
+// one that holds what they wait for.
+void sleep_briefly() {
+  constexpr long kShortest = 50 * 1000;
+  constexpr long kForEach = 20 * 1000;
+  constexpr long kLongest = 20 * 1000 * 1000;
+  const long wanted = g_sleepers.fetch_add(1, std::memory_order_relaxed) * kForEach;
+  timespec pause = {0, wanted < kShortest ? kShortest : wanted > kLongest ? kLongest : wanted};
+  system_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+  g_sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
 void back_off(unsigned attempt) {
   constexpr unsigned kSpins = 64;
   constexpr unsigned kYields = 32;
@@ -36,8 +56,7 @@ void back_off(unsigned attempt) {
     system_call(SYS_sched_yield);
     return;
   }
-  timespec pause = {0, 50 * 1000};
-  system_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+  sleep_briefly();
 }
 
 void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms) {
@@ -92,6 +111,7 @@ void after_fork_in_parent() {
 }
 
 void after_fork_in_child() {
+  g_sleepers.store(0, std::memory_order_relaxed);
   if (g_holds_streams) _IO_list_resetlock();
   g_after_fork_in_child();
 }
