@@ -1,6 +1,7 @@
 // Sandboxes, name spaces and capabilities: what the C library hands to the kernel as it is.
 #include "entry/linux/privileges.h"
 
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -8,6 +9,7 @@
 #include "base/compiler.h"
 #include "entry/linux/kernel.h"
 #include "entry/linux/sandbox.h"
+#include "platform/linux/strict.h"
 
 #define RH_EXPORT extern "C" [[gnu::visibility("default")]]
 
@@ -16,10 +18,11 @@ using namespace rh;
 namespace {
 
 // When a sandbox is closed, nobody makes a helper any more.
-template <typename Call> auto close_sandbox(Call call) {
+template <typename Call> auto close_sandbox(bool strict, Call call) {
   idle::WithoutHelper alone;
   auto result = call();
   if (result >= 0) {
+    if (strict) platform::give_nothing_back();
     sandbox::note_closing();
     idle::do_without_helper();
   }
@@ -44,7 +47,7 @@ RH_EXPORT int prctl(int option, ...) {
   va_end(given);
   auto call = [=] { return next_or_kernel(g_prctl, SYS_prctl, option, a, b, c, d); };
   switch (option) {
-  case PR_SET_SECCOMP: return close_sandbox(call);
+  case PR_SET_SECCOMP: return close_sandbox(a == SECCOMP_MODE_STRICT, call);
   case PR_SET_NO_NEW_PRIVS:
   case PR_CAPBSET_DROP:
   case PR_SET_SECUREBITS:
@@ -81,7 +84,8 @@ RH_EXPORT long syscall(long number, ...) {
     if (auto* next = g_syscall.get()) return next(number, a, b, c, d, e, f);
     return with_errno(platform::system_call(number, a, b, c, d, e, f));
   };
-  if (number == SYS_seccomp || (number == SYS_prctl && a == PR_SET_SECCOMP)) return close_sandbox(call);
+  if (number == SYS_seccomp) return close_sandbox(a == SECCOMP_SET_MODE_STRICT, call);
+  if (number == SYS_prctl && a == PR_SET_SECCOMP) return close_sandbox(b == SECCOMP_MODE_STRICT, call);
   if (!changes_rights(number)) return call();
   idle::WithoutHelper alone;
   return call();

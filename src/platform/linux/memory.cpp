@@ -3,7 +3,10 @@
 #include <linux/mman.h>
 #include <sys/mman.h>
 
+#include <atomic>
+
 #include "base/sanitizers.h"
+#include "platform/linux/strict.h"
 #include "platform/linux/syscall.h"
 #include "platform/memory_tags.h"
 #include "platform/platform.h"
@@ -82,8 +85,13 @@ bool commit(uintptr_t address, size_t size) {
   return !is_error(system_call(SYS_mprotect, static_cast<long>(address), static_cast<long>(size), usable()));
 }
 
+static constinit std::atomic<bool> g_gives_nothing_back{false};
+
+void give_nothing_back() { g_gives_nothing_back.store(true, std::memory_order_relaxed); }
+
 // Fails on pages locked in memory: they stay, with their content.
 bool replace_by_zeros(uintptr_t address, size_t size) {
+  if (g_gives_nothing_back.load(std::memory_order_relaxed)) return false;
   count_os_call(OsCall::purge);
   return !is_error(system_call(SYS_madvise, static_cast<long>(address), static_cast<long>(size), MADV_DONTNEED));
 }

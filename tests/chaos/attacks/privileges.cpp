@@ -124,6 +124,12 @@ void use_large_blocks(double duration) {
   }
 }
 
+void use_few_blocks() {
+  void* blocks[50];
+  for (void*& block : blocks) block = std::malloc(100);
+  for (void* block : blocks) std::free(block);
+}
+
 SCENARIO(filtered_from_the_start) {
   kill_what_is_unusual();
   use_large_blocks(times(1));
@@ -135,6 +141,26 @@ SCENARIO(filtered_after_much_was_freed) {
   kill_what_is_unusual();
   use_large_blocks(times(1));
   return 0;
+}
+
+// By a clock that needs no call, nor the processor's counter, which strict mode takes away.
+double coarse_seconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Strict mode allows no call but to read, to write and to end. The blocks asked for there were free before.
+SCENARIO(strict_after_much_was_freed) {
+  std::thread([] {}).join();
+  const pid_t child = fork();
+  if (child != 0) return ended_well(child) ? 0 : 1;
+  use_few_blocks();
+  free_much(100 * MiB);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) _exit(1);
+  for (const double end = coarse_seconds() + 1; coarse_seconds() < end;) use_few_blocks();
+  syscall(SYS_exit, 0);
+  return 1;
 }
 
 // ---- namespaces --------------------------------------------------------------------------------
