@@ -74,8 +74,9 @@ Span* SpanStore::take(Units units, Use use, Heap* owner, ThreadToken token, Part
     merge_whole(room_, owner);
     span = free_.best_fit(units);
   }
-  if (span == nullptr && fetch(units, use, owner, token, partition)) span = free_.best_fit(units);
-  if (RH_UNLIKELY(span == nullptr)) {
+  if (span == nullptr) {
+    span = fetch(units, use, owner, token, partition);
+    if (span != nullptr) return span;
     merge_whole({}, owner);
     span = free_.best_fit(units);
   }
@@ -206,6 +207,11 @@ void SpanStore::remove(Span* span) {
 // The first units of a kept span; the rest stays.
 Span* SpanStore::carve(Span* span, Units units, Heap* owner) {
   remove(span);
+  return cut(span, units, owner);
+}
+
+// The first units of a span in nobody's hands; the rest is kept.
+Span* SpanStore::cut(Span* span, Units units, Heap* owner) {
   if (span->units > units.count) {
     Span* rest = span + units.count;
     rest->units = span->units - static_cast<uint32_t>(units.count);
@@ -224,15 +230,15 @@ Prefer SpanStore::preference(Use use) const {
   return is_dense ? Prefer::dense : Prefer::warm;
 }
 
-// So much that there is room for as much again to come back.
-bool SpanStore::fetch(Units units, Use use, Heap* owner, ThreadToken token, Partition partition) {
+// What is asked for, and so much more that there is room for as much again to come back.
+Span* SpanStore::fetch(Units units, Use use, Heap* owner, ThreadToken token, Partition partition) {
   Units half{budget_.count / 2}, wanted = units;
   if (half > free_.total() + units) wanted = half - free_.total();
   SpanList nothing, spans;
   visit(&nothing, &spans, {units, wanted, preference(use), partition}, token);
-  bool found = !spans.empty();
+  Span* first = spans.pop_front();
   while (Span* span = spans.pop_front()) insert(span, owner);
-  return found;
+  return first != nullptr ? cut(first, units, owner) : nullptr;
 }
 
 void SpanStore::make_room() {

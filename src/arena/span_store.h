@@ -58,12 +58,13 @@ class SpanStore {
   Span* insert(Span* span, Heap* owner);
   void remove(Span* span);
   Span* carve(Span* span, Units units, Heap* owner);
+  Span* cut(Span* span, Units units, Heap* owner);
   bool keep_whole(Span* span, Heap* owner);
   void make_room();
   void merge_whole(Units beyond, Heap* owner);
   void give_some(SpanList* spans, Heap* owner, ThreadToken token);
   Prefer preference(Use use) const;
-  bool fetch(Units units, Use use, Heap* owner, ThreadToken token, Partition partition);
+  Span* fetch(Units units, Use use, Heap* owner, ThreadToken token, Partition partition);
   void give_back_surplus(Heap* owner, ThreadToken token);
   void give_back_beyond(Units most, ThreadToken token);
   void visit(SpanList* back, SpanList* list, const Arena::Wanted& wanted, ThreadToken token);
