@@ -330,6 +330,11 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spa
   Guard guard(*this, token);
   if (age_ms == 0 && most == kAll) {
     while (wait_for_purge(token)) {}
+    // Several spans, dirty and clean in turn, may share one page.
+    if (units_of_page() > Units{1} && !inconsistent()) {
+      in_pieces_ = true;
+      rejoin();
+    }
   }
   if (!inconsistent() && lost_purger(token)) take_from_purger();
   if (busy_.load() != nullptr || inconsistent()) return 0;  // someone else is at it
