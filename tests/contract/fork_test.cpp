@@ -181,7 +181,8 @@ TEST(Fork, Nested) {
   for (int at = 0; at < rounds(12); ++at) ASSERT_EQ(fork_and_wait(forks_in_child), 0) << "fork " << at;
 }
 
-// The parent's memory must not grow with the number of children, nor a child's with the generations.
+// The parent's memory must not grow with the number of children, nor a child's with the generations. An emulator's own
+// does: each process translates what it runs, which takes 12 to 16 MiB here.
 TEST(Fork, GenerationsDoNotGrow) {
   EXPECT_TRUE(in_child([] {
     const std::size_t before = resident();
@@ -200,7 +201,8 @@ TEST(Fork, GenerationsDoNotGrow) {
       for (std::size_t at = 0; at < own.size(); ++at) own[at].take(at * 100 + 1, at);
       for (Held& held : own) held.drop();
     }
-    NEED(resident() < before + 12 * MiB, "%zu KiB more after 40 generations", (resident() - before) / KiB);
+    const std::size_t most = emulator() != nullptr ? 32 * MiB : 12 * MiB;
+    NEED(resident() < before + most, "%zu KiB more after 40 generations", (resident() - before) / KiB);
     return 0;
   }));
 }
