@@ -65,7 +65,7 @@ def test_who_waits_looks_as_back_off_has_it():
 def test_the_models_back_off_is_the_locks():
     source = (ROOT / "src" / "platform" / "linux" / "thread.cpp").read_text()
     assert re.search(rf"kSpins = {model.SPINS};", source) and re.search(rf"kYields = {model.YIELDS};", source)
-    assert "timespec pause = {0, 50 * 1000};" in source
+    assert "kShortest = 50 * 1000;" in source
 
 
 def test_more_cores_or_dearer_misses_never_make_it_better_for_a_busy_lock():

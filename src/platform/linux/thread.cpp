@@ -31,14 +31,16 @@ namespace {
 
 constinit std::atomic<int32_t> g_sleepers{0};
 
-// As many sleep here, as much longer each does: thousands of threads that come back every 50 us leave no time to the
-// one that holds what they wait for.
+// Beyond some, as many sleep here, as much longer each does: thousands of threads that come back every 50 us leave no
+// time to the one that holds what they wait for.
 void sleep_briefly() {
   constexpr long kShortest = 50 * 1000;
+  constexpr long kSome = 100;
   constexpr long kForEach = 20 * 1000;
   constexpr long kLongest = 20 * 1000 * 1000;
-  const long wanted = g_sleepers.fetch_add(1, std::memory_order_relaxed) * kForEach;
-  timespec pause = {0, wanted < kShortest ? kShortest : wanted > kLongest ? kLongest : wanted};
+  const long beyond = g_sleepers.fetch_add(1, std::memory_order_relaxed) - kSome;
+  const long wanted = beyond > 0 ? kShortest + beyond * kForEach : kShortest;
+  timespec pause = {0, wanted > kLongest ? kLongest : wanted};
   system_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
   g_sleepers.fetch_sub(1, std::memory_order_relaxed);
 }

@@ -30,7 +30,7 @@ pthread_t start_waiting(uint64_t* count) {
 
 // A load makes it fewer, never more.
 TEST(BackOff, ManyThatWaitComeBackNoMoreOftenThanFew) {
-  constexpr uint64_t kMostInAMillisecond = 60;  // 50, for each that sleeps 20 us, and some
+  constexpr uint64_t kMostInAMillisecond = 100;  // 400 that sleep 6 ms each, and some
   const uint64_t begin = now_ms();
   std::vector<uint64_t> counts(400);
   std::vector<pthread_t> ids;
