@@ -42,12 +42,15 @@ void recount_outgoing(Heap* heap) {
 
 }  // namespace
 
-void note_tenant(Heap* heap) { heap->tenant.store_release(g_next_tenant.fetch_add(1, std::memory_order_relaxed)); }
+void note_tenant(Heap* heap) {
+  heap->node.store(platform::node());
+  heap->tenant.store_release(g_next_tenant.fetch_add(1, std::memory_order_relaxed));
+}
 
-void take_over(Heap* heap, ThreadToken token) {
+void take_over(Heap* heap) {
   note_tenant(heap);
   heap->tagging = {};
-  heap->token.store(token);
+  heap->token.store(platform::thread_token());
   restore_free_lists(heap);
   recount_outgoing(heap);
 }

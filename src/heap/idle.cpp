@@ -47,10 +47,11 @@ constinit std::atomic<size_t> g_surplus{0};
 struct Due {
   bool now;
   unsigned most_slabs;
-  bool left_at_hand = false;  // also what threads that have ended left in bins: not in signal handlers
+  bool left_at_hand = false;  // also what threads that have ended left in bins of bound heaps: not in signal handlers
 };
-constexpr Due kEverything{true, ~0u, true};
-constexpr Due kOfHelper{false, ~0u, true};
+constexpr Due kEverything{true, ~0u};
+constexpr Due kLeftAtHandToo{true, ~0u, true};
+constexpr Due kOfHelper{false, ~0u};
 constexpr Due kOfPassers{false, 16};
 constexpr Due kWhileWaiting{true, 256};  // some two milliseconds' work
 
@@ -85,8 +86,7 @@ bool is_open(const Heap* heap) { return heap->shared && (!is_bound(heap) || is_m
 
 // The caller holds heap.lock, by `token`.
 void collect_locked(Heap* heap, ThreadToken token, Due due) {
-  bool open = is_open(heap) || (due.left_at_hand && shared::disown_if_left(heap, token));
-  if (due.left_at_hand && !heap->shared) registry::collect_if_left(heap, token);
+  bool open = is_open(heap) || (due.left_at_hand && shared::disown_if_left(heap));
   drain(heap, {token, open});
   if (open) {
     shared::give_back_empty(heap, token);
@@ -332,7 +332,7 @@ static void collect_everything() {
     LockGuard guard(heap->lock, token);
     empty_bins(heap);
   }
-  collect_all(token, kEverything);
+  collect_all(token, kLeftAtHandToo);
 }
 
 static constinit std::atomic<void (*)()> g_let_go{nullptr};
@@ -357,12 +357,12 @@ void collect_beside(Heap* heap) {
   let_go();
   ThreadToken token = platform::thread_token();
   if (heap->tag == 0) {
-    collect(heap, token, kEverything);
+    collect(heap, token, kLeftAtHandToo);
     return;
   }
   for (Partition partition = 0; partition < kPartitions; ++partition)
     for (Heap* each = tags::heaps_of(heap->tag, partition); each != nullptr; each = each->next_of_tag)
-      collect(each, token, kEverything);
+      collect(each, token, kLeftAtHandToo);
 }
 
 size_t trim() {
@@ -380,7 +380,7 @@ size_t trim_heap(Heap* heap) {
     LockGuard guard(heap->lock, token);
     if (inconsistent()) return 0;
     before = heap->account.held();
-    collect_locked(heap, token, kEverything);
+    collect_locked(heap, token, kLeftAtHandToo);
     after = heap->account.held();
   }
   sparse::look(heap, true, ~0u, token);

@@ -168,8 +168,7 @@ Heap* find_ownerless(bool* elsewhere) {
     }
     if (heap->ownership.try_acquire()) {
       LockGuard guard(heap->lock);
-      abandoned::take_over(heap, platform::thread_token());
-      heap->node.store(platform::node());
+      abandoned::take_over(heap);
       heap->stripped.clear();
       heap->set_aside = false;
       return heap;
@@ -190,18 +189,14 @@ Heap* make() {
   heap->ownership.reset();
   heap->ownership.try_acquire();
   abandoned::note_tenant(heap);
-  heap->node.store(platform::node());
   heap->next = g_threads.load(std::memory_order_relaxed);
   g_threads.store(heap, std::memory_order_release);
   g_thread_heaps.add(1);
   return heap;
 }
 
-// By who has just become the owner of a heap left behind, and holds its lock. Once for each.
+// Once for each heap left behind.
 void set_all_aside(Heap* heap, ThreadToken token) {
-  abandoned::take_over(heap, token);
-  post_all(heap);
-  drain(heap, {token, true});
   if (heap->set_aside) return;
   heap->set_aside = true;
   empty_bins(heap);
@@ -269,6 +264,9 @@ void adopt_slabs(Heap* heap, SizeClass size_class) {
   ThreadToken token = heap->token.load();
   if (!from->lock.try_acquire(token)) return;
   if (from->ownership.try_acquire()) {
+    abandoned::take_over(from);
+    post_all(from);
+    drain(from, {token, true});
     set_all_aside(from, token);
     spans::give_back_all(from, token);
     take_over(heap, from, size_class);
@@ -276,12 +274,6 @@ void adopt_slabs(Heap* heap, SizeClass size_class) {
     from->ownership.release();
   }
   from->lock.release();
-}
-
-void collect_if_left(Heap* heap, ThreadToken token) {
-  if (heap->set_aside || inconsistent() || !heap->ownership.try_acquire()) return;
-  set_all_aside(heap, token);
-  heap->ownership.release();
 }
 
 // ---- the end ------------------------------------------------------------------------------------

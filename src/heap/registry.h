@@ -19,10 +19,6 @@ void loaded();
 // heap.lock.
 void adopt_slabs(Heap* heap, SizeClass size_class);
 
-// When nobody owns the heap any more, what its thread left in bins, current slabs and batches goes where it belongs,
-// and slabs that are empty then to the arena. The caller holds heap.lock, by `token`.
-void collect_if_left(Heap* heap, ThreadToken token);
-
 // The heaps of threads, newest first. The list only grows; it may be walked without a lock.
 Heap* threads();
 
