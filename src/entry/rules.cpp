@@ -122,10 +122,7 @@ size_t expand(void* block, size_t size) {
   return fits ? at.usable_size() : 0;
 }
 
-size_t trim() {
-  if constexpr (kHardened) hardened::flush();
-  return idle::trim() + regions::trim();
-}
+size_t trim() { return idle::trim() + regions::trim(); }
 
 void* heap_allocate(Heap* heap, size_t alignment, size_t size, bool zeroed) {
   if (alignment > kMaxAlignment || size > kMaxRequest) return out_of_memory();

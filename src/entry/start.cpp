@@ -28,7 +28,7 @@ void start_now() {
     for (uint64_t& secret : g_secrets) secret = platform::random_secret();
     hardened::look_at_processor();
     // A function of this file's own: before relocation the address of another file's may not be known.
-    idle::let_go_by([] { hardened::flush(); });
+    idle::let_go_by([](Heap* heap) { hardened::flush(heap); });
   }
   if (platform::is_under_thread_sanitizer() && g_foreign.instead != nullptr) leave_to(g_foreign.instead());
   options::load();

@@ -356,18 +356,15 @@ Partition partition_of(const void* block) {
   return in_realm(block) ? rh::partition_of(g_realm.span_of(block)) : kUntyped;
 }
 
-static void flush_heap(Heap* heap) {
-  take_each(heap->delayed.small, let_go);
-  take_each(heap->delayed.medium, let_go);
+void flush(Heap* heap) {
+  void (*let_go_small)(void*) = heap == own_heap_if_any() ? let_go : let_go_from_outside;
+  take_each(heap->delayed.small, let_go_small);
+  take_each(heap->delayed.medium, let_go_small);
   take_each(heap->delayed.large, let_go_large);
 }
 
-void flush() {
-  if (Heap* heap = own_heap_if_any()) flush_heap(heap);
-}
-
 void flush_all() {
-  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) flush_heap(heap);
+  for (Heap* heap = registry::threads(); heap != nullptr; heap = heap->next) flush(heap);
 }
 
 }  // namespace rh::hardened

@@ -55,8 +55,8 @@ Heap* heap_beside(const void* block);
 // The partition that a live block's memory is of.
 Partition partition_of(const void* block);
 
-// Lets go of what the calling thread keeps from use.
-void flush();
+// Lets go of what a thread's heap keeps from use; by its owner, who may be so for a moment only.
+void flush(Heap* heap);
 // What all threads keep, those that have ended too: for a library about to be unloaded, with nobody inside it.
 void flush_all();
 

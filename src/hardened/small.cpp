@@ -50,6 +50,13 @@ RH_INLINE static void let_go_here(void* block) {
 
 void let_go(void* block) { let_go_here(block); }
 
+void let_go_from_outside(void* block) {
+  Span* slab = slab::head(g_realm.span_of(block));
+  const Steps& steps = kSteps[slab->bin.load()];
+  if (!starts_clear(block, steps)) return tell_written(block, steps.length);
+  free_from_outside(nullptr, slab, static_cast<Block*>(block));
+}
+
 RH_INLINE static void end_long_here(Small small) {
   small.note_free();
   let_go_here(exchange(thread_heap()->delayed.medium, small.block()));

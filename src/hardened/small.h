@@ -140,6 +140,9 @@ void* allocate_medium(size_t size, Maker maker);
 // to: nobody is to have it again. The rest is looked at when somebody is to.
 void let_go(void* block);
 
+// The same by a thread that has no heap, or does not own the one that kept it from use.
+void let_go_from_outside(void* block);
+
 // To a heap of the thread's, which is to look at the slab when it is true. The block reads as zero.
 RH_INLINE bool link_clear(Heap* heap, Span* slab, void* block) {
   Block* free = static_cast<Block*>(block);

@@ -42,15 +42,12 @@ void recount_outgoing(Heap* heap) {
 
 }  // namespace
 
-void note_tenant(Heap* heap) {
-  heap->node.store(platform::node());
-  heap->tenant.store_release(g_next_tenant.fetch_add(1, std::memory_order_relaxed));
-}
+void note_tenant(Heap* heap) { heap->tenant.store_release(g_next_tenant.fetch_add(1, std::memory_order_relaxed)); }
 
-void take_over(Heap* heap) {
+void take_over(Heap* heap, ThreadToken token) {
   note_tenant(heap);
   heap->tagging = {};
-  heap->token.store(platform::thread_token());
+  heap->token.store(token);
   restore_free_lists(heap);
   recount_outgoing(heap);
 }

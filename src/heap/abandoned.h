@@ -27,8 +27,8 @@ template <typename IsLost> void leak_slabs(IsLost is_lost) {
 // The caller has just become the owner: the tenant is one that was never there.
 void note_tenant(Heap* heap);
 
-// The caller has just become the owner of a heap left behind, and holds its lock. What its thread changes without the
-// lock is put right when that thread may have been anywhere.
-void take_over(Heap* heap);
+// The caller has just become the owner of a heap left behind, and holds its lock, by `token`. What its thread changes
+// without the lock is put right when that thread may have been anywhere.
+void take_over(Heap* heap, ThreadToken token);
 
 }  // namespace rh::abandoned

@@ -351,6 +351,11 @@ static bool free_small(Span* slab, Block* block) {
     if (RH_UNLIKELY(has_note(slab->owner.load(), kLeft | kKnown))) note_own_free(owner, slab, block);
     return free_own(owner, slab, block) && review_own(owner, slab);
   }
+  return free_from_outside(heap, slab, block);
+}
+
+bool free_from_outside(Heap* heap, Span* slab, Block* block) {
+  Heap* owner = owner_of(slab);
   if (owner->shared && !is_bound(owner)) {
     sampled::note_free(block);
     shared::free(owner, slab, block);

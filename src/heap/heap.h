@@ -196,6 +196,10 @@ RH_INLINE Span* own_live_slab(const void* pointer) {
   return RH_LIKELY(live) ? span : nullptr;
 }
 
+// Frees a block of a slab that the calling thread does not own, which has `heap`, or none. True when memory may have
+// become free: idle::note_free() is to be called then.
+bool free_from_outside(Heap* heap, Span* slab, Block* block);
+
 // Frees any live block of ours and notes it as free. False, and nothing done, when it is none as far as can be told.
 bool deallocate_live(void* pointer);
 

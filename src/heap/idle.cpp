@@ -47,11 +47,10 @@ constinit std::atomic<size_t> g_surplus{0};
 struct Due {
   bool now;
   unsigned most_slabs;
-  bool left_at_hand = false;  // also what threads that have ended left in bins of bound heaps: not in signal handlers
+  bool left_at_hand = false;  // also what threads that have ended left in bins: not in signal handlers
 };
-constexpr Due kEverything{true, ~0u};
-constexpr Due kLeftAtHandToo{true, ~0u, true};
-constexpr Due kOfHelper{false, ~0u};
+constexpr Due kEverything{true, ~0u, true};
+constexpr Due kOfHelper{false, ~0u, true};
 constexpr Due kOfPassers{false, 16};
 constexpr Due kWhileWaiting{true, 256};  // some two milliseconds' work
 
@@ -70,8 +69,29 @@ bool stands(Counter& seen, size_t now) {
   return same;
 }
 
+constinit std::atomic<void (*)(Heap*)> g_let_go{nullptr};
+
+void let_go(Heap* heap) {
+  if (auto by = g_let_go.load(std::memory_order_relaxed)) by(heap);
+}
+
 // Whether the heap's thread has done nothing here since.
-bool at_rest(Heap* heap) { return stands(heap->seen_activity, activity(heap)); }
+bool at_rest(Heap* heap) {
+  const bool rests = stands(heap->seen_activity, activity(heap));
+  heap->looks_at_rest.set(rests ? heap->looks_at_rest.value() + 1 : 0);
+  return rests;
+}
+
+// Where threads come and go the next takes what the last has left; and to ask whose a heap is may cost a call of the
+// system.
+constexpr size_t kLooksTillLeft = 4;
+
+// So that the helper sees to what was left behind just before, and to what that sent to others.
+constexpr size_t kLooksAtLeast = 2 * kLooksTillLeft;
+
+bool may_be_left(const Heap* heap, Due due) {
+  return due.left_at_hand && (due.now || heap->looks_at_rest.value() >= kLooksTillLeft);
+}
 
 // A thread that works with what it has may have a store that it does not need.
 void collect_store(Heap* heap, ThreadToken token) {
@@ -86,7 +106,7 @@ bool is_open(const Heap* heap) { return heap->shared && (!is_bound(heap) || is_m
 
 // The caller holds heap.lock, by `token`.
 void collect_locked(Heap* heap, ThreadToken token, Due due) {
-  bool open = is_open(heap) || (due.left_at_hand && shared::disown_if_left(heap));
+  bool open = is_open(heap) || (may_be_left(heap, due) && shared::disown_if_left(heap, token));
   drain(heap, {token, open});
   if (open) {
     shared::give_back_empty(heap, token);
@@ -98,6 +118,7 @@ void collect_locked(Heap* heap, ThreadToken token, Due due) {
 }
 
 bool collect(Heap* heap, ThreadToken token, Due due) {
+  if (!heap->shared && may_be_left(heap, due)) registry::collect_if_left(heap, token, let_go);
   if (!heap->lock.try_acquire(token)) return false;
   collect_locked(heap, token, due);
   heap->lock.release();
@@ -213,6 +234,7 @@ void help_until_idle() {
   uint32_t no = 0;
   Activity activity;
   do {
+    size_t looks = 0;
     do {
       if (!wait_for_next_look()) break;
       limit::Haste haste = limit::look(kHelperToken);
@@ -220,7 +242,7 @@ void help_until_idle() {
       uint64_t stay = activity.goes_on() ? kLonger * decay_ms() : decay_ms();
       g_arena.purge(haste != limit::Haste::none ? 0 : stay, Arena::kAll, kHelperToken);
       g_arena.return_address_space(kHelperToken);
-    } while (much_is_free());
+    } while (++looks < kLooksAtLeast || much_is_free());
     g_helper_runs.store(0, std::memory_order_seq_cst);
     // What was freed just now may have counted on this thread: stay, unless another is about to start.
     no = 0;
@@ -328,25 +350,19 @@ void note_free() {
 static void collect_everything() {
   ThreadToken token = platform::thread_token();
   if (Heap* heap = own_heap_if_any(); heap != nullptr) {
+    let_go(heap);
     post_all(heap);
     LockGuard guard(heap->lock, token);
     empty_bins(heap);
   }
-  collect_all(token, kLeftAtHandToo);
+  collect_all(token, kEverything);
 }
 
-static constinit std::atomic<void (*)()> g_let_go{nullptr};
-
-void let_go_by(void (*let_go)()) { g_let_go.store(let_go, std::memory_order_relaxed); }
-
-static void let_go() {
-  if (auto by = g_let_go.load(std::memory_order_relaxed)) by();
-}
+void let_go_by(void (*let_go)(Heap*)) { g_let_go.store(let_go, std::memory_order_relaxed); }
 
 bool reclaim() {
   if (inconsistent()) return false;
   size_t before = g_arena.figures().in_use;
-  let_go();
   collect_everything();
   // What is purged becomes one with the purged memory beside it, which may be as long as is wanted.
   bool merged = g_arena.purge(0) != 0;
@@ -354,15 +370,15 @@ bool reclaim() {
 }
 
 void collect_beside(Heap* heap) {
-  let_go();
+  if (Heap* own = own_heap_if_any()) let_go(own);
   ThreadToken token = platform::thread_token();
   if (heap->tag == 0) {
-    collect(heap, token, kLeftAtHandToo);
+    collect(heap, token, kEverything);
     return;
   }
   for (Partition partition = 0; partition < kPartitions; ++partition)
     for (Heap* each = tags::heaps_of(heap->tag, partition); each != nullptr; each = each->next_of_tag)
-      collect(each, token, kLeftAtHandToo);
+      collect(each, token, kEverything);
 }
 
 size_t trim() {
@@ -380,7 +396,7 @@ size_t trim_heap(Heap* heap) {
     LockGuard guard(heap->lock, token);
     if (inconsistent()) return 0;
     before = heap->account.held();
-    collect_locked(heap, token, kLeftAtHandToo);
+    collect_locked(heap, token, kEverything);
     after = heap->account.held();
   }
   sparse::look(heap, true, ~0u, token);

@@ -26,9 +26,10 @@ void note_free();
 RH_HIDDEN extern constinit std::atomic<uint32_t> g_helper_runs;
 inline bool is_needed() { return retained::is_much() && g_helper_runs.load(std::memory_order_relaxed) == 0; }
 
-// The layer above keeps blocks from use: `let_go` frees those of the calling thread. It is called when memory is short,
-// or a limit met, before a request is refused; holding no lock.
-void let_go_by(void (*let_go)());
+// The layer above keeps blocks from use: `let_go` frees those of a heap, by its owner. It is called when memory is
+// short, or a limit met, before a request is refused; and, also by a thread without a heap, when a heap was left
+// behind. Holding no lock.
+void let_go_by(void (*let_go)(Heap*));
 
 // Memory is short: collects what is free in every heap. True when there is more now. Holding no lock.
 bool reclaim();

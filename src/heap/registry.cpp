@@ -168,9 +168,10 @@ Heap* find_ownerless(bool* elsewhere) {
     }
     if (heap->ownership.try_acquire()) {
       LockGuard guard(heap->lock);
-      abandoned::take_over(heap);
+      abandoned::take_over(heap, platform::thread_token());
+      heap->node.store(platform::node());
       heap->stripped.clear();
-      heap->set_aside = false;
+      heap->leavings.store(Leavings::all);
       return heap;
     }
     // The loader resets thread-local storage once while a program starts: this thread has forgotten its heap. Later a
@@ -189,16 +190,14 @@ Heap* make() {
   heap->ownership.reset();
   heap->ownership.try_acquire();
   abandoned::note_tenant(heap);
+  heap->node.store(platform::node());
   heap->next = g_threads.load(std::memory_order_relaxed);
   g_threads.store(heap, std::memory_order_release);
   g_thread_heaps.add(1);
   return heap;
 }
 
-// Once for each heap left behind.
 void set_all_aside(Heap* heap, ThreadToken token) {
-  if (heap->set_aside) return;
-  heap->set_aside = true;
   empty_bins(heap);
   release_empty(heap, token);
   for (size_t index = 0; index < size_class::kCount; ++index)
@@ -206,6 +205,19 @@ void set_all_aside(Heap* heap, ThreadToken token) {
       make_available(heap, slab);
       slab::arm(slab, slab::outstanding(slab));
     }
+}
+
+// By who has just become the owner of a heap left behind, and holds its lock: what it has goes where it belongs, and
+// what nobody uses to the arena.
+void put_in_order(Heap* heap, ThreadToken token) {
+  abandoned::take_over(heap, token);
+  post_all(heap);
+  drain(heap, {token, true});
+  if (heap->leavings.load() == Leavings::all) {
+    set_all_aside(heap, token);
+    heap->leavings.store(kHardened ? Leavings::delayed : Leavings::none);
+  }
+  spans::give_back_all(heap, token);
 }
 
 void take_over(Heap* heap, Heap* from, SizeClass size_class) {
@@ -264,16 +276,23 @@ void adopt_slabs(Heap* heap, SizeClass size_class) {
   ThreadToken token = heap->token.load();
   if (!from->lock.try_acquire(token)) return;
   if (from->ownership.try_acquire()) {
-    abandoned::take_over(from);
-    post_all(from);
-    drain(from, {token, true});
-    set_all_aside(from, token);
-    spans::give_back_all(from, token);
+    put_in_order(from, token);
     take_over(heap, from, size_class);
     if constexpr (kDebugChecks) books::check(from);  // `heap` is in the middle of a change
     from->ownership.release();
   }
   from->lock.release();
+}
+
+void collect_if_left(Heap* heap, ThreadToken token, void (*let_go)(Heap*)) {
+  if (heap->leavings.load() == Leavings::none || inconsistent() || !heap->ownership.try_acquire()) return;
+  let_go(heap);
+  if (heap->lock.try_acquire(token)) {
+    put_in_order(heap, token);
+    heap->leavings.store(Leavings::none);
+    heap->lock.release();
+  }
+  heap->ownership.release();
 }
 
 // ---- the end ------------------------------------------------------------------------------------

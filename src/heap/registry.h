@@ -19,6 +19,10 @@ void loaded();
 // heap.lock.
 void adopt_slabs(Heap* heap, SizeClass size_class);
 
+// When nobody owns the thread's heap any more, what that left in bins, current slabs and batches goes where it belongs,
+// and what nobody uses to the arena; before that, `let_go` is called. Holding no lock.
+void collect_if_left(Heap* heap, ThreadToken token, void (*let_go)(Heap*));
+
 // The heaps of threads, newest first. The list only grows; it may be walked without a lock.
 Heap* threads();
 

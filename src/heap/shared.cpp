@@ -130,16 +130,16 @@ Heap* create_bound(Heap* own) {
   return heap;
 }
 
-bool disown_if_left(Heap* heap) {
+bool disown_if_left(Heap* heap, ThreadToken token) {
   if (inconsistent() || !is_bound(heap) || is_mine(heap)) return false;
   if (!has_ended(heap->home.load(), heap->tenant.load())) return false;
-  abandoned::take_over(heap);
+  abandoned::take_over(heap, token);
   return true;
 }
 
 bool take_up_if_left(Heap* heap, Heap* own) {
   LockGuard guard(heap->lock);
-  if (!disown_if_left(heap)) return false;
+  if (!disown_if_left(heap, platform::thread_token())) return false;
   bind(heap, own);
   return true;
 }
@@ -199,7 +199,7 @@ void* next_block(Heap* heap, const void* block) {
 
 // Whether the caller, who holds heap.lock, may follow what only the owner does without it.
 static bool is_followed_here(Heap* heap) {
-  return !inconsistent() && (!is_bound(heap) || is_mine(heap) || disown_if_left(heap));
+  return !inconsistent() && (!is_bound(heap) || is_mine(heap) || disown_if_left(heap, platform::thread_token()));
 }
 
 // The blocks in use of one slab, large block or guarded place, from `walk->from` on.

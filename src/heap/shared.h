@@ -22,8 +22,9 @@ void take_up(Heap* heap, Heap* own);
 // The same, but for the end: false, and nothing done, while that thread lives, and where nothing is certain.
 bool take_up_if_left(Heap* heap, Heap* own);
 
-// Whether the heap is bound to a thread that has ended: then nobody owns it any more. The caller holds heap.lock.
-bool disown_if_left(Heap* heap);
+// Whether the heap is bound to a thread that has ended: then nobody owns it any more. The caller holds heap.lock, by
+// `token`.
+bool disown_if_left(Heap* heap, ThreadToken token);
 
 // What a program knows of a heap: its address, and its life beside it. find gives null for what is no heap's, or was.
 uintptr_t handle_of(const Heap* heap);

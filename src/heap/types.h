@@ -67,6 +67,10 @@ struct Parcel {
   size_t bytes = 0;
 };
 
+// What is not where others find it of a heap that was left behind: blocks in bins, current slabs and batches; in
+// hardened builds those that are kept from use.
+enum class Leavings : uint8_t { all, delayed, none };
+
 // What a fork made of a heap, in the child; before it, what it found (heap/fork.cpp).
 enum class ForkState : uint8_t {
   whole,
@@ -176,7 +180,7 @@ struct Heap {
   SpanList full;                       // of a shared heap: its full slabs
   SpanList large;                      // of a shared heap: its large blocks
   size_t freed = 0;                    // of a shared heap: the bytes still to be counted (heap/retained.h)
-  bool set_aside = false;              // left behind: nothing is in bins or current slabs
+  Word<Leavings> leavings;             // once it is left behind
   Units sparse, sparse_told;           // slabs in that state, and as others know of it (heap/slab_lists.h)
 
   // ---- anyone ----
@@ -212,8 +216,8 @@ struct Heap {
 
   // Written by the owner, or under the lock.
   alignas(64) Counter refills, slabs_taken, marks, remote_frees, remote_batches;
-  Counter seen_activity, seen_store_uses;  // the idle helper's notes
-  Account account;                         // of a shared heap (heap/accounts.h)
+  Counter seen_activity, seen_store_uses, looks_at_rest;  // the idle helper's notes
+  Account account;                                        // of a shared heap (heap/accounts.h)
 
   // ---- the owning thread's alone, last because they are seldom used ----
   Watched watched = {};

@@ -224,6 +224,7 @@ void Ownership::reset() {
 
 // A thread without a list owns for ever: the kernel would not report its end.
 bool Ownership::try_acquire() {
+  if (g_layout.shape.load(std::memory_order_relaxed) != nullptr && !is_free()) return false;
   Owned& owned = owned_in(storage_);
   Thread self = this_thread();  // and with it the shape
   uint32_t before = word_of(owned).load(std::memory_order_relaxed);

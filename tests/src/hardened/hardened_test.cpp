@@ -15,6 +15,8 @@
 #include "hardened/empty.h"
 #include "hardened/misuse.h"
 #include "hardened/small.h"
+#include "heap/idle.h"
+#include "heap/registry.h"
 #include "heap/shared.h"
 #include "platform/fake/fake.h"
 #include "support/heaps.h"
@@ -50,12 +52,14 @@ bool is_zero(const unsigned char* block, size_t size) {
   return std::all_of(block, block + size, [](unsigned char byte) { return byte == 0; });
 }
 
+void flush() { hardened::flush(own_heap_if_any()); }
+
 // A class that is in use has slabs of its own, and what is free in them is taken again.
 void use(size_t size) {
   std::vector<unsigned char*> blocks;
   for (int count = 0; count < 2000; ++count) blocks.push_back(make(size));
   for (unsigned char* block : blocks) release(block);
-  hardened::flush();
+  flush();
 }
 
 constexpr size_t kSizes[] = {1, 8, 24, 100, 1000, 5000, 32760, 32761, 40000, 200000, 300000, 3000000, 20000000};
@@ -107,12 +111,12 @@ TEST(Hardened, HowManyBlocksWaitCanBeSetAtAnyTime) {
   use(24);
   for (unsigned blocks : {256u, 1u, 8u, 200u, 2u}) {
     hardened::g_quarantine.store(blocks);
-    hardened::flush();
+    flush();
     unsigned frees = frees_before_reuse();
     EXPECT_GE(frees + 1, blocks);
   }
   hardened::g_quarantine.store(1);
-  hardened::flush();
+  flush();
   EXPECT_LE(frees_before_reuse(), 2u);
 }
 
@@ -144,7 +148,7 @@ TEST(Hardened, WithoutMemoryThereIsNoBlockAndNothingBreaks) {
   ASSERT_GT(blocks.size(), 500u);
   EXPECT_EQ(make(100000), nullptr);
   for (unsigned char* block : blocks) release(block);
-  hardened::flush();
+  flush();
   unsigned char* block = make(100000);
   ASSERT_NE(block, nullptr);
   release(block);
@@ -154,8 +158,45 @@ TEST(Hardened, WhatWasKeptFromUseCanBeLetGo) {
   std::vector<unsigned char*> blocks;
   for (size_t size : kSizes) blocks.push_back(make(size));
   for (unsigned char* block : blocks) release(block);
-  hardened::flush();
+  flush();
   for (unsigned char* block : blocks) EXPECT_DEATH(hardened::free(block, Maker::c), "free");
+}
+
+// What an ended thread had: its own slabs' blocks, another's, and large ones.
+void leave_much_delayed(Actor& ends, Actor& other) {
+  idle::let_go_by([](Heap* heap) { hardened::flush(heap); });
+  std::vector<unsigned char*> blocks;
+  other([&] { blocks = {make(100), make(3000)}; });
+  ends([&] {
+    for (size_t size : kSizes) blocks.push_back(make(size));
+    for (unsigned char* block : blocks) release(block);
+  });
+  ends.end();
+}
+
+TEST(Hardened, ATrimLetsGoOfWhatEndedThreadsHaveKeptFromUse) {
+  Actor ends, other;
+  leave_much_delayed(ends, other);
+  other([] {
+    idle::trim();
+    idle::trim();  // what was another's may have come to a heap that was looked at before
+  });
+  EXPECT_EQ(figures().in_use, 0u);
+  EXPECT_EQ(figures().arena.in_use, 0u);
+}
+
+// Some of its slabs are another's by then.
+TEST(Hardened, SoDoesTheHelper) {
+  Actor ends, other;
+  leave_much_delayed(ends, other);
+  other([] {
+    registry::adopt_slabs(own_heap(), size_class::of(100));
+    for (int count = 0; count < 20; ++count) release(make(500000));
+    flush();
+  });
+  ASSERT_TRUE(fake::helper_is_there());
+  step_for(3000);
+  EXPECT_LE(figures().arena.in_use, 2 * kUnitSize) << "the other's";
 }
 
 // While it is delayed it has no memory, and there may be none for it when its time has come.
@@ -170,7 +211,7 @@ TEST(Hardened, ALongBlockIsNotLostWhereMemoryIsShort) {
   EXPECT_LT(fake::committed_bytes() + kLong - kMiB, before);
   EXPECT_DEATH(hardened::free(block, Maker::c), "free already");
   fake::limit_committed(fake::committed_bytes());
-  hardened::flush();
+  flush();
   EXPECT_EQ(make(kLong), nullptr);
   fake::limit_committed(SIZE_MAX);
   for (int round = 0; round < 40; ++round) {
@@ -178,7 +219,7 @@ TEST(Hardened, ALongBlockIsNotLostWhereMemoryIsShort) {
     ASSERT_EQ(again, block);
     ASSERT_TRUE(is_zero(again, kLong));
     release(again);
-    hardened::flush();
+    flush();
   }
 }
 
@@ -334,7 +375,7 @@ TEST(Hardened, BlocksWithoutBytesMayBeginWhereOthersWere) {
   std::vector<void*> blocks;
   for (int count = 0; count < 400; ++count) blocks.push_back(std::memset(make(kSize), 1, kSize));
   for (void* block : blocks) release(block);
-  hardened::flush();
+  flush();
   void* block = make(0);
   EXPECT_TRUE(hardened::is_empty_block(block));
   release(block);
@@ -377,7 +418,7 @@ TEST(Hardened, WritesBehindTheEndAreSeen) {
 
 // Until its memory is somebody's again.
 void use_up(size_t size) {
-  hardened::flush();
+  flush();
   for (int count = 0; count < 20000; ++count) make(size);
 }
 
@@ -397,14 +438,14 @@ TEST(Hardened, WritesToFreeBlocksAreSeen) {
     unsigned char* block = make(size);
     release(block);
     block[20] = 1;
-    EXPECT_DEATH(hardened::flush(), "write to a free block") << size;
+    EXPECT_DEATH(flush(), "write to a free block") << size;
     block[20] = 0;
   }
   // Where its link was, in the hands of the heap.
   use(24);
   unsigned char* block = make(24);
   release(block);
-  hardened::flush();
+  flush();
   std::memset(block, 'A', sizeof(void*));
   EXPECT_DEATH(for (int count = 0; count < 100000; ++count) make(24), "write to a free block");
 }
@@ -449,18 +490,18 @@ TEST(Hardened, GoesOnAfterMisuseIfAskedTo) {
     EXPECT_EQ(release_as(block, Maker::c, size - 1), Freed::done);
     EXPECT_NE(said().find("was freed as one of"), std::string::npos);
     // Written to while it is free: nobody has it again.
-    hardened::flush();
+    flush();
     block = make(size);
     release(block);
     block[20] = 1;
-    hardened::flush();
+    flush();
     EXPECT_NE(said().find("write to a free block"), std::string::npos);
     for (int count = 0; count < 3000; ++count) ASSERT_NE(make(size), block);
     EXPECT_EQ(said(), "");
   }
   unsigned char* block = make(24);
   release(block);
-  hardened::flush();
+  flush();
   block[20] = 1;
   for (int count = 0; count < 3000; ++count) ASSERT_NE(make(24), block);
   EXPECT_NE(said().find("write to a free block"), std::string::npos);

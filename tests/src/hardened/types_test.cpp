@@ -59,7 +59,7 @@ void give_up(void* block) { ASSERT_EQ(hardened::free(block, Maker::c), Freed::do
 
 // Whatever is free goes where it came from.
 void settle() {
-  hardened::flush();
+  idle::let_go_by([](Heap* heap) { hardened::flush(heap); });
   idle::trim();
 }
 

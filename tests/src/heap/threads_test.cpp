@@ -525,6 +525,41 @@ TEST(Orphans, WhatIsFreedLaterComesBack) {
   EXPECT_EQ(figures().arena.dirty, 0u);
 }
 
+// All it had is free, and lies in its bins, in current slabs, and in batches for another.
+static void leave_much_at_hand(Actor& ends, Actor& other) {
+  std::vector<void*> others = other([] { return blocks_of(64, 60); });
+  ends([&] {
+    for (size_t size = 16; size < 8000; size += size / 4) free_all(blocks_of(size, 40));
+    free_all(others);
+  });
+  ends.end();
+}
+
+TEST(Orphans, ATrimTakesWhatTheyHadAtHand) {
+  Actor ends, other;
+  leave_much_at_hand(ends, other);
+  other([] {
+    idle::trim();
+    idle::trim();  // what they sent may have come to a heap that was looked at before
+  });
+  EXPECT_EQ(figures().in_use, 0u);
+  EXPECT_LE(figures().arena.in_use, 2 * kUnitSize) << "the other's";
+  EXPECT_EQ(figures().arena.dirty, 0u);
+  registry::check_books();
+}
+
+TEST(Orphans, SoDoesTheHelper) {
+  Actor ends, other;
+  leave_much_at_hand(ends, other);
+  size_t left = figures().arena.in_use;
+  ASSERT_GT(left, 16 * kUnitSize);
+  other([] { free_all(used_blocks(40000, 2 * kMiB)); });
+  ASSERT_TRUE(fake::helper_is_there());
+  step_for(3000);
+  EXPECT_LE(figures().arena.in_use, 4 * kUnitSize) << left;
+  registry::check_books();
+}
+
 // Each thread that has a heap for a while leaves something, and none of it waits for the next.
 TEST(Orphans, AHeapIsLeftBehindMoreThanOnce) {
   Actor first, second, other;
