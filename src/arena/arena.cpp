@@ -275,9 +275,8 @@ bool Arena::absorb(Span* neighbour, const Span* dirty) {
 }
 
 // What went back around pages that did not is in pieces. Where none of these is long enough they are one again, as they
-// were before. False when there are none.
-bool Arena::rejoin() {
-  if (!in_pieces_) return false;
+// were before.
+void Arena::rejoin() {
   in_pieces_ = false;
   size_t count = 0;
   for (Span* span = by_age_.first(); span != nullptr; span = span->next) ++count;
@@ -288,7 +287,6 @@ bool Arena::rejoin() {
     while (span != g_realm.first() && absorb(head_before(span), span)) span = by_age_.last();
   }
   note_dirty();
-  return true;
 }
 
 // Whether the thread that works on something was stopped or terminated in the middle, or left behind by a fork.
@@ -331,10 +329,7 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spa
   if (age_ms == 0 && most == kAll) {
     while (wait_for_purge(token)) {}
     // Several spans, dirty and clean in turn, may share one page.
-    if (units_of_page() > Units{1} && !inconsistent()) {
-      in_pieces_ = true;
-      rejoin();
-    }
+    if (units_of_page() > Units{1} && !inconsistent()) rejoin();
   }
   if (!inconsistent() && lost_purger(token)) take_from_purger();
   if (busy_.load() != nullptr || inconsistent()) return 0;  // someone else is at it

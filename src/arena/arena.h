@@ -202,7 +202,7 @@ class Arena {
   void put_back(const Purge& purge);
   void put_back_whole();
   bool absorb(Span* neighbour, const Span* dirty);
-  bool rejoin();
+  void rejoin();
   bool wait_for_purge(ThreadToken token);
   bool lost_purger(ThreadToken token) const { return busy_.load() != nullptr && is_lost(purger_, token); }
   static bool is_lost(ThreadToken worker, ThreadToken token);

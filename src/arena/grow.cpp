@@ -83,7 +83,10 @@ Span* Arena::take_fresh(Units units, Units alignment, Partition partition) {
 Span* Arena::find(Units units, Units alignment, Units room, Prefer prefer, Partition partition) {
   Span* span = find_fit(units, prefer, partition);
   if (span != nullptr && !holds(span, units, alignment)) span = find_fit(room, prefer, partition);
-  if (span == nullptr && rejoin()) span = find_fit(room, prefer, partition);
+  if (span == nullptr && in_pieces_) {
+    rejoin();
+    span = find_fit(room, prefer, partition);
+  }
   return span;
 }
 
