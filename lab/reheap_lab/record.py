@@ -1,9 +1,11 @@
 """`reheap record`: runs a command with the recorder before its allocator, and says what was written."""
 
+import errno
 import os
 import pathlib
 import platform
 import re
+import shutil
 import signal
 import struct
 import sys
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 import click
 
 from reheap import process
-from reheap_lab import allocators, host, native, windows
+from reheap_lab import allocators, elf, host, native, windows
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.figures import plural
 
@@ -64,7 +66,6 @@ def command(output: pathlib.Path, with_: str | None, children: bool, layers: str
     """
     output = pathlib.Path(os.path.abspath(output))
     every = stack_setting(stacks, cmd[0])
-    remove_earlier(output)
     line, settings = list(cmd), environment(output, children, size(limit) if limit else None, every)
     for_windows = windows.is_program(cmd[0])
     if for_windows and with_:
@@ -75,6 +76,9 @@ def command(output: pathlib.Path, with_: str | None, children: bool, layers: str
         raise UsageError("--layers is for programs for Windows: here malloc and its relatives are recorded")
     else:
         settings["LD_PRELOAD"] = preload(with_)
+    if shutil.which(line[0]) is None:  # why, is told by the attempt; what was recorded before stays
+        sys.exit(run(line, settings)[0])
+    remove_earlier(output)
     status, cpu_s = run(line, settings)
     files = traces(output)
     if files:
@@ -166,8 +170,7 @@ def run(cmd: list[str], settings: dict[str, str], say=say) -> tuple[int, float]:
     try:
         if host.WINDOWS:
             return process.run_to_its_end(cmd, settings), 0
-        ignored = [getattr(signal, name) for name in IGNORED_BY_PYTHON]
-        child = os.posix_spawnp(cmd[0], cmd, settings, setsigdef=ignored)
+        child = start(cmd, settings)
     except FileNotFoundError:
         say(f"{cmd[0]}: not found")
         return 127, 0
@@ -184,6 +187,17 @@ def run(cmd: list[str], settings: dict[str, str], say=say) -> tuple[int, float]:
         for number, handler in before.items():
             signal.signal(number, handler)
     return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
+
+
+def start(cmd: list[str], settings: dict[str, str]) -> int:
+    ignored = [getattr(signal, name) for name in IGNORED_BY_PYTHON]
+    try:
+        return os.posix_spawnp(cmd[0], cmd, settings, setsigdef=ignored)
+    except OSError as error:
+        path = shutil.which(cmd[0])
+        if error.errno != errno.ENOEXEC or elf.kind(pathlib.Path(path)):
+            raise
+    return os.posix_spawn("/bin/sh", ["/bin/sh", path, *cmd[1:]], settings, setsigdef=ignored)  # no #! line: a shell's
 
 
 def end_by(number: int) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import fakes
 import pytest
 import recording
 import trace_reader
@@ -332,6 +333,29 @@ def test_earlier_traces_make_way_and_other_files_do_not(lab):
     done = lab.record("true")
     assert done.returncode == 2 and "is no trace" in done.stderr
     assert lab.trace.read_text() == "a letter"
+
+
+@pytest.mark.parametrize("words, status", [(["--limit", "much", "--", "true"], 2),
+                                           (["--with", "none", "--", "true"], 2),
+                                           (["--", "./absent"], 127), (["--", "/"], 126)])
+def test_what_cannot_start_leaves_the_earlier_trace(lab, words, status):
+    lab.recorded("int main(void) { mark(); }")
+    before = lab.trace.read_bytes()
+    done = subprocess.run([*RECORD, "-o", str(lab.trace), *words], capture_output=True, text=True)
+    assert done.returncode == status and "event" not in done.stderr
+    assert lab.trace.read_bytes() == before
+
+
+def test_a_script_that_names_no_interpreter_is_the_shells(lab, monkeypatch):
+    script = lab.folder / "script"
+    script.write_text('echo "$0 $1"; exit 5')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(lab.folder), prepend=":")
+    for name in (str(script), script.name):
+        done = lab.record(name, "a b")
+        assert (done.returncode, done.stdout) == (5, f"{script} a b\n") and lab.trace.exists()
+    script.write_bytes(fakes.elf_bytes(machine=1))
+    assert lab.record(str(script)).returncode == 126
 
 
 @pytest.fixture
