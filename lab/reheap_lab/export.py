@@ -60,7 +60,8 @@ def run_rows(comparison: Comparison, names: list[str]) -> list[list]:
 
 def as_markdown(comparison: Comparison) -> str:
     parts = [_heading(comparison), f"**{answer(comparison).text}**", _summarytable(comparison),
-             _verdict_list(comparison), _extras_tables(comparison), _warning_list(comparison), closing(comparison)]
+             _verdict_list(comparison), _extras_tables(comparison), careful(all_warnings(comparison)),
+             closing(comparison)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -79,6 +80,11 @@ def code(text: str) -> str:
     fence = _fence(text, 1)
     blank = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{blank}{text}{blank}{fence}"
+
+
+def words(text: str) -> str:
+    """What may hold what a command said: on one line, and shown as it is rather than taken for markup."""
+    return re.sub(r"([\\`*<\[\]])", r"\\\1", re.sub(r"\s+", " ", text))
 
 
 def _fence(text: str, least: int) -> str:
@@ -131,8 +137,8 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _warning_list(comparison: Comparison) -> str:
-    return "\n".join(f"- Careful: {text}" for text in all_warnings(comparison))
+def careful(warnings: list[str]) -> str:
+    return "\n".join(f"- Careful: {words(text)}" for text in warnings)
 
 
 def all_warnings(comparison: Comparison) -> list[str]:
@@ -204,6 +210,9 @@ def check_path(path: pathlib.Path, writers: dict[str, Callable] = WRITERS) -> No
         raise UsageError(f"{path}: the file's ending says what to write; there are: {', '.join(writers)}")
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}. Make it first")
+    folder = path.resolve().parent
+    if not os.access(folder, os.W_OK) and not os.access(path, os.W_OK):
+        raise UsageError(f"{path}: nothing can be written in {folder}. Name a file elsewhere")
 
 
 def write(what: Any, path: pathlib.Path, writers: dict[str, Callable] = WRITERS) -> None:

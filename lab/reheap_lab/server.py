@@ -7,6 +7,7 @@ CPU time and faults are the server's, from its start to its end.
 import bisect
 import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -106,7 +107,7 @@ class ServerWorkload(CommandWorkload):
         idle = idle_memory(measured.series.t_s, measured.series.rss_kib, idle_from, idle_to)
         if idle is not None:
             measured.figures["idle_rss_kib"] = idle
-        if measured.stopped or measured.signal == 15:  # that is what was asked of it
+        if measured.signal == signal.SIGTERM or (measured.stopped and measured.signal is None):  # as was asked of it
             measured.signal, measured.status = None, 0
         return measured
 

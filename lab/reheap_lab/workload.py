@@ -18,6 +18,8 @@ from reheap_lab.runner import Ask, Measured
 from reheap_lab.settings import Settings
 
 TAIL = 400  # characters of what a failed command said
+# A terminal's sequences (ECMA-48), and what other control characters there are but tabs and line ends.
+STEERING = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass
@@ -172,7 +174,7 @@ def shell(command: str | None, option: str, out: str | pathlib.Path = os.devnull
             raise LabError(f"{option} took longer than {timeout:g} s: {command}") from None
         if done.returncode:
             told.seek(0)
-            said = told.read().decode(errors="replace").strip()[-TAIL:]
+            said = end_of(told.read().decode(errors="replace"))
             raise LabError(f"{option} {_failing(done.returncode)}: {command}" + (f"\n{said}" if said else ""))
 
 
@@ -181,7 +183,12 @@ def _failing(status: int) -> str:
 
 
 def tail(path: pathlib.Path) -> str:
-    return read_text(path).strip()[-TAIL:]
+    return end_of(read_text(path))
+
+
+def end_of(text: str) -> str:
+    """For people, whose terminals must not do what a command's colours, or worse, ask of its own."""
+    return STEERING.sub("", re.sub("\r\n?", "\n", text)).strip()[-TAIL:]
 
 
 def read_text(path: pathlib.Path) -> str:

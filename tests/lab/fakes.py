@@ -1,8 +1,8 @@
 """Stands in for the native runner, within this process: it writes the runner's lines, and starts nothing.
 
 How runs go is told by a plan: library's name (or "system") -> {wall_us, peak, peak_of_all, exit, signal, timed_out,
-prints, says, served_by, others_us, no_samples, left, cannot, cannot_later, untraceable, serves}. Probes go by it too,
-but for those that begin with `cannot`, `untraceable` and `serves`.
+prints, says, served_by, others_us, no_samples, left, cannot, cannot_later, untraceable, serves, stops_by}. Probes go by
+it too, but for those that begin with `cannot`, `untraceable` and `serves`.
 """
 
 import itertools
@@ -133,6 +133,6 @@ def _write(ask: Ask, plan: dict, out: pathlib.Path, stopped: bool = False) -> No
            "left": plan.get("left", 0)}
     if "peak_of_all" in plan:
         end["peak_tree_pss_kib"] = plan["peak_of_all"]
-    ending = {"signal": 15} if stopped else \
+    ending = {"signal": plan.get("stops_by", 15)} if stopped else \
         {"signal": plan["signal"]} if "signal" in plan else {"exit": plan.get("exit", 0)}
     out.write_text("".join(json.dumps(line) + "\n" for line in [*lines, end | ending]))

@@ -110,6 +110,8 @@ def test_a_timed_run_neither_profiles_nor_counts(fake):
 @pytest.mark.parametrize("plan, said", [
     ({"exit": 3, "says": "no such table"}, "exit status was 3; it said: no such table"),
     ({"signal": 11}, "signal 11 .SIGSEGV."),
+    ({"exit": 3, "says": "\x1b]0;a\x07\x1b[1;31mno\x1b[0m\x9b2J 1 %\r2 %\x00\x7f\t\u00e9\r\n"},
+     "said: no2J 1 %\n2 %\t\u00e9$"),
     ({"timed_out": True, "signal": 9}, "longer than 5 s"),
     ({"cannot": "reheap-runner: out of descriptors"}, "out of descriptors$"),
     ({"cannot": "its launcher ended with 126", "says": "Internal error"}, "ended with 126; it said: Internal error$"),
@@ -280,6 +282,12 @@ def test_a_server_that_was_stopped_has_not_failed(fake):
     fake.plan(system={"serves": True})
     made = run(fake, "system", runs=1, warmups=0, server=Server(load="true", idle=0.0, stop=None))
     assert made.runs[0].failed is None
+
+
+def test_a_server_that_crashes_when_it_is_stopped_has_failed(fake):
+    fake.plan(system={"serves": True}, a={"serves": True, "stops_by": 6})
+    made = run(fake, "system", "a", runs=1, server=Server(load="true", idle=0.0))
+    assert [subject.failed for subject in made.subjects] == [None, "it was ended by signal 6 (SIGABRT)"]
 
 
 def test_a_command_whose_output_fills_the_disk_was_not_measured(fake, monkeypatch):

@@ -95,6 +95,16 @@ def test_a_command_cannot_break_the_document():
     assert export.code("`") == "`` ` ``" and export.code("a") == "`a`"
 
 
+def test_what_a_command_said_cannot_break_the_document():
+    comparison, said = made(), "it said: <script>\n# `x` *y* [z](u) \\"
+    comparison.subjects[2].failed = said
+    shown = r"it said: \<script> # \`x\` \*y\* \[z\](u) \\"
+    assert f"- Careful: c has no verdict: {shown}\n" in export.as_markdown(comparison)
+    collection = collected.sweep(rounds=3)
+    collection.cases[0].failed, collection.cases[0].comparison = said, None
+    assert f" was not measured: {shown}\n" in documents.as_markdown(collection)
+
+
 def test_a_cell_cannot_break_the_table():
     assert export.table(["a"], [["x|y\nz"]]).splitlines()[-1] == "| x\\|y z |"
 
@@ -110,6 +120,14 @@ def test_html_is_written_by_the_report(tmp_path):
 def test_a_wrong_file_is_refused_before_measuring(tmp_path, name, said):
     with pytest.raises(UsageError, match=said):
         export.check_path(tmp_path / name)
+
+
+def test_a_folder_that_takes_no_file_is_refused_before_measuring(tmp_path, monkeypatch):
+    (tmp_path / "open.json").touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: pathlib.Path(path).name == "open.json")
+    export.check_path(tmp_path / "open.json")
+    with pytest.raises(UsageError, match=f"new.json: nothing can be written in {tmp_path}. Name a file elsewhere"):
+        export.check_path(tmp_path / "new.json")
 
 
 def test_a_file_that_cannot_be_written(tmp_path):

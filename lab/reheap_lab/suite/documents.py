@@ -20,7 +20,7 @@ def as_csv(collection: Collection) -> str:
 
 def as_markdown(collection: Collection) -> str:
     parts = [_heading(collection), f"**{overall.overall_answer(collection).text}**", _means(collection),
-             _cases(collection), _without(collection), "\n".join(f"- Careful: {w}" for w in all_warnings(collection)),
+             _cases(collection), _without(collection), export.careful(all_warnings(collection)),
              *(_details(case) for case in collection.measured()), export.closing(collection)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -91,8 +91,8 @@ def cell_text(case: Case, name: str, base: str) -> str:
 
 
 def _without(collection: Collection) -> str:
-    lines = [f"- {case.name} was not measured: {case.failed}" for case in collection.cases if case.failed]
-    return "\n".join(line.replace("\n", " ") for line in lines)
+    return "\n".join("- " + export.words(f"{case.name} was not measured: {case.failed}")
+                     for case in collection.cases if case.failed)
 
 
 def all_warnings(collection: Collection) -> list[str]:
