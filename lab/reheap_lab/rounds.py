@@ -1,9 +1,10 @@
-"""Interleaved rounds: in each, every subject runs once, in an order drawn anew. So what changes with time (heat,
-caches, other programs) meets all alike, and the runs of one round make pairs."""
+"""Interleaved rounds: in each, every subject runs once, in an order drawn by chance, or that of the round before turned
+around. So what changes with time (heat, caches, other programs) meets all alike, and the runs of one round make pairs.
+"""
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Protocol
@@ -192,14 +193,23 @@ Measure = Callable[[str, int, int, bool], Run]
 Whole = Callable[[list[str], int], list[Run]]  # a round's runs, in the order of the subjects given
 
 
+def orders(book: Book, dice: random.Random) -> Iterator[list[str]]:
+    """Of a few orders that are drawn all may be the same. Each is followed by its reverse: over the two, what rises or
+    falls steadily favours nobody."""
+    while True:
+        order = list(book.subjects)
+        dice.shuffle(order)
+        yield order
+        yield [subject for subject in reversed(order) if subject in book.subjects]
+
+
 def run_rounds(book: Book, measure: Measure, warmups: int, seed: int, watch: Watch, whole: Whole | None = None) -> None:
     """With `whole`, measured rounds are made by it at once; a warm-up never is, for it may make what all need."""
     dice = random.Random(seed)
+    order = orders(book, dice)
 
     def one_by_one(number: int, warmup: bool) -> None:
-        order = list(book.subjects)
-        dice.shuffle(order)
-        for place, subject in enumerate(order):
+        for place, subject in enumerate(next(order)):
             watch.running(subject, book)
             note(measure(subject, number, place, warmup))
 
@@ -209,6 +219,7 @@ def run_rounds(book: Book, measure: Measure, warmups: int, seed: int, watch: Wat
 
     for number in range(warmups):
         one_by_one(number, True)
+    order = orders(book, dice)
     book.begin_measuring()
     while book.subjects and not (book.rounds and book.stop.enough(book)):
         if whole and len(book.subjects) > 1:

@@ -37,8 +37,9 @@ class Truth:
 
 
 def factors(noise: Noise, subjects: int, rounds: int, random: numpy.random.Generator) -> numpy.ndarray:
-    """By round and subject, all around 1. The runs of a round stand in random order, so that drift favours none."""
+    """By round and subject, all around 1. The runs of a round stand in the order of rounds.orders."""
     places = random.permuted(numpy.tile(numpy.arange(subjects), (rounds, 1)), axis=1)
+    places[1::2] = subjects - 1 - places[:rounds - 1:2]
     time = (numpy.arange(rounds)[:, None] * subjects + places) / max(rounds * subjects - 1, 1)
     logs = noise.run * random.standard_normal((rounds, subjects))
     logs += _common(noise, rounds, random)[:, None] + numpy.log1p(noise.drift) * time
