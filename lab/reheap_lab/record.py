@@ -35,6 +35,7 @@ MOST_STACK_BYTES = 1 << 30
 
 MISSED = 0.1  # of the CPU time: so much may go unrecorded without a word
 MISSED_S = 0.05  # and so much: what a process does between its last event and its end is not told
+STARTED_S = 0.002  # and so much for each: kernel and loader start and end it, before and after it is recorded
 
 
 def size(text: str) -> int:
@@ -83,8 +84,8 @@ def command(output: pathlib.Path, with_: str | None, children: bool, layers: str
     files = traces(output)
     if files:
         say(summary(files, output))
-        if children and not for_windows:
-            say_missed(survey(files).cpu_s, cpu_s)
+        if children and not for_windows and status >= 0:  # who was killed has not told how much it used
+            say_missed(survey(files), cpu_s)
     elif status not in (126, 127):
         reach = windows.OUT_OF_REACH if for_windows else OUT_OF_REACH
         say(f"nothing was recorded: if no line above says why, what ran was {reach}")
@@ -97,9 +98,9 @@ def say(text: str) -> None:
     click.echo(f"reheap record: {text}", err=True)
 
 
-def say_missed(recorded_s: float, all_s: float) -> None:
-    missed = all_s - recorded_s
-    if missed > max(MISSED * all_s, MISSED_S):
+def say_missed(recorded: "Written", all_s: float) -> None:
+    missed = all_s - recorded.cpu_s
+    if missed > max(MISSED * all_s, MISSED_S, STARTED_S * recorded.files):
         say(f"{100 * missed / all_s:.0f} % of the CPU time ({missed:.2f} s) was spent in programs that left no trace: "
             f"they allocate nothing, or were {OUT_OF_REACH}")
 

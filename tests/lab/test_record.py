@@ -393,6 +393,17 @@ def test_the_time_of_recorded_programs_is_not_missed(lab, body):
     assert 0 < record.survey(record.traces(lab.trace)).cpu_s < 60
 
 
+def test_the_time_of_who_was_killed_is_not_missed(lab):
+    done = lab.record(lab.program(f"int main(void) {{ mark(); {BURN} raise(SIGKILL); }}"))
+    assert done.returncode == -signal.SIGKILL and "left no trace" not in done.stderr
+
+
+@pytest.mark.parametrize("files, missed", [(1, True), (80, False)])
+def test_what_many_programs_take_to_start_is_not_missed(capsys, files, missed):
+    record.say_missed(record.Written(files=files, cpu_s=0.1), 0.25)
+    assert ("left no trace" in capsys.readouterr().err) == missed
+
+
 @pytest.mark.parametrize(("text", "count"), [("4096", 4096), ("1k", 1024), ("500M", 500 << 20), ("1.5GiB", 3 << 29)])
 def test_sizes(text, count):
     assert record.size(text) == count
