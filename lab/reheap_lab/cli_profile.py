@@ -117,6 +117,8 @@ def ask(pid: int, rate: str | None, seconds: float) -> pathlib.Path:
     if rate:
         raise UsageError("--rate is for commands: a process has it from REHEAP_PROFILE_RATE, or sets it itself")
     number, path = asked_how(pid)
+    if not path.parent.is_dir():
+        raise UsageError(f"process {pid} cannot write {path}: there is no folder {path.parent}. Make it first")
     before = path.stat().st_mtime_ns if path.exists() else None
     _signal(pid, number)
     try:

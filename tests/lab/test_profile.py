@@ -166,6 +166,12 @@ def test_a_process_that_does_not_listen_is_left_alone(lab):
         cli_profile.asked_how(process.pid)
 
 
+def test_a_process_whose_folder_is_gone_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(cli_profile, "asked_how", lambda pid: (0, tmp_path / "gone" / "p.pb.gz"))
+    with pytest.raises(UsageError, match=f"there is no folder {tmp_path}/gone. Make it first"):
+        cli_profile.ask(os.getpid(), None, 0)
+
+
 @pytest.mark.parametrize("options", [(), ("--pid", "1", "--read", "{file}"), ("--read", "{file}", "--", "true"),
                                      ("--rate", "x", "--", "true"), ("--read", "{file}", "--export", "a.txt")])
 def test_what_makes_no_sense_is_refused(lab, options):
