@@ -9,6 +9,9 @@ from reheap_lab import figures
 from reheap_lab.errors import UsageError
 
 
+MOST_SAMPLE_MS = 60_000  # that reheap-runner takes
+
+
 @dataclass
 class Settings:
     allocators: str | None = None  # as given to --with; None: all that are installed
@@ -43,9 +46,9 @@ class Settings:
         for name in ("runs", "seed", "warmups"):
             if abs(getattr(self, name) or 0) >= 2**63:
                 raise UsageError(f"--{name.removesuffix('s') if name == 'warmups' else name} is too large a number")
-        if self.sample_ms > LONGEST:
-            raise UsageError("--sample-ms is the time between two looks at the memory, in thousandths of a second: "
-                             "--sample-ms 10")
+        if self.sample_ms > MOST_SAMPLE_MS:
+            raise UsageError("--sample-ms is the time between two looks at the memory, in thousandths of a second, and "
+                             f"at most {MOST_SAMPLE_MS}: --sample-ms 10")
         if self.timeout == 0:
             raise UsageError("--timeout must be more than 0: say how long a run may take")
         if self.side_by_side and self.server:

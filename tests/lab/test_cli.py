@@ -64,6 +64,7 @@ def test_a_damaged_file_is_named(capsys, tmp_path, text, said):
     (["compare", "--time", "9" * 400, "--", "true"], "9… is longer than three years; for example: 90"),
     (["compare", "--timeout", "99999999999", "--", "true"], "is longer than three years"),
     (["compare", "--sample-ms", "9" * 20, "--", "true"], "--sample-ms is the time between two looks"),
+    (["compare", "--sample-ms", "60001", "--", "true"], "and at most 60000: --sample-ms 10"),
     (["compare", "--seed", "9" * 20, "--", "true"], "--seed is too large a number"),
     (["compare", "--runs", "9" * 20, "--", "true"], "--runs is too large a number"),
     (["compare", "--warmup", "9" * 20, "--", "true"], "--warmup is too large a number"),
