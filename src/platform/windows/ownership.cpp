@@ -45,7 +45,7 @@ void Ownership::reset() {
   static_assert(sizeof(Owned) <= sizeof(storage_));
   KeepLastError keep;
   Owned& own = owned(storage_);
-  own.mutex = CreateMutexW(nullptr, FALSE, nullptr);
+  own.mutex = protect_from_close(CreateMutexW(nullptr, FALSE, nullptr));
   own.owner.store(0, std::memory_order_relaxed);
 }
 
@@ -79,7 +79,7 @@ bool Ownership::is_free() const { return false; }
 
 bool Ownership::drop() {
   Owned& own = owned(storage_);
-  if (own.mutex != nullptr) CloseHandle(own.mutex);
+  close_protected(own.mutex);
   own.mutex = nullptr;
   return true;
 }

@@ -34,6 +34,21 @@ class KeepLastError {
   DWORD error_;
 };
 
+// Handles that are kept are protected: a program that closes one of its own twice would otherwise close what was made
+// in between, and the number might next be that of an object of the program's, which we would then wait for, set or
+// close.
+inline HANDLE protect_from_close(HANDLE handle) {
+  constexpr DWORD kProtected = HANDLE_FLAG_PROTECT_FROM_CLOSE;
+  if (handle != nullptr) SetHandleInformation(handle, kProtected, kProtected);
+  return handle;
+}
+
+inline void close_protected(HANDLE handle) {
+  if (handle == nullptr) return;
+  SetHandleInformation(handle, HANDLE_FLAG_PROTECT_FROM_CLOSE, 0);
+  CloseHandle(handle);
+}
+
 inline void* pointer_to(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
 // For platform/windows and entry/windows: the calling thread is about to end.

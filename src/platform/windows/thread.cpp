@@ -65,7 +65,7 @@ DWORD take_latest_exit_code() {
   DWORD code = 0;
   if (thread == nullptr) return code;
   GetExitCodeThread(thread, &code);
-  CloseHandle(thread);
+  close_protected(thread);
   return code;
 }
 
@@ -94,9 +94,9 @@ DWORD WINAPI run_helper(void* main) {
 HANDLE wake_event() {
   HANDLE event = g_wake.load(std::memory_order_acquire);
   if (event != nullptr) return event;
-  HANDLE made = CreateEventW(nullptr, FALSE, FALSE, nullptr);
+  HANDLE made = protect_from_close(CreateEventW(nullptr, FALSE, FALSE, nullptr));
   if (g_wake.compare_exchange_strong(event, made, std::memory_order_acq_rel)) return made;
-  CloseHandle(made);
+  close_protected(made);
   return event;
 }
 
@@ -107,8 +107,7 @@ void keep_exit_code() {
   HANDLE process = GetCurrentProcess();
   HANDLE self = nullptr;
   DuplicateHandle(process, GetCurrentThread(), process, &self, THREAD_QUERY_LIMITED_INFORMATION, FALSE, 0);
-  HANDLE before = g_latest_end.exchange(self, std::memory_order_acq_rel);
-  if (before != nullptr) CloseHandle(before);
+  close_protected(g_latest_end.exchange(protect_from_close(self), std::memory_order_acq_rel));
 }
 
 // Only the helper calls this.
@@ -136,10 +135,10 @@ bool start_helper(void (*main)(), bool (*is_wanted)()) {
   uint32_t none = kNone;
   if (!g_helper.compare_exchange_strong(none, kRuns, std::memory_order_acquire)) return false;
   count_os_call(OsCall::thread);
-  if (g_helper_thread != nullptr) CloseHandle(g_helper_thread);
+  close_protected(g_helper_thread);
   // With the stack size of the program's own threads: every DLL's thread attach code runs on it.
   DWORD id = 0;
-  g_helper_thread = CreateThread(nullptr, 0, run_helper, reinterpret_cast<void*>(main), 0, &id);
+  g_helper_thread = protect_from_close(CreateThread(nullptr, 0, run_helper, reinterpret_cast<void*>(main), 0, &id));
   if (g_helper_thread != nullptr) {
     g_helper_id.store(id, std::memory_order_relaxed);
     keep_exit_code();  // this thread may be ending already
@@ -176,10 +175,10 @@ void stop_helper() {
     TerminateThread(g_helper_thread, 0);
   }
   WaitForSingleObject(g_helper_thread, 100);
-  CloseHandle(g_helper_thread);
+  close_protected(g_helper_thread);
   g_helper_thread = nullptr;
   take_latest_exit_code();  // nobody exits with it now
-  if (HANDLE event = g_wake.exchange(nullptr, std::memory_order_acq_rel); event != nullptr) CloseHandle(event);
+  close_protected(g_wake.exchange(nullptr, std::memory_order_acq_rel));
   g_helper.store(kNone, std::memory_order_relaxed);
 }
 
