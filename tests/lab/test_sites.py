@@ -403,7 +403,7 @@ def test_a_trace_in_which_nothing_was_sampled(made, sites, tmp_path):
 
 def test_a_file_that_cannot_be_written_costs_no_other(made, sites, tmp_path):
     bad, good = tmp_path / "full.json", tmp_path / "good.folded"
-    bad.symlink_to("/nowhere/else.json")
+    bad.symlink_to("/dev/full")
     done = sites(made.said(**ROWS), "--export", str(bad), "--export", str(good))
     assert "full.json cannot be written" in str(done.exception) and good.stat().st_size
     assert "ALLOCATIONS" in done.output
