@@ -47,10 +47,15 @@ foreach(name base/text entry/limit_option entry/options entry/profiling entry/st
   list(APPEND REHEAP_SELDOM_SOURCES ${REHEAP_SRC}/${name}.cpp)
 endforeach()
 
+# How copies of the library in one process come to know each other.
+set(REHEAP_COPIES ${REHEAP_SRC}/entry/copies.cpp ${REHEAP_SRC}/entry/${system}/copy.cpp)
+if(APPLE)
+  set(REHEAP_COPIES ${REHEAP_SRC}/entry/darwin/copies.cpp)
+endif()
+
 file(GLOB REHEAP_PLATFORM_SOURCES ${watched} ${REHEAP_SRC}/platform/${system}/*.cpp)
-if(WIN32)
-  list(APPEND REHEAP_PLATFORM_SOURCES ${REHEAP_SRC}/entry/windows/copies.cpp)
-else()
+list(APPEND REHEAP_PLATFORM_SOURCES ${REHEAP_COPIES})
+if(NOT WIN32)
   # Frames are followed on Linux' x86-64 alone; Windows does it itself.
   set(whose posix)
   set(stacks no_stacks)
@@ -119,5 +124,5 @@ file(GLOB REHEAP_FAKE_SOURCES ${watched}
 list(APPEND REHEAP_FAKE_SOURCES ${REHEAP_SRC}/platform/${system}/thread_slot.cpp
   ${REHEAP_SRC}/platform/linux/cgroup.cpp) # files in a certain form, whoever reads them
 if(NOT WIN32)
-  list(APPEND REHEAP_FAKE_SOURCES ${REHEAP_LIFETIME})
+  list(APPEND REHEAP_FAKE_SOURCES ${REHEAP_LIFETIME} ${REHEAP_COPIES})
 endif()

@@ -7,10 +7,10 @@
 //
 // DllMain runs under the loader's lock: nothing here loads a DLL or waits.
 
+#include "entry/copies.h"
 #include "entry/describe.h"
 #include "entry/options.h"
 #include "entry/start.h"
-#include "entry/windows/copies.h"
 #include "heap/registry.h"
 #include "platform/report.h"
 #include "platform/thread_slot.h"

@@ -1,6 +1,6 @@
 #include "replacements.h"
 
-#include "entry/windows/copies.h"
+#include "entry/copies.h"
 #include "entry/windows/crt_fast.h"
 #include "reheap/reheap.h"
 

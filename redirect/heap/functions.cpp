@@ -1,7 +1,7 @@
 #include "functions.h"
 
+#include "entry/copies.h"
 #include "entry/windows/blocks.h"
-#include "entry/windows/copies.h"
 #include "handles.h"
 #include "hardened/misuse.h"
 #include "heap/heap.h"

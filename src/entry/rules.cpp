@@ -86,11 +86,14 @@ void* reallocate(void* block, size_t size) {
   return reallocate_by(block, at.usable_size(), size, resize, [=] { return allocate_beside(at, kBlockAlign, size); });
 }
 
+void* take_over(void* block, size_t present, size_t alignment, size_t size) {
+  return reallocate_by(block, present, size, [] { return nullptr; }, [=] { return allocate_aligned(alignment, size); });
+}
+
 // Another allocator's block comes over to us. A region's stays there.
 static void* take_over_aligned(void* block, size_t alignment, size_t size) {
   if (Region* region = regions::find(block)) return reallocate_in_region(region, block, alignment, size);
-  const size_t present = g_foreign.usable_size(block);
-  return reallocate_by(block, present, size, [] { return nullptr; }, [=] { return allocate_aligned(alignment, size); });
+  return take_over(block, g_foreign.usable_size(block), alignment, size);
 }
 
 void* reallocate_aligned(void* block, size_t alignment, size_t size) {

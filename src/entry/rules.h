@@ -98,6 +98,9 @@ RH_INLINE void* reallocate_by(void* block, size_t present, size_t size, Resize r
   return copy;
 }
 
+// realloc of another allocator's block of which `present` bytes are its user's: the new one is ours.
+void* take_over(void* block, size_t present, size_t alignment, size_t size);
+
 // Returns at once what can be returned. Gives the bytes.
 size_t trim();
 

@@ -34,7 +34,7 @@ set(CONTRACT_LINKED_ONLY
   # Zig's programs bring operators new and delete of their own, which come before a preloaded library's.
   new tokens replaced_single replaced_array replaced_aligned
   # To save time. Of the hardened build's memory QEMU's own is too large a part for idle and threads.
-  exit foreign fork idle options threads tls)
+  copies exit foreign fork idle options threads tls)
 
 # A child may have no helper there (see above): without decay it needs none.
 set(CONTRACT_WITHOUT_HELPER fork tokens)

@@ -3,12 +3,14 @@
 #include <errno.h>
 
 #include "base/bits.h"
+#include "entry/copies.h"
 #include "entry/foreign.h"
 #include "entry/lifetime.h"
 #include "entry/linux/next.h"
 #include "entry/linux/pages.h"
 #include "entry/linux/privileges.h"
 #include "entry/linux/waits.h"
+#include "entry/rules.h"
 #include "platform/platform.h"
 #include "platform/report.h"
 
@@ -59,18 +61,22 @@ void resolve() {
 }
 
 void free_next(void* block) {
+  if (copies::free(block)) return;
   auto* next = next_or(g_free, __interceptor_free, __libc_free);
   if (next == nullptr) fail_unknown("free", block);
   next(block);
 }
 
 void* reallocate_next(void* block, size_t size) {
+  if (size_t present = 0; copies::bytes_from(block, &present))
+    return rules::take_over(block, present, kBlockAlign, size);
   auto* next = next_or(g_realloc, __interceptor_realloc, __libc_realloc);
   if (next == nullptr) fail_unknown("realloc", block);
   return next(block, size);
 }
 
 size_t usable_size_next(void* block) {
+  if (size_t present = 0; copies::bytes_from(block, &present)) return present;
   auto* next = next_or(g_usable_size, __interceptor_malloc_usable_size);
   if (next == nullptr) fail_unknown("malloc_usable_size", block);
   return next(block);

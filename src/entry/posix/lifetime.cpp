@@ -1,6 +1,7 @@
 // The start and end of a library that the loader, or the program's start, runs the constructors of.
 #include "entry/lifetime.h"
 
+#include "entry/copies.h"
 #include "entry/start.h"
 #include "hardened/hardened.h"
 #include "heap/idle.h"
@@ -22,12 +23,14 @@ constinit bool g_exits = false;
 void note_exit(void*) { g_exits = true; }
 
 [[gnu::constructor(101)]] void on_load() {
+  copies::announce();
   begin();
   if (!platform::image_may_go() || __cxa_atexit(note_exit, nullptr, &g_exits) != 0) g_exits = true;
 }
 
 // The library is unloaded while the process goes on. Blocks of its own may live on with others: then the memory stays.
 void leave() {
+  copies::withdraw();
   __cxa_finalize(&g_exits);  // so that exit() will not call note_exit
   platform::forget_faults();
   platform::stop_listening();

@@ -3,9 +3,9 @@
 #include <errno.h>
 
 #include "base/bits.h"
+#include "entry/copies.h"
 #include "entry/start.h"
 #include "entry/windows/blocks.h"
-#include "entry/windows/copies.h"
 #include "entry/windows/crt_fast.h"
 #include "heap/heap.h"
 

@@ -2,8 +2,8 @@
 // by the loader before any initialiser of the module, for each thread that ends, and when the module goes.
 #include "entry/lifetime.h"
 
+#include "entry/copies.h"
 #include "entry/start.h"
-#include "entry/windows/copies.h"
 #include "hardened/hardened.h"
 #include "heap/registry.h"
 #include "platform/thread_slot.h"

@@ -95,7 +95,7 @@ TEST(Copies, BlocksPassBetweenThreadsAndCopies) {
   for (auto& slot : slots) free(slot);
 }
 
-struct Copy {  // src/entry/windows/copies.h
+struct Copy {  // src/entry/copies.h
   unsigned mark, size;
   bool (*owns)(const void* pointer);
   std::size_t (*bytes_from)(const void* pointer);

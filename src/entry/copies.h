@@ -1,8 +1,9 @@
-// Copies of this library in one process: in the program, in DLLs that link it, reheap.dll. They know each other, so
-// that a block goes back to its maker whoever frees it.
+// Copies of this library in one process: in the program, in libraries that link it, a shared one. They know each other,
+// so that a block goes back to its maker whoever frees it.
 //
-// A copy is found by a section of its image that is called .reheap: nothing is exported, no name is shared with
-// other processes, and a copy of another version is told by its size and mark.
+// A copy is found by what its image says of itself: on Windows a section that is called .reheap, elsewhere a note.
+// Nothing is exported, no name is shared with other processes, and a copy of another version is told by its size and
+// mark.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,9 @@
 
 namespace rh::copies {
 
-// What a copy offers to the others. Pointers may lie anywhere within a block.
+constexpr uint32_t kMark = 0x70616568;  // "heap"
+
+// What a copy offers to the others. On Windows pointers may lie anywhere within a block.
 struct Copy {
   uint32_t mark;
   uint32_t size;  // of this structure: later versions only append
@@ -20,6 +23,16 @@ struct Copy {
   void (*meet)(const Copy* other);
   void (*forget)(const Copy* other);  // returns when nobody is asking it any more
 };
+
+// What this one's answers are made of. All that lies in our memory is own: what is no live block is told of there.
+bool is_own(const void* pointer);
+void meet(const Copy* other);
+void forget(const Copy* other);
+
+// In copy.cpp of each system: as the others find it, and the others by the loader's lists, which stay as they are
+// meanwhile.
+const Copy* this_copy();
+void for_each_other(void (*visit)(const Copy* other));
 
 // At the start of this copy, with the loader's lock held: makes it and the others known to each other.
 void announce();
