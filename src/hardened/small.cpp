@@ -36,11 +36,18 @@ void* allocate_medium(size_t size, Maker maker) {
   return block != nullptr ? pop_from<true>(bin, slab::of_unwritten(block), block, size, maker) : nullptr;
 }
 
+// Whether nothing was written to its start since it was freed. Tells of what was.
+RH_INLINE static bool stayed_clear(const Span* slab, void* block) {
+  const Steps& steps = kSteps[slab->bin.load()];
+  if (RH_LIKELY(starts_clear(block, steps))) return true;
+  tell_written(block, steps.length);
+  return false;
+}
+
 RH_INLINE static void let_go_here(void* block) {
   if (block == nullptr) return;
   Span* slab = slab::head(g_realm.span_of(block));
-  const Steps& steps = kSteps[slab->bin.load()];
-  if (RH_UNLIKELY(!starts_clear(block, steps))) return tell_written(block, steps.length);
+  if (!stayed_clear(slab, block)) return;
   if (Heap* heap = heap_of_mine(slab)) {
     if (!link_clear(heap, slab, block)) return;
     return heap == thread_heap() ? free_reached_mark(slab) : bound_reached_mark(heap, slab);
@@ -52,9 +59,8 @@ void let_go(void* block) { let_go_here(block); }
 
 void let_go_from_outside(void* block) {
   Span* slab = slab::head(g_realm.span_of(block));
-  const Steps& steps = kSteps[slab->bin.load()];
-  if (!starts_clear(block, steps)) return tell_written(block, steps.length);
-  free_from_outside(nullptr, slab, static_cast<Block*>(block));
+  // Whoever calls this returns memory next: the idle helper need not hear of it.
+  if (stayed_clear(slab, block)) free_from_outside(nullptr, slab, static_cast<Block*>(block));
 }
 
 RH_INLINE static void end_long_here(Small small) {

@@ -216,7 +216,7 @@ struct Heap {
 
   // Written by the owner, or under the lock.
   alignas(64) Counter refills, slabs_taken, marks, remote_frees, remote_batches;
-  Counter seen_activity, seen_store_uses, looks_at_rest;  // the idle helper's notes
+  Counter seen_activity, seen_store_uses, looks_at_rest;  // whether it rests (heap/idle.cpp)
   Account account;                                        // of a shared heap (heap/accounts.h)
 
   // ---- the owning thread's alone, last because they are seldom used ----

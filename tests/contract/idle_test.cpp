@@ -118,7 +118,11 @@ SCENARIO(idle_small) { return idle_after("small", {kSmallBytes, 16, 256}, Worker
 SCENARIO(idle_mixed) { return idle_after("mixed", {200 * MiB, 16, 60 * KiB}, Workers::Free::own); }
 SCENARIO(idle_large) { return idle_after("large", {300 * MiB, MiB, 20 * MiB}, Workers::Free::own); }
 // Where slabs return no pages (Windows) each thread's last batches keep some 6 MiB of slabs, whatever was freed.
-constexpr std::size_t kCrossBytes = narrow ? 200 * MiB : 320 * MiB;
+#if defined(_WIN64)
+constexpr std::size_t kCrossBytes = 320 * MiB;
+#else
+constexpr std::size_t kCrossBytes = 200 * MiB;
+#endif
 
 SCENARIO(idle_cross) {
   return idle_after("freed by another thread", {kCrossBytes, 16, 2000}, Workers::Free::neighbours);
