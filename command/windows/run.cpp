@@ -6,6 +6,7 @@
 #include "text.h"
 
 #include <memory>
+#include <set>
 
 namespace rh::command {
 namespace {
@@ -18,13 +19,28 @@ BOOL WINAPI leave_to_program(DWORD signal) {
   return TRUE;
 }
 
-// Who reads from the program's output must see its end when the program closes it, who writes to its input likewise.
-void let_go_of_streams() {
+std::set<HANDLE> take_standard_streams() {
+  std::set<HANDLE> streams;
   for (const DWORD name : {STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE}) {
     const HANDLE stream = GetStdHandle(name);
-    if (stream != nullptr && stream != INVALID_HANDLE_VALUE) CloseHandle(stream);
+    if (stream != nullptr && stream != INVALID_HANDLE_VALUE) streams.insert(stream);
     SetStdHandle(name, nullptr);
   }
+  return streams;
+}
+
+// Not what only has the number of a handle that was never handed on: by that the launcher may know something else.
+bool is_inherited(HANDLE handle) {
+  DWORD flags = 0;
+  return GetHandleInformation(handle, &flags) && (flags & HANDLE_FLAG_INHERIT) != 0;
+}
+
+// Who reads from the program's output must see its end when the program closes it, who writes to its input likewise.
+void let_go_of_streams() {
+  std::set<HANDLE> streams = take_standard_streams();
+  for (const HANDLE descriptor : descriptors_given())
+    if (is_inherited(descriptor)) streams.insert(descriptor);
+  for (const HANDLE stream : streams) CloseHandle(stream);
 }
 
 void tell(const RunOptions& options, const CommandLine& line, const inject::Outcome& outcome) {

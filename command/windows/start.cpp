@@ -4,6 +4,7 @@
 #include "program.h"
 #include "text.h"
 
+#include <cstring>
 #include <cwchar>
 
 namespace rh::command {
@@ -77,6 +78,25 @@ PROCESS_INFORMATION create_suspended(const CommandLine& line, const wchar_t* onl
   if (!CreateProcessW(program.c_str(), words.data(), nullptr, nullptr, TRUE, flags, nullptr, nullptr, &info, &made))
     not_started(program, GetLastError());
   return made;
+}
+
+// They stand in a row: how many, a byte of flags for each, a handle for each.
+std::vector<HANDLE> descriptors_given() {
+  constexpr BYTE open = 1;
+  STARTUPINFOW info;
+  GetStartupInfoW(&info);
+  int count = 0;
+  if (info.lpReserved2 == nullptr || info.cbReserved2 < sizeof count) return {};
+  std::memcpy(&count, info.lpReserved2, sizeof count);
+  if (count < 0 || static_cast<size_t>(count) > (info.cbReserved2 - sizeof count) / (1 + sizeof(HANDLE))) return {};
+  const BYTE* const flags = info.lpReserved2 + sizeof count;
+  std::vector<HANDLE> handles;
+  for (int at = 0; at < count; ++at) {
+    HANDLE handle = nullptr;
+    std::memcpy(&handle, flags + count + static_cast<size_t>(at) * sizeof handle, sizeof handle);
+    if ((flags[at] & open) != 0) handles.push_back(handle);
+  }
+  return handles;
 }
 
 bool start_helper(const wchar_t* program, wchar_t* command_line, PROCESS_INFORMATION* made) {

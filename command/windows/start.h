@@ -5,6 +5,7 @@
 #include "redirect/process/inject.h"
 
 #include <optional>
+#include <vector>
 
 namespace rh::command {
 
@@ -36,6 +37,9 @@ class StartedProgram {
 // The program with the launcher's standard streams; or with `only_errors`, a file, to write to and nothing else.
 // Throws Failure when it cannot be started.
 PROCESS_INFORMATION create_suspended(const CommandLine& line, const wchar_t* only_errors = nullptr);
+
+// The handles behind the descriptors that C runtimes hand to each other, as the launcher was given them.
+std::vector<HANDLE> descriptors_given();
 
 // For inject::Means.
 bool start_helper(const wchar_t* program, wchar_t* command_line, PROCESS_INFORMATION* made);

@@ -2,7 +2,9 @@
 
 #include "support.h"
 
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <gtest/gtest.h>
 
 namespace launch_test {
@@ -88,12 +90,15 @@ struct InheritedPipe {
     SetHandleInformation(read_end, HANDLE_FLAG_INHERIT, 0);
   }
   ~InheritedPipe() { CloseHandle(read_end); }
-  std::string received() {
-    CloseHandle(write_end);
+  std::string read() const {
     char text[32] = {};
     DWORD length = 0;
     ReadFile(read_end, text, sizeof text, &length, nullptr);
     return {text, length};
+  }
+  std::string received() {
+    CloseHandle(write_end);
+    return read();
   }
 };
 
@@ -122,6 +127,24 @@ TEST(Run, PassesDescriptorsOfTheRuntimeOn) {
   how.descriptors = descriptors_with(pipe.write_end);
   EXPECT_EQ(start(run_with_probe() + program(L"show.exe") + L" descriptor", how).code, 0u);
   EXPECT_EQ(pipe.received(), "inherited");
+}
+
+// Whether who reads from descriptor 3 sees its end a second before the program's.
+bool outlives_descriptor(const std::wstring& line) {
+  InheritedPipe pipe;
+  Start how;
+  how.descriptors = descriptors_with(pipe.write_end);
+  auto ended = std::async(std::launch::async, [&] { return start(line + L" let-go", how).code; });
+  EXPECT_EQ(pipe.read(), "inherited");
+  EXPECT_EQ(pipe.received(), "");
+  const bool outlived = ended.wait_for(std::chrono::seconds(1)) == std::future_status::timeout;
+  EXPECT_EQ(ended.get(), 0u);
+  return outlived;
+}
+
+TEST(Run, HoldsNoDescriptorOpen) {
+  EXPECT_TRUE(outlives_descriptor(program(L"show.exe")));
+  EXPECT_TRUE(outlives_descriptor(run_with_probe() + program(L"show.exe")));
 }
 
 TEST(Run, HoldsNoStreamOpen) {

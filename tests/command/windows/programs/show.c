@@ -5,6 +5,7 @@
      abort         ends by an exception
      write=HANDLE  writes "inherited" to a handle
      descriptor    writes "inherited" to the C runtime's descriptor 3
+     let-go        the same, then closes the descriptor and waits a while
      close         closes its output, then waits a while
      headers       tells where its headers lead
      has=MODULE    ends with 1 when that module is in the process, else with 0
@@ -80,11 +81,21 @@ static void close_and_wait(void) {
   Sleep(3000);
 }
 
+static int write_to_descriptor(void) { return _write(3, "inherited", 9) == 9 ? 0 : 1; }
+
+static int let_go_of_descriptor(void) {
+  const int failed = write_to_descriptor();
+  _close(3);
+  Sleep(3000);
+  return failed;
+}
+
 static int obey(const char* word) {
   if (strncmp(word, "exit=", 5) == 0) return (int)strtoul(word + 5, NULL, 0);
   if (strcmp(word, "abort") == 0) RaiseException(0xC0000005, 0, 0, NULL);
   if (strncmp(word, "write=", 6) == 0) write_to((HANDLE)(size_t)strtoull(word + 6, NULL, 0));
-  if (strcmp(word, "descriptor") == 0 && _write(3, "inherited", 9) != 9) return 1;
+  if (strcmp(word, "descriptor") == 0) return write_to_descriptor();
+  if (strcmp(word, "let-go") == 0) return let_go_of_descriptor();
   if (strcmp(word, "close") == 0) close_and_wait();
   if (strncmp(word, "has=", 4) == 0) return GetModuleHandleA(word + 4) != NULL;
   return 0;
