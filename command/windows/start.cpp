@@ -37,9 +37,15 @@ STARTUPINFOW startup(const wchar_t* only_errors) {
   return info;
 }
 
+std::wstring found_program(const std::wstring& name) {
+  std::wstring program = find_program(name);
+  if (program.empty()) throw Failure(exit_not_found, narrow(name) + ": " + error_text(ERROR_FILE_NOT_FOUND));
+  return program;
+}
+
+// It is there, whatever the error says: that is about what should have run it, such as a DOS that is not installed.
 [[noreturn]] void not_started(const std::wstring& program, DWORD error) {
-  const bool missing = error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND;
-  throw Failure(missing ? exit_not_found : exit_not_executable, narrow(program) + ": " + error_text(error));
+  throw Failure(exit_not_executable, narrow(program) + " cannot be started: " + error_text(error));
 }
 
 }  // namespace
@@ -68,8 +74,7 @@ std::optional<DWORD> StartedProgram::wait(DWORD milliseconds) const {
 }
 
 PROCESS_INFORMATION create_suspended(const CommandLine& line, const wchar_t* only_errors) {
-  const std::wstring program = find_program(line.program);
-  if (program.empty()) not_started(line.program, ERROR_FILE_NOT_FOUND);
+  const std::wstring program = found_program(line.program);
   STARTUPINFOW info = startup(only_errors);
   std::wstring words = line.program_line;
   PROCESS_INFORMATION made;

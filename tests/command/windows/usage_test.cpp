@@ -53,6 +53,15 @@ TEST(Usage, TellsAMissingProgramFromOneThatCannotStart) {
   EXPECT_EQ(ended.errors.find("%1"), std::string::npos) << ended.errors;
 }
 
+// What Wine says of it is that a path is missing.
+TEST(Usage, TellsAProgramOfDosFromOneThatIsMissing) {
+  const Folder folder;
+  write_file(folder.path(L"dos.exe"), "MZ" + std::string(126, '\0'));
+  const Ended ended = start(run_with_probe() + quoted(folder.path(L"dos.exe")));
+  EXPECT_EQ(ended.code, 126u);
+  EXPECT_NE(ended.errors.find("dos.exe cannot be started: "), std::string::npos) << ended.errors;
+}
+
 TEST(Usage, TellsALibraryThatIsNone) {
   for (const std::wstring& library : {std::wstring(L"no-such.dll"), program(L"show.exe")}) {
     const Ended ended = call(L"run --dll " + library + L" -- " + program(L"show.exe"));
