@@ -7,7 +7,8 @@
 namespace rh::command {
 namespace {
 
-constexpr const wchar_t* kExtensions[] = {L".exe", L".com", L".bat", L".cmd"};
+// In the shell's order: beside the .exe of some programs with windows lies a .com for consoles.
+constexpr const wchar_t* kExtensions[] = {L".com", L".exe", L".bat", L".cmd"};
 
 bool is_file(const std::wstring& path) {
   const DWORD attributes = GetFileAttributesW(path.c_str());
@@ -39,16 +40,22 @@ std::wstring variable(const wchar_t* name) {
   return length < text.size() ? std::wstring(text.data(), length) : std::wstring();
 }
 
+// Quotes keep together what has a semicolon in it.
 void add_path(std::vector<std::wstring>& folders) {
   std::wstring folder;
-  for (const wchar_t character : variable(L"PATH") + L";") {
-    if (character == L';') {
-      if (!folder.empty()) folders.push_back(folder);
-      folder.clear();
-    } else if (character != L'"') {
+  bool quoted = false;
+  const auto add = [&] {
+    if (!folder.empty()) folders.push_back(folder);
+    folder.clear();
+  };
+  for (const wchar_t character : variable(L"PATH"))
+    if (character == L'"')
+      quoted = !quoted;
+    else if (character == L';' && !quoted)
+      add();
+    else
       folder += character;
-    }
-  }
+  add();
 }
 
 std::vector<std::wstring> search_folders(const std::wstring& name) {

@@ -10,6 +10,21 @@ namespace {
 
 Ended call(const std::wstring& words) { return start(launcher() + L" " + words); }
 
+// PATH for as long as this object is there.
+class SearchPath {
+ public:
+  explicit SearchPath(const std::wstring& path) {
+    before_.resize(GetEnvironmentVariableW(L"PATH", before_.data(), static_cast<DWORD>(before_.size())));
+    SetEnvironmentVariableW(L"PATH", path.c_str());
+  }
+  ~SearchPath() { SetEnvironmentVariableW(L"PATH", before_.c_str()); }
+  SearchPath(const SearchPath&) = delete;
+  SearchPath& operator=(const SearchPath&) = delete;
+
+ private:
+  std::wstring before_ = std::wstring(32768, L'\0');
+};
+
 void expect_mistake(const std::wstring& words, const std::string& told) {
   const Ended ended = call(words);
   EXPECT_EQ(ended.code, 2u);
@@ -93,6 +108,25 @@ TEST(Usage, FindsProgramsAsTheShellDoes) {
   EXPECT_EQ(start(run_with_probe() + L".\\quiet", there).code, 42u);
   EXPECT_EQ(start(run_with_probe() + L"batch", there).code, 17u);
   EXPECT_EQ(start(run_with_probe() + L"cmd /c exit 5", there).code, 5u);
+}
+
+TEST(Usage, PrefersTheProgramForConsoles) {
+  const Folder folder;
+  folder.copy(program_path(L"silent.exe"), L"twin.com");
+  folder.copy(program_path(L"show.exe"), L"twin.exe");
+  Start there;
+  there.folder = folder.path();
+  EXPECT_EQ(start(run_with_probe() + L"twin", there).code, 42u);
+  EXPECT_EQ(start(run_with_probe() + L".\\twin", there).code, 42u);
+  EXPECT_EQ(start(run_with_probe() + L"twin.exe", there).code, 0u);
+}
+
+TEST(Usage, FindsProgramsInFoldersOfAnyName) {
+  const Folder folder(L"; and more");
+  folder.copy(program_path(L"silent.exe"), L"quiet.exe");
+  const SearchPath path(L"C:\\nowhere;" + quoted(folder.path()) + L";C:\\windows");
+  EXPECT_EQ(start(run_with_probe() + L"quiet").code, 42u);
+  EXPECT_EQ(start(run_with_probe() + L"cmd /c exit 5").code, 5u);
 }
 
 TEST(Usage, TakesAPathWithoutExtensionAsItIs) {
