@@ -51,6 +51,8 @@ std::wstring path_of(const std::string& name) {
 
 std::wstring folder_of(const std::wstring& path) { return path.substr(0, path.find_last_of(L"\\/") + 1); }
 
+bool file_exists(const std::wstring& path) { return GetFileAttributesW(path.c_str()) != INVALID_FILE_ATTRIBUTES; }
+
 // A file beside the one to be made; gone with this object unless it took that one's place.
 class Draft {
  public:
@@ -65,7 +67,7 @@ class Draft {
 
   // At once: whoever looks sees the old file or the new one. What was there keeps its rights and attributes.
   void put_in_place() {
-    const bool exists = GetFileAttributesW(target_.c_str()) != INVALID_FILE_ATTRIBUTES;
+    const bool exists = file_exists(target_);
     path_ = file_.release();
     // Asked before: where it cannot be replaced because it runs, Wine's ReplaceFile leaves a file of its own behind.
     if (exists) File(target_, GENERIC_WRITE | DELETE, OPEN_EXISTING);
@@ -104,17 +106,27 @@ bool is_same_file(const std::wstring& one, const std::wstring& other) {
   return _wcsicmp(one.c_str(), other.c_str()) == 0;
 }
 
-void copy_library(const std::string& program, const std::wstring& target) {
-  const WORD machine = ProgramFile(program).image().machine;
+// One for another processor serves other programs.
+bool is_reheap_for(const std::wstring& library, WORD machine) {
+  return is_reheap(library.c_str()) && pe::file_machine(library.c_str(), pe::FileKind::library) == machine;
+}
+
+void copy_library(WORD machine, const std::wstring& target) {
   inject::Path library;
   if (!inject::library_for(machine, library_to_use("", inject::is_hardened(target.c_str())).c_str(), library))
     throw Failure(exit_failed, inject::text_of(inject::Obstacle::no_library));
   if (is_same_file(library.text, target)) return;
-  const bool exists = GetFileAttributesW(target.c_str()) != INVALID_FILE_ATTRIBUTES;
-  if (exists && !is_reheap(target.c_str()))
-    throw Failure(exit_failed, narrow(target) + " is there, and is no reheap.dll");
+  if (file_exists(target) && !is_reheap_for(target, machine))
+    throw Failure(exit_failed, narrow(target) + " is there, and is no reheap.dll for it");
   write_in_place(target, File(library.text, GENERIC_READ, OPEN_EXISTING).read());
   print(narrow(target) + ": put there");
+}
+
+void warn_of(const std::wstring& library, WORD machine) {
+  if (!file_exists(library))
+    say(narrow(library) + " is not there: without it the program does not start");
+  else if (!is_reheap_for(library, machine))
+    say(narrow(library) + " is no reheap.dll for it: with that the program does not start, or not on reheap");
 }
 
 }  // namespace
@@ -125,14 +137,14 @@ int patch(const PatchOptions& options) {
   const std::string bytes = File(file, GENERIC_READ, OPEN_EXISTING).read();
   const Patched result = about(file, [&] { return patched(bytes, options.request); });
   const std::wstring library = folder_of(target) + wide(options.request.library);
-  if (options.copy_library) copy_library(result.bytes, library);
+  const WORD machine = ProgramFile(result.bytes).image().machine;
+  if (options.copy_library) copy_library(machine, library);
   write_in_place(target, result.bytes);
   const std::string name = narrow(target);
   print(name + ": patched; " + options.request.library + " must lie beside it");
   if (result.was_signed) print(name + ": its signature is gone; sign it again");
   if (result.has_appended) print(name + ": its appended data stands at its old place and, once more, at the end");
-  if (GetFileAttributesW(library.c_str()) == INVALID_FILE_ATTRIBUTES)
-    say(narrow(library) + " is not there: without it the program does not start");
+  warn_of(library, machine);
   return exit_reached;
 }
 

@@ -1,5 +1,6 @@
 // `reheap patch` and `unpatch` from outside, and the programs that they make.
 
+#include "images.h"
 #include "support.h"
 
 #include <algorithm>
@@ -187,11 +188,20 @@ TEST(PatchCommand, CopiesTheLibraryThere) {
   EXPECT_EQ(attached.lines(), before_any_runtime());
 }
 
+// Somebody else's, and one for another processor.
+std::vector<std::string> unfit_libraries() {
+  std::string other = read_file(program_path(L"probe.dll"));
+  headers_of(other.data())->FileHeader.Machine = IMAGE_FILE_MACHINE_ARMNT;
+  return {"somebody else's", other};
+}
+
 TEST(PatchCommand, CopiesOverNothingElse) {
-  const Place place;
-  write_file(place.folder().path(L"reheap.dll"), "somebody else's");
-  expect_untouched(place, L"patch app.exe --copy-dll", 125, "is no reheap.dll");
-  EXPECT_EQ(read_file(place.folder().path(L"reheap.dll")), "somebody else's");
+  for (const std::string& library : unfit_libraries()) {
+    const Place place;
+    write_file(place.folder().path(L"reheap.dll"), library);
+    expect_untouched(place, L"patch app.exe --copy-dll", 125, "is no reheap.dll for it");
+    EXPECT_TRUE(read_file(place.folder().path(L"reheap.dll")) == library);
+  }
 }
 
 TEST(PatchCommand, WarnsOfAMissingLibrary) {
@@ -199,6 +209,17 @@ TEST(PatchCommand, WarnsOfAMissingLibrary) {
   const Ended ended = place.call(L"patch app.exe --dll missing.dll");
   EXPECT_EQ(ended.code, 0u);
   EXPECT_NE(ended.errors.find("missing.dll is not there"), std::string::npos) << ended.errors;
+}
+
+TEST(PatchCommand, WarnsOfALibraryThatDoesNotFit) {
+  for (const std::string& library : unfit_libraries()) {
+    const Place place;
+    write_file(place.folder().path(L"unfit.dll"), library);
+    const Ended ended = place.call(L"patch app.exe --dll unfit.dll");
+    EXPECT_EQ(ended.code, 0u);
+    EXPECT_NE(ended.errors.find("unfit.dll is no reheap.dll for it"), std::string::npos) << ended.errors;
+  }
+  EXPECT_EQ(Place().call(kPatch).errors, "");
 }
 
 // A patched program by the launcher: once is enough.
