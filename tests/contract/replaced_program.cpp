@@ -29,9 +29,16 @@ void check(bool holds, const char* what) {
   std::_Exit(1);
 }
 
+#ifdef _WIN32
+void* take(std::size_t alignment, std::size_t size) { return _aligned_malloc(size, alignment); }
+void give_back(void* start) { _aligned_free(start); }
+#else
+void* take(std::size_t alignment, std::size_t size) { return aligned_alloc(alignment, size); }
+void give_back(void* start) { free(start); }
+#endif
+
 [[maybe_unused]] void* make(std::size_t size, std::size_t alignment = kHeader) {
-  auto* start =
-      static_cast<unsigned char*>(aligned_alloc(alignment, (size + 2 * alignment - 1) / alignment * alignment));
+  auto* start = static_cast<unsigned char*>(take(alignment, (size + 2 * alignment - 1) / alignment * alignment));
   if (size > PTRDIFF_MAX / 2 || start == nullptr) throw std::bad_alloc();
   ++g_live;
   ++g_made;
@@ -44,7 +51,7 @@ void check(bool holds, const char* what) {
   auto* start = static_cast<unsigned char*>(block) - alignment;
   for (std::size_t at = 0; at < kHeader; ++at) check(start[at] == kMark, "the block is the program's own");
   --g_live;
-  free(start);
+  give_back(start);
 }
 
 }  // namespace
