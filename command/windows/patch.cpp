@@ -75,7 +75,7 @@ bool has_header_room(const ProgramFile& file) {
   const uint64_t begin = file.section_headers_end(), end = begin + sizeof(IMAGE_SECTION_HEADER);
   uint64_t limit = file.optional_header().SizeOfHeaders;
   for (const IMAGE_SECTION_HEADER& section : file.sections())
-    if (section.SizeOfRawData != 0) limit = std::min<uint64_t>(limit, section.PointerToRawData);
+    if (data_of(section).size != 0) limit = std::min<uint64_t>(limit, section.PointerToRawData);
   if (end > limit) return false;
   const IMAGE_DATA_DIRECTORY bound = file.image().directory(IMAGE_DIRECTORY_ENTRY_BOUND_IMPORT);
   for (uint64_t at = begin; at < end; ++at) {

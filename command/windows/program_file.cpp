@@ -29,6 +29,10 @@ DWORD size_in_memory(const IMAGE_SECTION_HEADER& section) {
 
 }  // namespace
 
+Extent data_of(const IMAGE_SECTION_HEADER& section) {
+  return section.PointerToRawData == 0 ? Extent{} : Extent{section.PointerToRawData, section.SizeOfRawData};
+}
+
 ProgramFile::ProgramFile(std::string bytes) : bytes_(std::move(bytes)) {
   const auto base = reinterpret_cast<uintptr_t>(bytes_.data());
   if (!pe::image_within(base, base + bytes_.size(), image_))
@@ -60,7 +64,7 @@ void ProgramFile::take_sections() {
   each_section(image_, [&](const IMAGE_SECTION_HEADER& section) {
     if (section.VirtualAddress != next) malformed("its sections do not follow each other");
     next = rounded_up(next + size_in_memory(section), alignment);
-    const Extent data = {section.PointerToRawData, section.SizeOfRawData};
+    const Extent data = data_of(section);
     if (data.size != 0 && (data.end() > bytes_.size() || data.begin < section_headers_end()))
       malformed("its section " + std::string(name_of(section)) + " is cut off");
     if (data.size != 0) sections_end_ = std::max(sections_end_, data.end());
@@ -78,8 +82,9 @@ void ProgramFile::lay_out() {
   if (to == nullptr) throw Failure(exit_failed, "there is no memory to lay it out in");
   std::memcpy(to, bytes_.data(), optional_header_.SizeOfHeaders);
   for (const IMAGE_SECTION_HEADER& section : sections_) {
-    const DWORD length = std::min(section.SizeOfRawData, size_in_memory(section));
-    if (length != 0) std::memcpy(to + section.VirtualAddress, bytes_.data() + section.PointerToRawData, length);
+    const Extent data = data_of(section);
+    const uint64_t length = std::min<uint64_t>(data.size, size_in_memory(section));
+    if (length != 0) std::memcpy(to + section.VirtualAddress, bytes_.data() + data.begin, length);
   }
   const auto base = reinterpret_cast<uintptr_t>(to);
   pe::image_within(base, base + size, image_);

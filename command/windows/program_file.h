@@ -21,6 +21,9 @@ struct Extent {
   uint64_t end() const { return begin + size; }
 };
 
+// What a section has in the file. Where it says no place there is nothing, whatever size it says: it begins as zeros.
+Extent data_of(const IMAGE_SECTION_HEADER& section);
+
 // Checked to be whole and well formed as far as this says; the rest of it may be anything.
 class ProgramFile {
  public:

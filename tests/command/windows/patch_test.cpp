@@ -106,6 +106,15 @@ TEST(Patch, TakesBackWhatItDid) {
   expect_way_back(read_file(program_path(L"probe.dll")), permissive());
 }
 
+// As GNU's linker writes sections of zeros that a program names itself.
+TEST(Patch, TakesSectionsOfZerosThatHaveASize) {
+  expect_way_back(changed([](std::string& file) {
+    IMAGE_SECTION_HEADER* const zeros = section(file, ".bss");
+    ASSERT_EQ(zeros->PointerToRawData, 0u);
+    zeros->SizeOfRawData = headers_of(file.data())->OptionalHeader.FileAlignment;
+  }));
+}
+
 TEST(Patch, GivesUpBoundImports) {
   const std::string file = changed([](std::string& bytes) {
     // Where linkers put them: behind the section headers, where ours goes.
