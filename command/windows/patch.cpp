@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 namespace rh::command {
 namespace {
@@ -134,11 +135,19 @@ std::string unsafe(const ProgramFile& file, const PatchRequest& request) {
   return {};
 }
 
+// Under a name without an ending the loader looks for another file than the one that was named.
+bool is_library_name(const std::string& name) {
+  constexpr std::string_view ending = ".dll", in_no_name = "\\/:*?\"<>|";
+  const bool possible = std::all_of(name.begin(), name.end(), [in_no_name](char letter) {
+    return letter > ' ' && letter <= '~' && in_no_name.find(letter) == in_no_name.npos;
+  });
+  return possible && name.size() > ending.size() && name.size() < kLongestName &&
+         _stricmp(name.c_str() + name.size() - ending.size(), ending.data()) == 0;
+}
+
 void check_name(const std::string& library) {
-  const bool ascii =
-      std::all_of(library.begin(), library.end(), [](char letter) { return letter > ' ' && letter <= '~'; });
-  if (library.empty() || library.size() >= kLongestName || !ascii || library.find_first_of("\\/:") != std::string::npos)
-    throw Failure(exit_usage, "--dll takes the name of a DLL alone, in ASCII without blanks");
+  if (!is_library_name(library))
+    throw Failure(exit_usage, "--dll takes the name of a DLL alone, in ASCII without blanks, as in other.dll");
 }
 
 // ---- patching -------------------------------------------------------------------------------------

@@ -284,7 +284,8 @@ TEST(Patch, RefusesWhatWouldNotLookBesideItself) {
 }
 
 TEST(Patch, RefusesNamesThatAreNone) {
-  for (const char* name : {"", "a b.dll", "caf\xc3\xa9.dll", "C:\\reheap.dll", "../reheap.dll"}) {
+  for (const char* name : {"", "a b.dll", "caf\xc3\xa9.dll", "C:\\reheap.dll", "../reheap.dll", "..", "reheap", ".dll",
+                           "reheap.", "rehe?p.dll"}) {
     PatchRequest request;
     request.library = name;
     expect_refused(show(), "--dll", request);
