@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import struct
 import subprocess
 
 import pytest
@@ -153,6 +154,49 @@ def test_merged_processes_keep_their_blocks_apart(tmp_path):
     assert together["peak"] == found["peak"]
 
 
+def test_what_was_merged_can_be_merged_again(tmp_path):
+    single = [tmp_path / name for name in "abc"]
+    for number, path in enumerate(single):  # the same addresses in each
+        made_at_random(path, threads=2, events=1000, seed=number, process=100 + number, begin=10**9 + number)
+    assert tool("merge", *single[:2], "-o", tmp_path / "two").returncode == 0
+    assert tool("merge", tmp_path / "two", single[2], "-o", tmp_path / "three").returncode == 0
+    wanted = info(*single)
+    assert wanted["frees"]["of_unknown"] == wanted["frees"]["missed"] == 0
+    for paths in ([tmp_path / "three"], [tmp_path / "two", single[2]]):
+        found = info(*paths)
+        for part in ("events", "peak", "allocated", "frees", "cross_thread", "duration_us"):
+            assert found[part] == wanted[part], part
+
+
+def test_a_merged_trace_begins_with_the_process_that_began_first(tmp_path):
+    late, early = tmp_path / "late", tmp_path / "early"
+    made_at_random(late, threads=1, events=100, process=200, begin=2 * 10**9)
+    made_at_random(early, threads=1, events=100, process=100, begin=10**9)
+    assert tool("merge", late, early, "-o", tmp_path / "both").returncode == 0
+    assert info(tmp_path / "both")["duration_us"] == info(late, early)["duration_us"] > 1e6
+
+
+def test_what_a_recording_lacks_its_parts_lack_too(small, tmp_path):
+    other = made_by_another_process(tmp_path / "other")
+    change(other, 3976, struct.pack("<QII", 7, 2, 0))  # events lost, disk full, killed
+    for words in (["merge", small, other], ["cut", other]):
+        assert tool(*words, "-o", tmp_path / "part").returncode == 0
+        file = info(tmp_path / "part")["files"][0]
+        assert (file["lost"], file["stopped"], file["ended"]) == (7, 2, False)
+    assert info(small)["files"][0]["ended"]
+
+
+def made_by_another_process(path):
+    made_at_random(path, threads=1, events=10, process=200)
+    return path
+
+
+def change(path, at: int, what: bytes) -> None:
+    data = bytearray(path.read_bytes())
+    data[at:at + len(what)] = what
+    path.write_bytes(data)
+
+
 def test_export_writes_every_field(small):
     rows = list(csv.DictReader(tool("export", small).stdout.splitlines()))
     moved = rows[4]
@@ -177,6 +221,39 @@ def test_a_chunk_with_a_wrong_byte_is_left_out_and_named(tmp_path):
     assert found["damage"]["count"] == 1
     assert 15_000 < found["events"] < 30_000
     assert tool("compile", tmp_path / "t", "-o", tmp_path / "c").returncode == DAMAGED
+
+
+@pytest.mark.parametrize("field, value", [(8, 1), (8, 0xFFFFFFF0), (12, 0), (12, 0xFFFFFFF0)])  # stream, sequence
+def test_a_chunk_with_a_wrong_number_costs_no_other_chunk(tmp_path, field, value):
+    made_at_random(tmp_path / "t", threads=2, events=30_000)
+    wrong = next(offset for offset in range(4096, (tmp_path / "t").stat().st_size, 65536)
+                 if chunk_field(tmp_path / "t", offset, 8) == 0 and chunk_field(tmp_path / "t", offset, 12) == 1)
+    lost = chunk_field(tmp_path / "t", wrong, 24)
+    change(tmp_path / "t", wrong + field, struct.pack("<I", value))
+    done = tool("info", tmp_path / "t")
+    assert done.returncode == DAMAGED
+    assert f"the chunk at offset {wrong} does not match its checksum" in done.stderr
+    assert json.loads(done.stdout)["events"] == 30_000 - lost
+
+
+def chunk_field(path, chunk: int, at: int) -> int:
+    return struct.unpack_from("<I", path.read_bytes(), chunk + at)[0]
+
+
+def test_a_chunk_with_a_wrong_time_changes_no_other_times(tmp_path):
+    """The length of a tick is what the header says, and a stream is begun in time for its other chunks."""
+    made_at_random(tmp_path / "t", threads=2, events=30_000)
+    change(tmp_path / "t", 32, struct.pack("<I", 1))  # ticks, of a nanosecond
+    fixed = (tmp_path / "t").read_bytes()[:3948]
+    change(tmp_path / "t", 3948, struct.pack("<I", trace_writing.crc32c(fixed)))
+    whole = info(tmp_path / "t")
+    change(tmp_path / "t", 4096 + 38, b"\1")  # of the first chunk's beginning
+    status, found = trace.read_info([tmp_path / "t"], quiet=True)
+    assert status == DAMAGED and found["damage"]["count"] == 1
+    assert found["duration_us"] == whole["duration_us"]
+    export = tool("export", tmp_path / "t").stdout
+    times = [int(row["time_ns"]) for row in csv.DictReader(export.splitlines())]
+    assert times == sorted(times)
 
 
 def test_a_truncated_file_is_read_as_far_as_it_goes(tmp_path):
@@ -235,6 +312,16 @@ def test_what_is_no_trace_is_refused(tmp_path, content, says):
                                    ["merge", "x", "-o", "y"]])
 def test_wrong_arguments_are_usage_errors(words):
     assert tool(*words).returncode == 2
+
+
+@pytest.mark.parametrize("command", ["cut", "merge", "export", "compile"])
+@pytest.mark.parametrize("name", ["small.rht", "./small.rht", "link"])
+def test_a_file_that_is_read_is_not_written_over_by_whatever_name(small, tmp_path, command, name):
+    (tmp_path / "link").symlink_to("small.rht")
+    other, before = made_by_another_process(tmp_path / "other"), small.read_bytes()
+    done = tool(command, small, other, "-o", f"{tmp_path}/{name}")
+    assert done.returncode == 2 and "must not name a file that is read" in done.stderr
+    assert small.read_bytes() == before
 
 
 def test_garbage_never_breaks_the_reader(small, tmp_path):

@@ -29,6 +29,8 @@ int sites(const std::vector<std::string>& arguments);
 std::string take_option(std::vector<std::string>& arguments, const std::string& name);
 // What is left must be files, `least` or more.
 void only_files(const std::vector<std::string>& arguments, size_t least = 1);
+// `out` is written while they are read, so it must be none of them, by whatever name.
+void keep_apart(const std::vector<std::string>& files, const std::string& out);
 
 // Tells on stderr what could not be read. The exit status that says so.
 int tell(const Damage& damage);

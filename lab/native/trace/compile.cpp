@@ -379,6 +379,7 @@ int compile(const std::vector<std::string>& given) {
   const std::string out = take_option(arguments, "-o");
   if (out.empty()) throw WrongUse{"compile needs -o OUT"};
   only_files(arguments);
+  keep_apart(arguments, out);
   Damage damage;
   auto files = open_files(arguments, damage);
   const Peak peak = find_peak(files, damage);

@@ -1,6 +1,5 @@
 // `reheap-trace cut` and `merge`: traces out of traces. Threads are numbered anew, times are nanoseconds.
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -36,7 +35,7 @@ Range take_range(std::vector<std::string>& arguments) {
   Range range;
   const auto take = [&](const char* name, double unit, uint64_t& into) {
     const std::string text = take_option(arguments, name);
-    if (!text.empty()) into = static_cast<uint64_t>(number(name, text) * unit);
+    if (!text.empty()) into = static_cast<uint64_t>(std::min(number(name, text) * unit, 1e19));
   };
   take("--from-time", 1e9, range.from_time);
   take("--to-time", 1e9, range.to_time);
@@ -55,10 +54,24 @@ struct Origin {
   Kind kind{};
 };
 
+// Of several processes what is told of the first one, and what is missing of any.
+FileHeader header_of(const std::vector<std::unique_ptr<File>>& files) {
+  FileHeader header = files.front()->header();
+  for (size_t i = 1; i < files.size(); ++i) {
+    const Progress& progress = files[i]->header().progress;
+    header.progress.lost += progress.lost;
+    header.progress.stopped = std::max(header.progress.stopped, progress.stopped);
+    header.progress.ended = std::min(header.progress.ended, progress.ended);
+  }
+  return header;
+}
+
 class Cutter {
  public:
   Cutter(std::vector<std::unique_ptr<File>>& files, Damage& damage, const std::string& out, const Range& range)
-      : merge_(files, damage), writer_(out, files.front()->header()), range_(range) {}
+      : merge_(files, damage), writer_(out, header_of(files)), range_(range) {
+    writer_.begin_at(merge_.begin());  // another process may have begun before the first one
+  }
 
   void run() {
     for (Step step; merge_.next(step);) {
@@ -138,7 +151,7 @@ class Cutter {
     } else if (begin == 0 || event.old_address == 0) {
       event.kind = Kind::kMalloc;
     } else {
-      event.old_address |= uint64_t{process} << kProcessShift;
+      event.old_address = merge_.apart(process, event.old_address);
       event.begin = begin;
       pending_[event.thread] = 0;
     }
@@ -159,8 +172,7 @@ int write_part(std::vector<std::string> arguments, const char* command, size_t l
   if (out.empty()) throw WrongUse{std::string(command) + " needs -o OUT"};
   const Range range = take_range(arguments);
   only_files(arguments, least);
-  for (const std::string& path : arguments)
-    if (path == out) throw WrongUse{"-o must not name a file that is read"};
+  keep_apart(arguments, out);
   Damage damage;
   auto files = open_files(arguments, damage);
   Cutter cutter(files, damage, out, range);

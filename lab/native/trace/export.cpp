@@ -73,6 +73,7 @@ int export_events(const std::vector<std::string>& given) {
   if (!format.empty() && format != "csv" && format != "jsonl")
     throw WrongUse{"--format is csv or jsonl, not '" + format + "'"};
   only_files(arguments);
+  keep_apart(arguments, path);
   Damage damage;
   auto files = open_files(arguments, damage);
   std::FILE* out = path.empty() ? stdout : std::fopen(path.c_str(), "w");

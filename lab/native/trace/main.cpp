@@ -1,6 +1,7 @@
 // reheap-trace: looks at recorded traces, cuts and merges them, and prepares them for replay.
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <string_view>
 
 #include "trace/commands.h"
@@ -58,6 +59,12 @@ void only_files(const std::vector<std::string>& arguments, size_t least) {
     if (argument.starts_with("-")) throw WrongUse{"there is no option " + argument};
   if (arguments.size() < least)
     throw WrongUse{least == 1 ? "a trace file is needed" : "two trace files or more are needed"};
+}
+
+void keep_apart(const std::vector<std::string>& files, const std::string& out) {
+  std::error_code none;  // a file that is not there is no other one
+  for (const std::string& file : files)
+    if (std::filesystem::equivalent(file, out, none)) throw WrongUse{"-o must not name a file that is read"};
 }
 
 int tell(const Damage& damage) {

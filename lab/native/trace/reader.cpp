@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "trace/crc32c.h"
 
@@ -52,43 +53,43 @@ void File::read_header(Damage& damage) {
 }
 
 void File::find_chunks(Damage& damage) {
+  std::vector<Place> found;
   uint64_t offset = header_.header_bytes;
   for (; offset + sizeof(ChunkHeader) <= bytes_; offset += header_.chunk_bytes) {
     ChunkHeader chunk{};
     in_.read(offset, &chunk, sizeof chunk);
     if (chunk.magic == 0 && chunk.state == 0) continue;  // the file grew, nobody had claimed it
-    if (chunk.magic != kChunkMagic || chunk.used > kPayloadBytes || chunk.stream > (1u << 24))
+    if (chunk.magic != kChunkMagic || chunk.used > kPayloadBytes)
       damage.add(path_ + ": " + text("the chunk at offset %llu does not begin as one", offset));
     else if (chunk.state != static_cast<uint32_t>(ChunkState::kClaimed))
-      place(chunk, offset, damage);
+      found.push_back({chunk.stream, chunk.sequence, {offset, chunk.begin}});
   }
   const uint64_t claimed = header_.progress.chunks;
   if (header_.header_bytes + claimed * header_.chunk_bytes > bytes_)
-    damage.add(path_ + ": " + text("ends after %llu of %llu chunks", chunks_, claimed));
-  for (auto& stream : streams_) std::erase_if(stream, [](const Chunk& chunk) { return chunk.offset == 0; });
+    damage.add(path_ + ": " + text("ends after %llu of %llu chunks", found.size(), claimed));
+  chunks_ = found.size();
+  put_into_streams(std::move(found));
 }
 
-void File::place(const ChunkHeader& chunk, uint64_t offset, Damage& damage) {
-  if (chunk.sequence > bytes_ / header_.chunk_bytes) {
-    damage.add(path_ + ": " + text("the chunk at offset %llu has an impossible number", offset));
-    return;
+// Nothing is known yet of whose checksum is right: a chunk with a wrong number must not take the place of another one.
+void File::put_into_streams(std::vector<Place> found) {
+  std::stable_sort(found.begin(), found.end(), [](const Place& a, const Place& b) {
+    return std::pair(a.stream, a.sequence) < std::pair(b.stream, b.sequence);
+  });
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (i == 0 || found[i].stream != found[i - 1].stream) streams_.emplace_back();
+    streams_.back().push_back(found[i].chunk);
   }
-  if (chunk.stream >= streams_.size()) streams_.resize(chunk.stream + 1);
-  auto& stream = streams_[chunk.stream];
-  if (chunk.sequence >= stream.size()) stream.resize(chunk.sequence + 1);
-  stream[chunk.sequence] = {offset, chunk.begin};
-  ++chunks_;
-  if (chunk.begin.ticks > latest_.ticks) latest_ = chunk.begin;
 }
 
 void File::set_rate() {
   constexpr double kUsualTick = 16 / 3.0;  // of a processor's counter at 3 GHz, divided by 16
   if (header_.clock == static_cast<uint32_t>(Clock::kNanoseconds)) return;
-  if (header_.progress.latest.ticks > latest_.ticks) latest_ = header_.progress.latest;
   const Moment& begin = header_.begin;
-  const bool known = latest_.ticks > begin.ticks && latest_.nanoseconds > begin.nanoseconds;
-  rate_ = known ? static_cast<double>(latest_.nanoseconds - begin.nanoseconds) /
-                      static_cast<double>(latest_.ticks - begin.ticks)
+  const Moment& latest = header_.progress.latest;  // a chunk's own moment may be damaged
+  const bool known = latest.ticks > begin.ticks && latest.nanoseconds > begin.nanoseconds;
+  rate_ = known ? static_cast<double>(latest.nanoseconds - begin.nanoseconds) /
+                      static_cast<double>(latest.ticks - begin.ticks)
                 : kUsualTick;
 }
 
@@ -142,10 +143,12 @@ Merge::Merge(std::vector<std::unique_ptr<File>>& files, Damage& damage, Notes* n
   }
 }
 
-// A stream not begun waits in the queue without a buffer.
+// A stream not begun waits in the queue without a buffer, no longer than for the earliest of its chunks: the first one
+// may be damaged.
 void Merge::queue_chunk(uint32_t index) {
   const Cursor& cursor = cursors_[index];
-  const uint64_t ticks = cursor.chunks->front().begin.ticks;
+  uint64_t ticks = UINT64_MAX;
+  for (const File::Chunk& chunk : *cursor.chunks) ticks = std::min(ticks, chunk.begin.ticks);
   queue_.push_back({files_[cursor.process]->nanoseconds(ticks), false, index});
   std::push_heap(queue_.begin(), queue_.end());
 }
@@ -259,8 +262,17 @@ bool Merge::fill(const Cursor& cursor, Step& step) {
   case Kind::kFrame:
   case Kind::kModule: return false;
   }
-  step.address = address | (uint64_t{cursor.process} << kProcessShift);
+  step.address = apart(cursor.process, address);
   return address != 0;
+}
+
+// A file that was merged has the numbers of its processes above its addresses already.
+uint64_t Merge::apart(uint32_t process, uint64_t address) {
+  if (files_.size() == 1) return address;
+  const uint64_t space = uint64_t{process} << (64 - kProcessShift) | address >> kProcessShift;
+  const uint64_t* known = spaces_.find(space);
+  const uint64_t number = known ? *known : *spaces_.insert(space, spaces_.size());
+  return number << kProcessShift | (address & ((uint64_t{1} << kProcessShift) - 1));
 }
 
 }  // namespace trace

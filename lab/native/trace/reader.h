@@ -11,6 +11,7 @@
 
 #include "trace/byte_file.h"
 #include "trace/events.h"
+#include "trace/flat_map.h"
 #include "trace/format.h"
 
 namespace trace {
@@ -49,9 +50,15 @@ class File {
   bool load(const Chunk& chunk, uint8_t* buffer, Damage& damage);
 
  private:
+  struct Place {
+    uint32_t stream;
+    uint32_t sequence;
+    Chunk chunk;
+  };
+
   void read_header(Damage& damage);
   void find_chunks(Damage& damage);
-  void place(const ChunkHeader& chunk, uint64_t offset, Damage& damage);
+  void put_into_streams(std::vector<Place> found);
   void set_rate();
 
   std::string path_;
@@ -60,7 +67,6 @@ class File {
   uint64_t bytes_ = 0;
   size_t chunks_ = 0;
   std::vector<std::vector<Chunk>> streams_;
-  Moment latest_{};
   double rate_ = 1;  // nanoseconds in a tick
 };
 
@@ -101,6 +107,8 @@ class Merge {
   uint64_t events() const { return events_; }
   uint32_t threads() const { return static_cast<uint32_t>(threads_.size()); }
   uint64_t begin() const { return begin_; }
+  // An address of a file's, unlike those of any other process.
+  uint64_t apart(uint32_t process, uint64_t address);
 
   struct Thread {
     uint32_t process;
@@ -144,6 +152,7 @@ class Merge {
   std::vector<Entry> queue_;  // a heap
   std::vector<std::vector<uint32_t>> thread_of_;
   std::vector<Thread> threads_;
+  FlatMap<uint64_t> spaces_;  // the numbers of processes, by file and by the number that the file has for it
   uint64_t events_ = 0;
   uint64_t begin_ = 0;
   uint32_t current_ = 0;

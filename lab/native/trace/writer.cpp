@@ -14,7 +14,15 @@ Writer::Writer(const std::string& path, const FileHeader& like) : out_(path, "wb
   header_.stack_bytes = 0;
   header_.clock = static_cast<uint32_t>(Clock::kNanoseconds);
   header_.begin.ticks = header_.begin.nanoseconds;
-  header_.progress = {};
+  header_.progress = {.latest = {},
+                      .chunks = 0,
+                      .lost = like.progress.lost,
+                      .stopped = like.progress.stopped,
+                      .ended = like.progress.ended,
+                      .threads = 0,
+                      .unused = 0,
+                      .cpu_begin = 0,
+                      .cpu_latest = 0};
   if (!out_) throw std::runtime_error(path + ": cannot be written");
 }
 
@@ -70,7 +78,6 @@ void Writer::end_thread(uint32_t thread) {
 void Writer::finish(uint64_t end) {
   for (uint32_t i = 0; i < streams_.size(); ++i) end_thread(i);
   header_.progress.latest = {end, end};
-  header_.progress.ended = 1;
   header_.checksum = crc32c(&header_, offsetof(FileHeader, checksum));
   const bool written = out_.write(0, &header_, sizeof header_);
   if (!out_.close() || !written) throw std::runtime_error(path_ + ": cannot be written: is the disk full?");
