@@ -37,14 +37,22 @@ def shell(command: str) -> str | list[str]:
 
 
 def end(process: subprocess.Popen) -> None:
-    """The runner, and with it what it measures, which may not heed SIGTERM: the end of the runner ends it all the
-    same."""
+    """The runner, and with it what it measures, which may not heed SIGTERM: a runner that nobody listens to any more
+    kills all that it started, and its own end ends the command."""
     if WINDOWS:  # what it was started by may have started it
         subprocess.run(["taskkill", "/t", "/f", "/pid", str(process.pid)], capture_output=True)
     else:
         process.terminate()
-        try:
-            process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
+        if not _ends(process) and process.stderr:
+            process.stderr.close()
+        if not _ends(process):
             process.kill()
     process.wait()
+
+
+def _ends(process: subprocess.Popen) -> bool:
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        return False
+    return True

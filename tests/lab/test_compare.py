@@ -324,12 +324,23 @@ def test_a_load_that_fails_is_named(fake, load, said):
         run(fake, "system", server=Server(load=load, idle=0.0))
 
 
-def test_what_heeds_no_sigterm_ends_with_its_runner():
+def test_what_heeds_no_sigterm_ends_with_its_runner(monkeypatch):
+    monkeypatch.setattr(host, "PATIENCE", 0.2)
     text = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(); signal.pause()"
     process = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE)
     process.stdout.readline()
     host.end(process)
     assert process.returncode == -signal.SIGKILL
+
+
+def test_a_runner_whose_command_heeds_no_sigterm_is_told_that_nobody_listens(monkeypatch):
+    monkeypatch.setattr(host, "PATIENCE", 0.2)
+    text = ("import select, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(); gone = select.poll(); "
+            "gone.register(2, 0); gone.poll()")
+    process = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    host.end(process)
+    assert process.returncode == 0
 
 
 def test_the_result_survives_json_and_can_be_repeated(fake):

@@ -385,6 +385,20 @@ def test_a_signal_is_passed_on(tmp_path, number):
     assert end["stopped"] and end["exit"] == 5
 
 
+def test_all_that_was_started_ends_with_who_listens_to_the_runner(tmp_path):
+    out = tmp_path / "lines"
+    script = "trap '' TERM; sleep 100 & echo $! >> pids; setsid sleep 100 & echo $! >> pids; echo > ready; wait"
+    runner = subprocess.Popen([RUNNER, "--out", out, "--cwd", tmp_path, "--", "sh", "-c", script],
+                              stderr=subprocess.PIPE)
+    wait_for((tmp_path / "ready").exists)
+    runner.stderr.close()
+    assert runner.wait(20) == 0
+    end = Measured(out).one("end")
+    assert end["stopped"] and end["signal"] == signal.SIGKILL and "left" not in end
+    for process in (tmp_path / "pids").read_text().split():
+        assert not pathlib.Path("/proc", process, "exe").exists()
+
+
 def test_a_killed_runner_leaves_its_lines_and_no_command(tmp_path):
     out = tmp_path / "lines"
     runner = subprocess.Popen([RUNNER, "--out", out, "--", "sleep", "100"])

@@ -3,11 +3,13 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -49,6 +51,12 @@ void allow_many_files() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Who started the runner reads what it says. Where that goes into a pipe, the pipe tells when nobody does any more.
+int pipe_to_reader() {
+  struct stat what;
+  return fstat(STDERR_FILENO, &what) == 0 && S_ISFIFO(what.st_mode) ? STDERR_FILENO : -1;
 }
 
 class Run {
@@ -117,8 +125,9 @@ class Run {
     const std::int64_t next = std::min({next_look_, next_drain_, deadline_});
     const std::int64_t left = std::max<std::int64_t>(0, next - now_ns());
     const timespec limit{left / kSecond, left % kSecond};
-    pollfd news{signals_.file(), POLLIN, 0};
-    if (ppoll(&news, 1, next == kNever ? nullptr : &limit, nullptr) <= 0) return;
+    pollfd news[] = {{signals_.file(), POLLIN, 0}, {to_reader_, 0, 0}};
+    if (ppoll(news, std::size(news), next == kNever ? nullptr : &limit, nullptr) <= 0) return;
+    if ((news[1].revents & POLLERR) != 0) left_alone();
     const std::int64_t now = now_ns();
     while (int number = signals_.next()) {
       if (number == SIGCHLD) {
@@ -151,6 +160,18 @@ class Run {
 
   void time_out() {
     timed_out_ = true;
+    kill_all();
+  }
+
+  // Nobody is left to end the command, or to want its figures.
+  void left_alone() {
+    to_reader_ = -1;
+    stopped_ = true;
+    kill_all();
+  }
+
+  void kill_all() {
+    killed_ = true;
     deadline_ = kNever;
     child_.signal(SIGKILL);
     tree_.kill_all();
@@ -179,7 +200,7 @@ class Run {
   }
 
   bool waits_for_late(std::int64_t waited) {
-    if (timed_out_) return tree_.living() > 0;
+    if (killed_) return tree_.living() > 0;
     return tree_.waits_for_watched() || (departed_ && waited < kOthersLate && tree_.has_later());
   }
 
@@ -188,6 +209,7 @@ class Run {
     while (waits_for_late(now_ns() - began) && now_ns() - began < kLate) {
       const timespec tick{0, kTickMs * kMillisecond};
       nanosleep(&tick, nullptr);
+      if (killed_) tree_.kill_all();  // also who was started meanwhile
       reap(0);
     }
   }
@@ -245,7 +267,8 @@ class Run {
   std::int64_t next_look_ = kNever, next_drain_ = kNever, deadline_ = kNever;
   std::optional<std::int64_t> ended_ns_;
   int status_ = 0;
-  bool timed_out_ = false, stopped_ = false;
+  bool timed_out_ = false, stopped_ = false, killed_ = false;
+  int to_reader_ = pipe_to_reader();
 };
 
 }  // namespace
