@@ -81,7 +81,8 @@ def _native_command(name: str, text: str) -> None:
     @click.pass_context
     def hand_on(context: click.Context, words: tuple[str, ...]) -> None:
         program = str(native.program("reheap-trace"))
-        context.exit(subprocess.run([program, name, *words]).returncode)
+        status = subprocess.run([program, name, *words]).returncode
+        context.exit(status if status >= 0 else 128 - status)  # as a shell tells of a signal: `| head` sends one
 
 
 _native_command("cut", "Write a part: FILE -o OUT [--from-time S] [--to-time S] [--from-event N] [--to-event N]. "

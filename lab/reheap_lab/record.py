@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import click
 
 from reheap import process
-from reheap_lab import allocators, elf, host, native, windows
+from reheap_lab import allocators, elf, host, native, trace, windows
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.figures import plural
 
@@ -24,7 +24,6 @@ SUFFIX = ".rht"
 OUT_OF_REACH = "statically linked, run with other rights (setuid), or without LD_PRELOAD"
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 IGNORED_BY_PYTHON = ("SIGPIPE", "SIGXFSZ")
-STOPPED = {1: "reached the size limit", 2: "filled the disk", 3: "could not go on writing"}
 
 # docs/trace-format.md
 CHUNK_HEADER = struct.Struct("<4s7I")
@@ -257,7 +256,7 @@ def survey_file(path: pathlib.Path, sum_: Written) -> None:
         sum_.cpu_s += (cpu_latest - cpu_begin) / 1e9
         sum_.threads += threads
         if stopped:
-            sum_.stopped.append(f"{path.name} {STOPPED.get(stopped, 'ended early')}")
+            sum_.stopped.append(f"{path.name} {trace.stopped(stopped)}")
         for offset in range(header_bytes, path.stat().st_size, chunk_bytes):
             file.seek(offset)
             head = file.read(CHUNK_HEADER.size)

@@ -128,9 +128,12 @@ def compile_traces(traces: list[pathlib.Path], folder: pathlib.Path) -> tuple[pa
         raise LabError(f"{traces[0]} holds no allocation that could be replayed")
     damage = said["damage"]["told"]
     warnings = ["the trace is damaged, and only what could be read is replayed: " + "; ".join(damage)] * bool(damage)
+    if said["stopped"]:
+        warnings.append(f"the recording {trace.stopped(said['stopped'])}: what the program did after that is not in it")
     return compiled, warnings + [f"{said[key]:,} {text}" for key, text in (
         ("frees_of_unknown", "frees were of blocks that the trace does not know: they are left out"),
-        ("frees_missed", "blocks were handed out again without a free between: a free was put in")) if said[key]]
+        ("frees_missed", "blocks were handed out again without a free between: a free was put in"),
+        ("lost", "events could not be recorded: they are missing")) if said[key]]
 
 
 def replay(traces: list[pathlib.Path], how: How, chosen, settings, watch=None) -> Comparison:

@@ -17,6 +17,7 @@ from reheap_lab.figures import plural
 
 HEADER_BYTES, COMMAND_BYTES_AT, COMMAND_AT = 4096, 36, 120
 DAMAGED = 3  # what reheap-trace answers when it used what could be read
+STOPPED = {1: "reached the size limit", 2: "filled the disk", 3: "could not go on writing"}
 EXISTING = click.Path(path_type=pathlib.Path, dir_okay=False, exists=True)
 
 
@@ -30,6 +31,11 @@ def run(words: list[str], quiet: bool = False) -> tuple[int, str]:
     if done.stderr and not quiet:
         sys.stderr.write(done.stderr)
     return done.returncode, done.stdout
+
+
+def stopped(why: int) -> str:
+    """A recording, before its program ended."""
+    return STOPPED.get(why, "ended early")
 
 
 def command_of(path: pathlib.Path) -> str:
@@ -70,7 +76,8 @@ def show(found: dict, to: Console) -> None:
     for file in found["files"]:
         lost = f", {plural(file['lost'], 'event')} lost" if file["lost"] else ""
         end = "" if file["ended"] else ", did not run to its end"
-        to.print(f"process {file['process']}: {shlex.join(file['command'])}{end}{lost}", highlight=False)
+        early = f", the recording {stopped(file['stopped'])}" if file["stopped"] else ""
+        to.print(f"process {file['process']}: {shlex.join(file['command'])}{end}{lost}{early}", highlight=False)
     facts = Table(box=None, show_header=False)
     for name, value in _facts(found):
         facts.add_row(name, value)

@@ -4,14 +4,16 @@ import json
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 
 import pytest
 import trace_writing
+from click.testing import CliRunner
 from test_trace import made_at_random
 
-from reheap_lab import allocators, compare, native, replay, trace, verdicts
+from reheap_lab import allocators, cli_trace, compare, native, replay, trace, verdicts
 from reheap_lab.errors import LabError
 from reheap_lab.results import Comparison, Run, Subject
 from reheap_lab.settings import Settings
@@ -317,6 +319,18 @@ def test_damage_becomes_a_warning(tmp_path):
     (tmp_path / "t").write_bytes(data[:4096 + 65536 + 1000])
     path, warnings = replay.compile_traces([tmp_path / "t"], tmp_path)
     assert path.exists() and "damaged" in warnings[0]
+
+
+def test_a_recording_that_stopped_early_becomes_a_warning(tmp_path):
+    made_at_random(tmp_path / "t", threads=1, events=100)
+    data = bytearray((tmp_path / "t").read_bytes())
+    data[3976:3988] = struct.pack("<QI", 3, 2)  # events lost, disk full
+    (tmp_path / "t").write_bytes(data)
+    _, warnings = replay.compile_traces([tmp_path / "t"], tmp_path)
+    assert warnings == ["the recording filled the disk: what the program did after that is not in it",
+                        "3 events could not be recorded: they are missing"]
+    shown = CliRunner().invoke(cli_trace.command, ["info", str(tmp_path / "t")]).output
+    assert "made-up --by hand, 3 events lost, the recording filled the disk" in shown
 
 
 def test_frees_of_unknown_blocks_become_a_warning(tmp_path):

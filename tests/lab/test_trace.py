@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import signal
 import struct
 import subprocess
 
@@ -343,6 +344,14 @@ def test_reheap_trace_info_tells_people(small):
     done = CliRunner().invoke(cli_trace.command, ["info", str(small)])
     assert done.exit_code == 0, done.output
     assert "made-up --by hand" in done.output and "fragmentation potential" in done.output
+
+
+def test_a_signal_that_ended_the_native_tool_is_told_as_a_shell_does(tmp_path, monkeypatch):
+    program = tmp_path / "ends"
+    program.write_text("#!/bin/sh\nkill -PIPE $$\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(native, "program", lambda name: program)
+    assert CliRunner().invoke(cli_trace.command, ["export", "t"]).exit_code == 128 + signal.SIGPIPE
 
 
 def test_errors_of_the_native_tool_become_the_labs(tmp_path):

@@ -28,7 +28,7 @@ def made_up() -> dict:
                 "last_us": 21_000_000 - k * 400_000} for k in range(8)]
     return {"type": "info", "events": 48_120_411, "duration_us": 21_000_000, "thread_count": 8,
             "files": [{"path": "link.rht", "process": 71, "parent": 70, "command": ["ld.lld", "-o", "out file"],
-                       "forked": False, "ended": True, "lost": 0, "bytes": 310_000_000}],
+                       "forked": False, "ended": True, "lost": 0, "stopped": 0, "bytes": 310_000_000}],
             "kinds": {"malloc": 20_111_000, "calloc": 1_002_000, "free": 24_000_000, "realloc": 2_007_411, "failed": 0},
             "allocated": {"blocks": 23_120_411, "bytes": 4_411_203_112},
             "peak": {"live_bytes": 356_500_000, "live_blocks": 2_400_000, "t_us": 12_300_000},

@@ -135,7 +135,7 @@ class Slots {
 class Compiler {
  public:
   Compiler(std::vector<std::unique_ptr<File>>& files, const std::string& out, const Peak& peak)
-      : merge_(files, damage_), writer_(out), peak_(peak), epochs_(peak.bytes) {}
+      : missing_(missing_of(files)), merge_(files, damage_), writer_(out), peak_(peak), epochs_(peak.bytes) {}
 
   void run() {
     for (Step step; merge_.next(step);)
@@ -152,11 +152,11 @@ class Compiler {
     std::printf("{\"type\":\"compile\",\"events\":%llu,\"operations\":%llu,\"remote_operations\":%llu,"
                 "\"threads\":%llu,\"most_threads\":%u,\"slots\":%llu,\"epochs\":%llu,"
                 "\"epoch_bytes\":%llu,\"peak_live_bytes\":%llu,\"peak_live_blocks\":%llu,"
-                "\"frees_of_unknown\":%llu,\"frees_missed\":%llu,\"bytes\":%llu,%s}\n",
+                "\"frees_of_unknown\":%llu,\"frees_missed\":%llu,\"lost\":%llu,\"stopped\":%u,\"bytes\":%llu,%s}\n",
                 number(merge_.events()), number(header_.operations), number(header_.remote), number(header_.threads),
                 header_.most_threads, number(header_.slots), number(header_.epochs), number(header_.epoch_bytes),
-                number(peak_.bytes), number(peak_.blocks), number(unknown_), number(missed_),
-                number(header_.file_bytes), json_damage(damage).c_str());
+                number(peak_.bytes), number(peak_.blocks), number(unknown_), number(missed_), number(missing_.lost),
+                missing_.stopped, number(header_.file_bytes), json_damage(damage).c_str());
   }
 
  private:
@@ -358,6 +358,7 @@ class Compiler {
     writer_.finish(header_, table);
   }
 
+  Progress missing_;
   Damage damage_;  // told by the first pass already
   Merge merge_;
   CompiledWriter writer_;

@@ -57,12 +57,7 @@ struct Origin {
 // Of several processes what is told of the first one, and what is missing of any.
 FileHeader header_of(const std::vector<std::unique_ptr<File>>& files) {
   FileHeader header = files.front()->header();
-  for (size_t i = 1; i < files.size(); ++i) {
-    const Progress& progress = files[i]->header().progress;
-    header.progress.lost += progress.lost;
-    header.progress.stopped = std::max(header.progress.stopped, progress.stopped);
-    header.progress.ended = std::min(header.progress.ended, progress.ended);
-  }
+  header.progress = missing_of(files);
   return header;
 }
 

@@ -121,6 +121,18 @@ std::vector<std::unique_ptr<File>> open_files(const std::vector<std::string>& pa
   return files;
 }
 
+Progress missing_of(const std::vector<std::unique_ptr<File>>& files) {
+  Progress all{};
+  all.ended = 1;
+  for (const auto& file : files) {
+    const Progress& progress = file->header().progress;
+    all.lost += progress.lost;
+    all.stopped = std::max(all.stopped, progress.stopped);
+    all.ended = std::min(all.ended, progress.ended);
+  }
+  return all;
+}
+
 // ---- all of them in the order of time ---------------------------------------------------------
 
 Merge::Merge(std::vector<std::unique_ptr<File>>& files, Damage& damage, Notes* notes)

@@ -161,4 +161,7 @@ class Merge {
 
 std::vector<std::unique_ptr<File>> open_files(const std::vector<std::string>& paths, Damage& damage);
 
+// Of all files together: events lost, the worst reason to stop early, whether each process ran to its end; the rest 0.
+Progress missing_of(const std::vector<std::unique_ptr<File>>& files);
+
 }  // namespace trace

@@ -14,15 +14,6 @@ Writer::Writer(const std::string& path, const FileHeader& like) : out_(path, "wb
   header_.stack_bytes = 0;
   header_.clock = static_cast<uint32_t>(Clock::kNanoseconds);
   header_.begin.ticks = header_.begin.nanoseconds;
-  header_.progress = {.latest = {},
-                      .chunks = 0,
-                      .lost = like.progress.lost,
-                      .stopped = like.progress.stopped,
-                      .ended = like.progress.ended,
-                      .threads = 0,
-                      .unused = 0,
-                      .cpu_begin = 0,
-                      .cpu_latest = 0};
   if (!out_) throw std::runtime_error(path + ": cannot be written");
 }
 

@@ -15,7 +15,7 @@ namespace trace {
 
 class Writer {
  public:
-  // `like` gives what is told of the process, and of what could not be recorded; times are nanoseconds from here on.
+  // `like` gives what is told of the process, and of what is missing (missing_of); times are nanoseconds from here on.
   Writer(const std::string& path, const FileHeader& like);
 
   // `event.thread` is its stream; times in nanoseconds of the monotonic clock.
