@@ -1,5 +1,6 @@
 """`reheap profile`: runs a command on reheap, or asks a process that runs on it, and says who allocates."""
 
+import contextlib
 import os
 import pathlib
 import platform
@@ -7,6 +8,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 
 import click
 
@@ -119,14 +121,38 @@ def ask(pid: int, rate: str | None, seconds: float) -> pathlib.Path:
     number, path = asked_how(pid)
     if not path.parent.is_dir():
         raise UsageError(f"process {pid} cannot write {path}: there is no folder {path.parent}. Make it first")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"process {pid} writes its profile to {path}, where nothing can be read: start it with "
+                         f"{TARGET}=FILE")
     before = path.stat().st_mtime_ns if path.exists() else None
-    _signal(pid, number)
-    try:
-        time.sleep(seconds)
-    except KeyboardInterrupt:
-        pass  # who has seen enough is told of that
-    finally:
-        _signal(pid, number)  # in any case: else it goes on, and takes the next profile's first signal for the end
+    with _alone_with(pid):
+        _signal(pid, number)
+        try:
+            time.sleep(seconds)
+        except KeyboardInterrupt:
+            pass  # who has seen enough is told of that
+        finally:
+            _signal(pid, number)  # in any case: else it goes on, and takes the next profile's first signal for the end
+        return _written(path, before, pid)
+
+
+@contextlib.contextmanager
+def _alone_with(pid: int) -> Iterator[None]:
+    """To the process one signal is like the other: two who send them end each other's profiles."""
+    import fcntl  # Windows has none
+    with contextlib.ExitStack() as open_now:
+        try:
+            folder = os.open(f"/proc/{pid}", os.O_RDONLY)
+            open_now.callback(os.close, folder)
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError as why:
+            raise LabError(f"process {pid} has ended") from why
+        except BlockingIOError as why:
+            raise LabError(f"process {pid} is being profiled by another `reheap profile`: wait for that") from why
+        yield
+
+
+def _written(path: pathlib.Path, before: int | None, pid: int) -> pathlib.Path:
     for _ in range(PATIENCE_S * 20):
         if path.exists() and path.stat().st_mtime_ns != before and _is_whole(path):
             return path

@@ -15,7 +15,7 @@ from recording import Lab
 from test_report import Page
 
 from reheap_lab import cli_profile, native
-from reheap_lab.errors import UsageError
+from reheap_lab.errors import LabError, UsageError
 from reheap_lab.sites import library
 
 PROFILE = [sys.executable, "-c", "from reheap_lab.cli import main; main()", "profile"]
@@ -169,6 +169,27 @@ def test_a_process_that_does_not_listen_is_left_alone(lab):
 def test_a_process_whose_folder_is_gone_is_left_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(cli_profile, "asked_how", lambda pid: (0, tmp_path / "gone" / "p.pb.gz"))
     with pytest.raises(UsageError, match=f"there is no folder {tmp_path}/gone. Make it first"):
+        cli_profile.ask(os.getpid(), None, 0)
+
+
+def test_a_process_that_another_one_profiles_is_left_alone(tmp_path, monkeypatch):
+    sent = []
+    monkeypatch.setattr(cli_profile, "asked_how", lambda pid: (0, tmp_path / "p.pb.gz"))
+    monkeypatch.setattr(cli_profile, "_signal", lambda pid, number: sent.append(pid))
+
+    def meanwhile(seconds):
+        with pytest.raises(LabError, match="being profiled by another `reheap profile`"):
+            cli_profile.ask(os.getpid(), None, 0)
+        raise OSError("enough")
+    monkeypatch.setattr(cli_profile.time, "sleep", meanwhile)
+    with pytest.raises(OSError, match="enough"):
+        cli_profile.ask(os.getpid(), None, 0)
+    assert sent == [os.getpid()] * 2
+
+
+def test_a_process_that_writes_to_no_file_is_left_alone(monkeypatch):
+    monkeypatch.setattr(cli_profile, "asked_how", lambda pid: (0, pathlib.Path(os.devnull)))
+    with pytest.raises(UsageError, match="to /dev/null, where nothing can be read"):
         cli_profile.ask(os.getpid(), None, 0)
 
 
