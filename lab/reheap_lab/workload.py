@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import typing
 from dataclasses import dataclass
 
 from reheap_lab import host, runner
@@ -18,6 +19,7 @@ from reheap_lab.runner import Ask, Measured
 from reheap_lab.settings import Settings
 
 TAIL = 400  # characters of what a failed command said
+TAIL_READ = 64 << 10  # bytes that they are looked for in, among what only steers a terminal
 # A terminal's sequences (ECMA-48), and what other control characters there are but tabs and line ends.
 STEERING = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -143,11 +145,14 @@ class CommandWorkload:
 
     def _cut_short(self) -> str | None:
         """It could not go on printing: what was measured is something else."""
-        printed = self.path("stdout")
-        if not printed.exists() or not printed.stat().st_size or not host.is_full(self._place):
+        printed, errors = (path.stat().st_size if path.exists() else 0
+                           for path in (self.path("stdout"), self.path("stderr")))
+        if not printed + errors or not host.is_full(self._place):
             return None
-        return (f"what it prints has filled the disk of {self.folder.parent}. Let it print less, leave it out by "
-                "--output discard, or name a folder with more room by TMPDIR")
+        what, way = (("prints", " leave it out by --output discard,") if printed >= errors else
+                     ("says on standard error", ""))
+        return (f"what it {what} has filled the disk of {self.folder.parent}. Let it print less,{way} or name a folder "
+                "with more room by TMPDIR")
 
     def with_what_it_said(self, reason: str) -> str:
         said = tail(self.path("stderr"))
@@ -173,8 +178,7 @@ def shell(command: str | None, option: str, out: str | pathlib.Path = os.devnull
         except subprocess.TimeoutExpired:
             raise LabError(f"{option} took longer than {timeout:g} s: {command}") from None
         if done.returncode:
-            told.seek(0)
-            said = end_of(told.read().decode(errors="replace"))
+            said = tail_of(told)
             raise LabError(f"{option} {_failing(done.returncode)}: {command}" + (f"\n{said}" if said else ""))
 
 
@@ -183,7 +187,16 @@ def _failing(status: int) -> str:
 
 
 def tail(path: pathlib.Path) -> str:
-    return end_of(read_text(path))
+    if not path.exists():
+        return ""
+    with open(path, "rb") as file:
+        return tail_of(file)
+
+
+def tail_of(file: typing.BinaryIO) -> str:
+    """A command may have said gigabytes."""
+    file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_READ))
+    return end_of(file.read().decode(errors="replace"))
 
 
 def end_of(text: str) -> str:

@@ -12,7 +12,7 @@ import time
 import pytest
 import rich.console
 
-from reheap_lab import allocators, compare, export, figures, host, results, rounds, runner, terminal
+from reheap_lab import allocators, compare, export, figures, host, results, rounds, runner, terminal, workload
 from reheap_lab.answer import answer
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.report import page
@@ -308,6 +308,21 @@ def test_a_command_whose_output_fills_the_disk_was_not_measured(fake, monkeypatc
     assert made.subjects[0].failed is None
     assert re.fullmatch("what it prints has filled the disk of /.*--output discard, or .* by TMPDIR",
                         made.subjects[1].failed)
+
+
+def test_what_is_said_on_standard_error_fills_the_disk_too(fake, monkeypatch):
+    fake.plan(system={"says": "very much"})
+    monkeypatch.setattr(host, "is_full", lambda folder: True)
+    with pytest.raises(LabError, match="what it says on standard error has filled the disk of /.*less, or .* TMPDIR"):
+        run(fake, "system", runs=2)
+
+
+def test_of_much_that_was_said_the_end_alone_is_read(tmp_path, monkeypatch):
+    said, read, end_of = tmp_path / "said", [], workload.end_of
+    monkeypatch.setattr(workload, "end_of", lambda text: read.append(len(text)) or end_of(text))
+    said.write_bytes(bytes(1 << 20) + b"\x1b[31mat last\x1b[0m\n")
+    assert workload.tail(said) == "at last"
+    assert read[0] < 1 << 17
 
 
 def test_a_server_that_does_not_stop_fails(fake):
