@@ -14,6 +14,7 @@ from rich.table import Table
 from reheap_lab import native
 from reheap_lab.errors import LabError, UsageError
 from reheap_lab.figures import plural
+from reheap_lab.sites.functions import printable
 
 HEADER_BYTES, COMMAND_BYTES_AT, COMMAND_AT = 4096, 36, 120
 DAMAGED = 3  # what reheap-trace answers when it used what could be read
@@ -77,7 +78,8 @@ def show(found: dict, to: Console) -> None:
         lost = f", {plural(file['lost'], 'event')} lost" if file["lost"] else ""
         end = "" if file["ended"] else ", did not run to its end"
         early = f", the recording {stopped(file['stopped'])}" if file["stopped"] else ""
-        to.print(f"process {file['process']}: {shlex.join(file['command'])}{end}{lost}{early}", highlight=False)
+        command = printable(shlex.join(file["command"]))
+        to.print(f"process {file['process']}: {command}{end}{lost}{early}", highlight=False)
     facts = Table(box=None, show_header=False)
     for name, value in _facts(found):
         facts.add_row(name, value)

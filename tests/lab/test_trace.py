@@ -346,6 +346,12 @@ def test_reheap_trace_info_tells_people(small):
     assert "made-up --by hand" in done.output and "fragmentation potential" in done.output
 
 
+def test_a_command_that_was_recorded_does_not_steer_the_terminal(small):
+    change(small, 120, b"\x1b]2;x\a\n")
+    shown = CliRunner().invoke(cli_trace.command, ["info", str(small)]).output
+    assert "process 100: '?]2;x??" in shown.splitlines()[0]
+
+
 def test_a_signal_that_ended_the_native_tool_is_told_as_a_shell_does(tmp_path, monkeypatch):
     program = tmp_path / "ends"
     program.write_text("#!/bin/sh\nkill -PIPE $$\n")
