@@ -230,6 +230,26 @@ FLAWS = {
 }
 
 
+TOO_MUCH = 1 << 50
+
+
+@pytest.mark.parametrize("sizes, failed", [((200_000, TOO_MUCH, TOO_MUCH), 2), ((TOO_MUCH, 100, 200), 1),
+                                           ((200_000, TOO_MUCH, 100), 1), ((40, 0, 0), 0), ((40, 0, 100), 0)])
+def test_a_block_that_cannot_be_had_is_no_damaged_one(tmp_path, sizes, failed):
+    """Nor is one that an allocator frees which is resized to nothing."""
+    writer = trace_writing.TraceWriter()
+    writer.malloc(1, 0, 0x1000, sizes[0])
+    writer.realloc(1, 10, 20, 0x1000, 0x100000, sizes[1])
+    writer.realloc(1, 30, 40, 0x100000, 0x200000, sizes[2])
+    writer.malloc(1, 50, 0x300000, 40)  # where the freed one was
+    writer.free(1, 60, 0x200000)
+    writer.free(1, 70, 0x300000)
+    writer.write(tmp_path / "t")
+    status, said, stderr = play(compiled(tmp_path / "t"))
+    assert status == int(failed > 0), stderr
+    assert said["errors"] == {"ordering": 0, "contents": 0, "alignment": 0, "failed_allocations": failed}
+
+
 @pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
 @pytest.mark.parametrize("kind", FLAWS)
 def test_a_broken_allocator_is_found_out(tmp_path, kind):

@@ -169,29 +169,33 @@ class Worker {
   }
 
   void release(Slot& slot, const Operation& operation) {
-    void* block = slot.block;
-    if (block) verify(slot, used_of(operation.size, operation.touched));
-    if (slot.seed & kAlignmentBits)
-      sys::free_aligned(block);
-    else
-      std::free(block);
-    slot.block = nullptr;
+    if (slot.block) verify(slot, used_of(operation.size, operation.touched));
+    give_back(slot);
     changed(-static_cast<std::int64_t>(operation.size));
     publish(slot, 1);
   }
 
+  static void give_back(Slot& slot) {
+    if (slot.seed & kAlignmentBits)
+      sys::free_aligned(slot.block);
+    else
+      std::free(slot.block);
+    slot.block = nullptr;
+  }
+
+  // A block that could not be had earlier begins here, without contents.
   void resize(Slot& slot, const Operation& operation) {
-    const std::uint64_t old_used = used_of(operation.old_size, operation.old_touched);
+    const std::uint64_t old_used = slot.block ? used_of(operation.old_size, operation.old_touched) : 0;
     if (slot.block) verify(slot, old_used);
     const std::uint64_t log2 = slot.seed & kAlignmentBits;
     void* block = log2 ? sys::reallocate_aligned(slot.block, operation.size, std::size_t{1} << log2)
                        : std::realloc(slot.block, operation.size);
-    if (block) {
-      slot.block = block;
-      grown(slot, old_used, operation);
-    } else if (operation.size != 0) {
-      ++ledger_.failed_allocations;  // the old block stays
+    if (!block && operation.size != 0) {
+      ++ledger_.failed_allocations;
+      give_back(slot);  // the old block stayed, which is not as long as what follows takes it for
     }
+    slot.block = block;  // some allocators free what is resized to nothing
+    if (block) grown(slot, old_used, operation);
     changed(static_cast<std::int64_t>(operation.size - operation.old_size));
     publish(slot, 2);
   }
