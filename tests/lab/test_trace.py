@@ -237,6 +237,21 @@ def test_a_chunk_with_a_wrong_number_costs_no_other_chunk(tmp_path, field, value
     assert json.loads(done.stdout)["events"] == 30_000 - lost
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_chunk_that_never_reached_the_disk_is_told(tmp_path, number):
+    made_at_random(tmp_path / "t", threads=1, events=30_000)
+    change(tmp_path / "t", 4096 + number * 65536, bytes(65536))
+    done = tool("info", tmp_path / "t")
+    assert done.returncode == DAMAGED and f"lacks chunk {number} of stream 0" in done.stderr
+    assert json.loads(done.stdout)["events"] < 30_000
+
+
+def test_room_that_nobody_claimed_is_no_damage(small):
+    with open(small, "ab") as file:
+        file.write(bytes(3 * 65536))
+    assert tool("info", small).returncode == 0
+
+
 def chunk_field(path, chunk: int, at: int) -> int:
     return struct.unpack_from("<I", path.read_bytes(), chunk + at)[0]
 

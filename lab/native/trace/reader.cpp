@@ -58,8 +58,9 @@ void File::find_chunks(Damage& damage) {
   for (; offset + sizeof(ChunkHeader) <= bytes_; offset += header_.chunk_bytes) {
     ChunkHeader chunk{};
     in_.read(offset, &chunk, sizeof chunk);
-    if (chunk.magic == 0 && chunk.state == 0) continue;  // the file grew, nobody had claimed it
-    if (chunk.magic != kChunkMagic || chunk.used > kPayloadBytes)
+    if (chunk.magic == 0 && chunk.state == 0)
+      ++unwritten_;  // the file grew, and nobody had claimed it; or it was lost, as when the system stops
+    else if (chunk.magic != kChunkMagic || chunk.used > kPayloadBytes)
       damage.add(path_ + ": " + text("the chunk at offset %llu does not begin as one", offset));
     else if (chunk.state != static_cast<uint32_t>(ChunkState::kClaimed))
       found.push_back({chunk.stream, chunk.sequence, {offset, chunk.begin}});
@@ -68,17 +69,22 @@ void File::find_chunks(Damage& damage) {
   if (header_.header_bytes + claimed * header_.chunk_bytes > bytes_)
     damage.add(path_ + ": " + text("ends after %llu of %llu chunks", found.size(), claimed));
   chunks_ = found.size();
-  put_into_streams(std::move(found));
+  put_into_streams(std::move(found), damage);
 }
 
 // Nothing is known yet of whose checksum is right: a chunk with a wrong number must not take the place of another one.
-void File::put_into_streams(std::vector<Place> found) {
+void File::put_into_streams(std::vector<Place> found, Damage& damage) {
   std::stable_sort(found.begin(), found.end(), [](const Place& a, const Place& b) {
     return std::pair(a.stream, a.sequence) < std::pair(b.stream, b.sequence);
   });
   for (size_t i = 0; i < found.size(); ++i) {
-    if (i == 0 || found[i].stream != found[i - 1].stream) streams_.emplace_back();
+    const bool first = i == 0 || found[i].stream != found[i - 1].stream;
+    const uint32_t due = first ? 0 : found[i - 1].sequence + 1;
+    if (first) streams_.emplace_back();
     streams_.back().push_back(found[i].chunk);
+    if (found[i].sequence > due && unwritten_ != 0)  // else what is there in its place was told
+      damage.add(path_ + ": " +
+                 text("lacks chunk %llu of stream %llu: nothing was written there", due, found[i].stream));
   }
 }
 

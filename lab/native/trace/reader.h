@@ -58,7 +58,7 @@ class File {
 
   void read_header(Damage& damage);
   void find_chunks(Damage& damage);
-  void put_into_streams(std::vector<Place> found);
+  void put_into_streams(std::vector<Place> found, Damage& damage);
   void set_rate();
 
   std::string path_;
@@ -66,6 +66,7 @@ class File {
   FileHeader header_{};
   uint64_t bytes_ = 0;
   size_t chunks_ = 0;
+  size_t unwritten_ = 0;  // places of chunks that hold nothing
   std::vector<std::vector<Chunk>> streams_;
   double rate_ = 1;  // nanoseconds in a tick
 };
