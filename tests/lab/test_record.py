@@ -263,6 +263,33 @@ def test_a_limit_ends_the_trace_and_not_the_program(lab):
     assert trace.header.stopped == 1 and trace.complaints == []
 
 
+AT_ONCE = """
+static pthread_barrier_t all;
+static void *work(void *unused) {
+  pthread_barrier_wait(&all);
+  free(malloc(10));
+  pthread_barrier_wait(&all);
+  return 0;
+}
+int main(void) {
+  pthread_t threads[16];
+  pthread_barrier_init(&all, 0, 16);
+  for (int i = 0; i < 16; ++i) pthread_create(&threads[i], 0, work, 0);
+  for (int i = 0; i < 16; ++i) pthread_join(threads[i], 0);
+}"""
+
+
+def test_threads_that_meet_the_limit_at_once_leave_a_whole_file(lab):
+    program = lab.program(AT_ONCE)
+    settings = record.environment(lab.trace, True, 528 << 10) | {"LD_PRELOAD": record.preload(None)}  # eight chunks
+    for _ in range(20):
+        lab.trace.unlink(missing_ok=True)
+        subprocess.run([program], check=True, env=settings, capture_output=True)
+        header = trace_reader.read(lab.trace).header
+        assert header.stopped == 1
+        assert 4096 + header.chunks * 65536 <= lab.trace.stat().st_size
+
+
 def test_a_full_disk_ends_the_trace_and_not_the_program(lab):
     program = lab.program(MANY)
     done = subprocess.run(["sh", "-c", f"ulimit -f 400; exec {program} 200000"], capture_output=True, text=True,

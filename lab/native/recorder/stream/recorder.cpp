@@ -148,10 +148,18 @@ bool full(const Stream& stream, size_t texts = 0) {
   return stream.cursor + texts >= payload(stream.chunk) + trace::kPayloadBytes - kSlack;
 }
 
+// Those that are there: others may have been asked for, and not been had.
+void tell_chunks(uint64_t count) {
+  std::atomic_ref<uint64_t> told(g_header->progress.chunks);
+  for (uint64_t before = told.load(std::memory_order_relaxed); before < count;)
+    if (told.compare_exchange_weak(before, count, std::memory_order_relaxed)) return;
+}
+
 // Begins at `earliest`, the first event's beginning, not now: other threads' events of the time between must not
 // come first.
 bool new_chunk(Stream& stream, uint64_t earliest) {
-  uint64_t offset = g_header->header_bytes + g_chunks.fetch_add(1, std::memory_order_relaxed) * trace::kChunkBytes;
+  const uint64_t index = g_chunks.fetch_add(1, std::memory_order_relaxed);
+  const uint64_t offset = g_header->header_bytes + index * trace::kChunkBytes;
   system::Chunk mapped{nullptr, Stopped::kLimit};
   if (offset + trace::kChunkBytes <= system::limit()) mapped = system::map_chunk(offset);
   if (!mapped.memory) {
@@ -165,7 +173,7 @@ bool new_chunk(Stream& stream, uint64_t earliest) {
   note_times(g_header->progress);
   chunk->begin = {earliest < stream.base.time ? stream.base.time : earliest, g_header->progress.latest.nanoseconds};
   chunk->magic = trace::kChunkMagic;
-  g_header->progress.chunks = g_chunks.load(std::memory_order_relaxed);
+  tell_chunks(index + 1);
   stream.chunk = chunk;
   stream.cursor = payload(chunk);
   stream.base = {chunk->begin.ticks, 0};
