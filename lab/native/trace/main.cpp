@@ -1,10 +1,10 @@
 // reheap-trace: looks at recorded traces, cuts and merges them, and prepares them for replay.
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <string_view>
 
 #include "trace/commands.h"
+#include "trace/same_file.h"
 
 namespace trace {
 namespace {
@@ -62,9 +62,8 @@ void only_files(const std::vector<std::string>& arguments, size_t least) {
 }
 
 void keep_apart(const std::vector<std::string>& files, const std::string& out) {
-  std::error_code none;  // a file that is not there is no other one
   for (const std::string& file : files)
-    if (std::filesystem::equivalent(file, out, none)) throw WrongUse{"-o must not name a file that is read"};
+    if (is_same_file(file, out)) throw WrongUse{"-o must not name a file that is read"};
 }
 
 int tell(const Damage& damage) {
