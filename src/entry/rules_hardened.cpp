@@ -88,9 +88,9 @@ void* allocate_beside(const void* block, size_t alignment, size_t size) {
 }
 
 void* reallocate_typed(Partition partition, void* block, size_t size) {
-  const bool stays = hardened::partition_of(block) == partition || hardened::heap_beside(block) != nullptr;
-  if (stays) return reallocate_hardened(block, size);
-  size_t present = hardened::size_of(block, "realloc");
+  if (hardened::partition_of(block) == partition) return reallocate_hardened(block, size);
+  const size_t present = hardened::size_of(block, "realloc");  // says so if it is no block, whose heap nobody knows
+  if (hardened::heap_beside(block) != nullptr) return reallocate_hardened(block, size);
   auto allocate = [=] { return checked(allocate_typed(partition, kBlockAlign, size, Maker::c)); };
   return reallocate_by(block, present, size, [] { return nullptr; }, allocate);
 }

@@ -244,6 +244,16 @@ TEST(Types, ReallocMovesToTheTypeThatIsNamedAndElseStays) {
   give_up(first);
 }
 
+// What is no block has no heap that could be asked.
+TEST(Types, ReallocOfWhatIsNoBlockIsReported) {
+  for (size_t size : {size_t{24}, size_t{200000}, 40 * kMiB}) {  // the last is not kept from use when it is freed
+    unsigned char* block = static_cast<unsigned char*>(make_of(4, size));
+    EXPECT_DEATH(rules::reallocate_typed(9, block + kBlockAlign, 100), "realloc of invalid pointer") << size;
+    give_up(block);
+    EXPECT_DEATH(rules::reallocate_typed(9, block, 100), "realloc of invalid pointer") << size;
+  }
+}
+
 TEST(Types, OtherThreadsFreeAndTakeOverWhatIsLeft) {
   Mixer mixer(2);
   size_t heaps = 0;
