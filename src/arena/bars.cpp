@@ -28,19 +28,21 @@ bool put(const Span* unit) {
 
 }  // namespace
 
-void open(Span* first, Span* end) {
-  for (Span* unit = first; unit < end; ++unit)
-    if (unit->guarded && platform::unbar(bar_of(unit), kSlabGuard)) note_gone(unit);
+bool open(Span* first, Span* end) {
+  for (Span* unit = first; unit < end; ++unit) {
+    if (!unit->guarded) continue;
+    if (!platform::unbar(bar_of(unit), kSlabGuard)) return false;
+    note_gone(unit);
+  }
+  return true;
 }
 
-void put_at_end(Span* span, Elsewhere elsewhere) {
+bool put_at_end(Span* span, Elsewhere elsewhere) {
   Span* last = span + span->units - 1;
-  open(span, last);
-  if (is_place(span, span->units)) {
-    if (!last->guarded) last->guarded = put(last);
-  } else if (elsewhere == Elsewhere::goes) {
-    open(last, last + 1);
-  }
+  if (!open(span, last)) return false;
+  if (!is_place(span, span->units)) return elsewhere == Elsewhere::stays || open(last, last + 1);
+  if (!last->guarded) last->guarded = put(last);
+  return true;
 }
 
 void forget(Span* first, Span* end) {

@@ -6,13 +6,14 @@
 
 namespace rh::bars {
 
-// Removes those of the units from `first` to before `end`, which are in use as something else now.
-void open(Span* first, Span* end);
+// Removes those of the units from `first` to before `end`, which are in use as something else now. False when the OS
+// refuses, as one of a sandbox that was closed since may: then nothing may lie there.
+[[nodiscard]] bool open(Span* first, Span* end);
 
 // Removes those within a span in use, and makes one at its end where there is to be one, if the OS lets it and there
-// are not too many. What an earlier span left at the end of one that is to have none stays, or goes.
+// are not too many. What an earlier span left at the end of one that is to have none stays, or goes. False as above.
 enum class Elsewhere : uint8_t { stays, goes };
-void put_at_end(Span* span, Elsewhere elsewhere);
+bool put_at_end(Span* span, Elsewhere elsewhere);
 
 // Making a bar may interrupt other processors: there is to be one behind each long span, and behind others where they
 // reach over a multiple of so many units.

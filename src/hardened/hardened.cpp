@@ -58,7 +58,7 @@ class Large {
     return block();
   }
 
-  void open() { bars::open(span_, span_ + span_->units); }
+  [[nodiscard]] bool open() { return bars::open(span_, span_ + span_->units); }
 
   // A long one loses its memory while it is delayed, and nobody can touch it. Of others the first bytes and the last
   // are cleared. False when it is too long, or the OS refuses.
@@ -226,7 +226,7 @@ void* resize_large(const BlockAt& at, size_t size, Resize how) {
   if ((is_small(size, 1) && how != Resize::stays_loose) || size > kMaxRequest - kUnitSize) return nullptr;
   Large large(at.span);
   size_t before = large.size();
-  large.open();  // pages may move
+  if (!large.open()) return nullptr;  // pages may move
   Span* span = change_span(at, with_guard(size), how);
   bool changed = span != nullptr;
   void* block = Large(changed ? span : at.span).hand_out(changed ? size : before, Maker::c);

@@ -93,8 +93,13 @@ void give_back(Span* span, Heap* home) {
   if (!inconsistent()) spans::give(home, span, spans::Use::block, token);
 }
 
+// From a unit of the span on, but for its end, where the next guard is. False when an earlier one cannot be removed:
+// then no block may lie there, now or later.
+bool make_accessible(Span* span, Units from = {}) {
+  return !kHardened || bars::open(span + from.count, span + span->units - 1);
+}
+
 void begin(Span* span, size_t size, Heap* owner) {
-  if constexpr (kHardened) bars::open(span, span + span->units - 1);
   span->owner.store(owner);
   span->requested = size;
   span->altered = false;
@@ -113,13 +118,18 @@ Heap* home_of(const Span* span) { return without_notes(span->owner.load()); }
 }  // namespace
 
 Span* allocate(size_t size, size_t alignment, Prefer prefer, Partition partition) {
-  Span* span = g_arena.allocate(units_for(size, alignment), alignment_for(size, alignment), prefer, nullptr, partition);
+  const Units units = units_for(size, alignment), aligned = alignment_for(size, alignment);
+  Span* span = nullptr;
+  do {
+    span = g_arena.allocate(units, aligned, prefer, nullptr, partition);
+  } while (span != nullptr && !make_accessible(span));
   if (span != nullptr) begin(span, size, kNobody);
   return span;
 }
 
 Span* allocate_from(Heap* home, size_t size, ThreadToken token) {
-  Span* span = spans::take(home, Units::holding(size == 0 ? 1 : size), spans::Use::block, token);
+  auto open = [](Span* taken) { return make_accessible(taken); };
+  Span* span = spans::take_open(home, Units::holding(size == 0 ? 1 : size), spans::Use::block, token, open);
   if (span == nullptr) return nullptr;
   if (home->shared) home->large.push_back(span);
   begin(span, size, with_note(home, home->shared ? kListed : kFromStore));
@@ -206,14 +216,15 @@ Resized resize_in_place(Span* span, size_t size, Fit fit) {
   if (wanted != present) {
     unmark(span);
     bool can = wanted < present || lengthen_charged(span, present, wanted);
-    Span* rest = wanted < present ? g_arena.cut(span, wanted) : nullptr;
-    mark(span);
-    if (!can) return Resized::no;
-    if (kHardened && wanted > present) bars::open(span + present.count - 1, span + wanted.count - 1);
-    if (rest != nullptr) {
-      give_back_rest(span, rest);
-      resized = Resized::memory_freed;
+    if (can && wanted > present && !make_accessible(span, present - Units{1})) {
+      can = false;
+      wanted = present;
     }
+    Span* rest = wanted < Units{span->units} ? g_arena.cut(span, wanted) : nullptr;
+    mark(span);
+    if (rest != nullptr) give_back_rest(span, rest);
+    if (!can) return Resized::no;
+    if (rest != nullptr) resized = Resized::memory_freed;
   }
   span->requested = size;
   return resized;

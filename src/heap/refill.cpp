@@ -1,5 +1,6 @@
 #include "heap/refill.h"
 
+#include "arena/bars.h"
 #include "heap/books.h"
 #include "heap/registry.h"
 #include "heap/remote.h"
@@ -19,7 +20,9 @@ static uint32_t slab_number(const Heap* heap) {
 
 static Span* take_slab(Heap* heap, SizeClass size_class, Units units) {
   const bool dense = size_class::size_of(size_class) <= platform::page_size();
-  Span* span = spans::take(heap, units, dense ? spans::Use::dense_slab : spans::Use::slab, heap->token.load());
+  const spans::Use use = dense ? spans::Use::dense_slab : spans::Use::slab;
+  auto open = [](Span* taken) { return bars::put_at_end(taken, bars::Elsewhere::goes); };
+  Span* span = spans::take_open(heap, units, use, heap->token.load(), open);
   if (span != nullptr) slab::start(span, size_class, heap, slab_number(heap));
   return span;
 }

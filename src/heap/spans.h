@@ -2,6 +2,7 @@
 // (arena/span_store.h) first. A span freed by another thread waits in the heap's span inbox.
 #pragma once
 
+#include "heap/accounts.h"
 #include "heap/types.h"
 
 namespace rh::spans {
@@ -12,7 +13,19 @@ using Use = SpanStore::Use;
 // there is no memory.
 Span* take(Heap* heap, Units units, Use use, ThreadToken token);
 
-// The same. Takes back a span of that heap, an allocated one that is neither slab nor block.
+// The same, in hardened builds of those that `open` makes usable as a whole. Where it cannot, because the OS keeps a
+// guard there, nobody gets the memory again.
+template <typename Open> Span* take_open(Heap* heap, Units units, Use use, ThreadToken token, Open open) {
+  Span* span = take(heap, units, use, token);
+  if constexpr (kHardened)
+    while (span != nullptr && !open(span)) {
+      accounts::discharge(heap, units);
+      span = take(heap, units, use, token);
+    }
+  return span;
+}
+
+// The same as take. Takes back a span of that heap, an allocated one that is neither slab nor block.
 void give(Heap* heap, Span* span, Use use, ThreadToken token);
 
 // The same of many.

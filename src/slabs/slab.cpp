@@ -1,6 +1,5 @@
 #include "slabs/slab.h"
 
-#include "arena/bars.h"
 #include "platform/pages.h"
 #include "platform/report.h"
 
@@ -23,7 +22,6 @@ void start(Span* span, SizeClass size_class, Heap* owner, uint32_t number) {
     span[unit].units = unit;
     span[unit].kind.store(SpanKind::interior);
   }
-  if constexpr (kHardened) bars::put_at_end(span, bars::Elsewhere::goes);
   span->kind.store_release(SpanKind::slab);
   span->owner.store_release(owner);
 }

@@ -14,7 +14,7 @@ namespace rh::fake {
 
 // ---- failing calls ------------------------------------------------------------------------------
 
-enum class Call { reserve, commit, purge, move, guard, start_helper, open, count };
+enum class Call { reserve, commit, purge, move, guard, unguard, start_helper, open, count };
 
 // From now on the `nth` call of this kind fails, 1 being the next one; 0 cancels this.
 void fail_nth(Call kind, size_t nth);

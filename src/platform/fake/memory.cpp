@@ -287,6 +287,7 @@ bool guard(uintptr_t address, size_t size, GuardPrice) {
 bool unguard(uintptr_t address, size_t size) {
   memory_call(OsCall::guard);
   check_committed("end of a guard that is not committed", address, size);
+  if (fails(Call::unguard)) return false;
   Guard hold(g_memory_mutex);
   return system::open({address, address + size});
 }

@@ -173,7 +173,7 @@ TEST_P(FailingCalls, EachInTurn) { at_every(fake::fail_nth); }
 TEST_P(FailingCalls, AllFromEachOn) { at_every(fake::fail_from); }
 
 std::string kind_name(const testing::TestParamInfo<fake::Call>& info) {
-  constexpr const char* kNames[] = {"reserve", "commit", "purge", "move", "guard", "start_helper", "open"};
+  constexpr const char* kNames[] = {"reserve", "commit", "purge", "move", "guard", "unguard", "start_helper", "open"};
   static_assert(std::size(kNames) == static_cast<size_t>(fake::Call::count));
   return kNames[static_cast<size_t>(info.param)];
 }

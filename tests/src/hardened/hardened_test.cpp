@@ -274,6 +274,38 @@ TEST(Hardened, GuardsThatTheSystemRefusesAreDoneWithout) {
   }
 }
 
+// As in a sandbox that was closed since. What is given out can be used as a whole, and nobody asks for ever.
+TEST(Hardened, WhereGuardsCannotBeRemovedNothingLies) {
+  constexpr size_t kMany[] = {24, 3000, 30000, 40000, 100000, 300000, 700000, 2000000};
+  std::vector<unsigned char*> blocks;
+  for (size_t size : kMany)
+    for (int count = 0; count < 20; ++count) blocks.push_back(make(size));
+  for (unsigned char* block : blocks) release(block);
+  flush();
+  idle::trim();
+  fake::fail_all(fake::Call::unguard, true);
+  for (size_t size : kMany) {
+    const size_t longer = size + size / 2;
+    std::vector<unsigned char*> others;
+    for (int count = 0; count < 40; ++count) {
+      unsigned char* block = make_zeroed(size);
+      ASSERT_NE(block, nullptr) << size;
+      ASSERT_TRUE(is_zero(block, size)) << size;
+      fill(block, size, 3);
+      others.push_back(block);
+      if (count % 2 == 0) continue;
+      void* grown = hardened::resize(block, longer, hardened::Resize::moves);
+      if (grown == nullptr) continue;
+      ASSERT_TRUE(intact(grown, size, 3)) << size;
+      std::memset(grown, 1, longer);
+      others.back() = static_cast<unsigned char*>(grown);
+    }
+    for (unsigned char* block : others) release(block);
+  }
+  fake::fail_all(fake::Call::unguard, false);
+  for (size_t size : kMany) release(std::memset(make(size), 1, size));
+}
+
 // A process that ends: nothing is freed any more, and each block has a span of its own.
 TEST(Hardened, ServesWhereNothingCanBeTrustedAnyMore) {
   std::vector<unsigned char*> blocks;
