@@ -6,6 +6,7 @@
 #include "hardened/memory_tags.h"
 #include "hardened/misuse.h"
 #include "hardened/small.h"
+#include "heap/registry.h"
 #include "heap/shared.h"
 #include "platform/pages.h"
 #include "platform/report.h"
