@@ -90,7 +90,10 @@ struct Command {
   void add_profile() {
     auto* sub =
         app.add_subcommand("profile", "Make a heap profile of a process that runs on reheap (docs/profiles.md)");
-    sub->add_option("--pid", profile.process, "The process's id")->required()->type_name("PID");
+    sub->add_option("--pid", profile.process, "The process's id")
+        ->required()
+        ->check(CLI::PositiveNumber)
+        ->type_name("PID");
     sub->add_option("--seconds", profile.seconds, "For how long (30)")
         ->check(CLI::Range(0.0, 86400.0))
         ->check(no_nan)
