@@ -86,7 +86,8 @@ bool at_rest(Heap* heap) {
 // system.
 constexpr size_t kLooksTillLeft = 4;
 
-// So that the helper sees to what was left behind just before, and to what that sent to others.
+// So that the helper sees to what was left behind just before, and to what that sent to others; and, counted anew then,
+// to what was freed into heaps that nobody works with.
 constexpr size_t kLooksAtLeast = 2 * kLooksTillLeft;
 
 bool may_be_left(const Heap* heap, Due due) {
@@ -237,6 +238,7 @@ void help_until_idle() {
     size_t looks = 0;
     do {
       if (!wait_for_next_look()) break;
+      if (retained::freed() >= kWorthReturning) looks = 0;
       limit::Haste haste = limit::look(kHelperToken);
       collect_all(kHelperToken, haste == limit::Haste::all ? kEverything : kOfHelper);
       uint64_t stay = activity.goes_on() ? kLonger * decay_ms() : decay_ms();

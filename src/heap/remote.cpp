@@ -79,11 +79,13 @@ Outgoing alone(Span* slab, const Block* block) {
   return {slab, owner_of(slab), position, position, 1};
 }
 
-// Drains the owner's inbox in its stead, unless it is busy with its heap: then it will do so itself.
+// Drains the owner's inbox in its stead, unless it is busy with its heap: then it will do so itself. An owner that lets
+// so much wait may sleep, and what comes after this be little that all slabs wait for: somebody is to look once more.
 bool help(Heap* owner, const Heap* helper) {
   if (!owner->lock.try_acquire(helper->token.load())) return false;
   drain(owner, {helper->token.load(), false});
   owner->lock.release();
+  retained::add_freed(kHelpFromBytes);
   return true;
 }
 

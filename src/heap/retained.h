@@ -21,7 +21,7 @@ inline bool is_much() { return g_is_much.load(std::memory_order_relaxed); }
 void begin_count();
 
 // What was freed into first-class heaps since they were collected from: all that is free there can be collected while
-// they are at rest.
+// they are at rest. And into those of threads that do not look after it.
 extern constinit std::atomic<size_t> g_freed;
 inline void add_freed(size_t bytes) { g_freed.fetch_add(bytes, std::memory_order_relaxed); }
 inline size_t freed() { return g_freed.load(std::memory_order_relaxed); }

@@ -151,7 +151,7 @@ int idle_after_scattered(std::size_t count, std::size_t keeps) {
 SCENARIO(idle_scattered) { return idle_after_scattered(narrow ? 300000 : 1000000, 0); }
 
 // What empties the slabs comes with the last frees.
-SCENARIO(idle_scattered_little) { return idle_after_scattered(75000, MiB); }
+SCENARIO(idle_scattered_little) { return idle_after_scattered(75000, 3 * MiB); }
 
 SCENARIO(idle_single_thread) {
   const std::size_t before = resident();
