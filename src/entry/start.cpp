@@ -7,6 +7,7 @@
 #include "entry/profiling.h"
 #include "hardened/hardened.h"
 #include "hardened/zeros.h"
+#include "heap/fork.h"
 #include "heap/guards.h"
 #include "heap/heap.h"
 #include "heap/idle.h"
@@ -55,6 +56,7 @@ void describe_to(const char* path, const char* what, Describe describe) {
 void begin() {
   start();
   platform::prepare();
+  fork::watch();  // a plugin's own heap may first be used by several threads beside a fork
   options::refuse_unknown_variables();
   registry::loaded();
   guards::look_at_faults();

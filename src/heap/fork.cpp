@@ -289,4 +289,9 @@ void after_in_child() {
   relief::after_fork_in_child();
 }
 
+void watch() {
+  static constinit std::atomic<bool> watches{false};
+  if (!watches.exchange(true, std::memory_order_relaxed)) platform::on_fork(before, after_in_parent, after_in_child);
+}
+
 }  // namespace rh::fork

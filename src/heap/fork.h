@@ -8,6 +8,10 @@
 
 namespace rh::fork {
 
+// Has the platform call the three below around every fork from now on. Once is enough: before a second thread may use
+// the heap, for a fork that has begun by then calls none of them.
+void watch();
+
 // For the platform to call around every fork.
 void before();
 void after_in_parent();

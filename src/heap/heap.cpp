@@ -23,11 +23,8 @@ namespace rh {
 constinit platform::Unset platform::g_unset;
 
 RH_COLD static Heap* find_own_heap() {
-  static constinit std::atomic<bool> watches{false};
-  if (!watches.exchange(true, std::memory_order_relaxed)) {
-    platform::on_fork(fork::before, fork::after_in_parent, fork::after_in_child);
-    mend::watch();
-  }
+  fork::watch();
+  mend::watch();
   Heap* heap = registry::adopt_or_make();
   if (heap != nullptr) platform::set_thread_word(heap);
   return heap;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -144,6 +145,52 @@ SCENARIO(pass_in_a_child) {
 }
 
 TEST_F(Copies, BlocksOfBothArePassedInAChild) { EXPECT_SCENARIO("pass_in_a_child"); }
+
+std::atomic<bool> g_forks{false};
+std::atomic<int> g_users{0};
+
+// The handler of a fork that has begun already.
+void let_others_begin() {
+  g_forks = true;
+  while (g_users != 3) std::this_thread::yield();
+}
+
+// In a process of its own, for nobody has used the copy yet.
+int fork_at_first_use(const SecondCopy* copy) {
+  std::vector<std::thread> users;
+  for (int at = 0; at < 3; ++at) {
+    users.emplace_back([copy] {
+      while (!g_forks) std::this_thread::yield();
+      copy->drop(copy->make(MiB));
+      for (++g_users; g_forks;) copy->drop(copy->make(MiB));
+    });
+  }
+  NEED(pthread_atfork(let_others_begin, nullptr, nullptr) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    for (const std::size_t size : sizes) copy->drop(copy->make(size));
+    _exit(0);
+  }
+  int status = 0;
+  NEED(waitpid(child, &status, 0) == child && status == 0, "%x", status);
+  g_forks = false;
+  for (std::thread& user : users) user.join();
+  return 0;
+}
+
+SCENARIO(fork_beside_first_use) {
+  const SecondCopy* copy = second();
+  for (int round = 0; round < rounds(20); ++round) {
+    const pid_t child = fork();
+    if (child == 0) _exit(fork_at_first_use(copy));
+    int status = 0;
+    NEED(waitpid(child, &status, 0) == child && status == 0, "%x", status);
+  }
+  return 0;
+}
+
+TEST_F(Copies, ForksAreKnownOfBeforeTheFirstBlock) { EXPECT_SCENARIO("fork_beside_first_use", {.deadline = 60}); }
 
 // What neither made goes to the C library's heap, or is told of, as ever.
 SCENARIO(pass_foreign_ones) {
