@@ -1,7 +1,8 @@
 // Copies of this library in one process: in the program, in libraries that link it, a shared one. They know each other,
 // so that a block goes back to its maker whoever frees it.
 //
-// A copy is found by what its image says of itself: on Windows a section that is called .reheap, elsewhere a note.
+// A copy is found by what its image says of itself: on Windows a section that is called .reheap, on Linux a note. On
+// macOS it need not be (darwin/copies.cpp).
 // Nothing is exported, no name is shared with other processes, and a copy of another version is told by its size and
 // mark.
 #pragma once
@@ -28,6 +29,12 @@ struct Copy {
 bool is_own(const void* pointer);
 void meet(const Copy* other);
 void forget(const Copy* other);
+
+// This copy as others are to find it, and whether they may rely on what they found.
+constexpr Copy describe_by(size_t (*bytes_from)(const void* pointer), void (*free)(void* pointer)) {
+  return {kMark, sizeof(Copy), is_own, bytes_from, free, meet, forget};
+}
+inline bool is_copy(const Copy* found) { return found->mark == kMark && found->size >= sizeof(Copy); }
 
 // In copy.cpp of each system: as the others find it, and the others by the loader's lists, which stay as they are
 // meanwhile.

@@ -30,15 +30,7 @@ void free_own(void* block) { rules::free(block, rules::Maker::any); }
 // By the name that the note calls it by.
 extern "C" {
 RH_HIDDEN extern const Copy rh_this_copy;
-[[gnu::used]] const Copy rh_this_copy = {
-    .mark = kMark,
-    .size = sizeof(Copy),
-    .owns = is_own,
-    .bytes_from = own_bytes_from,
-    .free = free_own,
-    .meet = meet,
-    .forget = forget,
-};
+[[gnu::used]] constinit const Copy rh_this_copy = describe_by(own_bytes_from, free_own);
 }
 
 namespace {
@@ -59,7 +51,7 @@ const Copy* copy_of(const Note* note) {
   int32_t distance = 0;
   __builtin_memcpy(&distance, content, sizeof distance);
   const auto* copy = reinterpret_cast<const Copy*>(content + distance);
-  return copy->mark == kMark && copy->size >= sizeof(Copy) ? copy : nullptr;
+  return is_copy(copy) ? copy : nullptr;
 }
 
 // None when a length is longer than what is left of the segment.

@@ -25,15 +25,7 @@ void free_own(void* pointer) {
     rh::deallocate(block);
 }
 
-__attribute__((section(".reheap"), used)) const Copy kThis = {
-    .mark = kMark,
-    .size = sizeof(Copy),
-    .owns = is_own,
-    .bytes_from = own_bytes_from,
-    .free = free_own,
-    .meet = meet,
-    .forget = forget,
-};
+__attribute__((section(".reheap"), used)) constinit const Copy kThis = describe_by(own_bytes_from, free_own);
 
 template <typename T> const T* at(const void* base, size_t offset) {
   return reinterpret_cast<const T*>(static_cast<const char*>(base) + offset);
@@ -50,7 +42,7 @@ const Copy* copy_in(const void* base) {
   for (WORD index = 0; index < headers->FileHeader.NumberOfSections; ++index) {
     if (!is_named_reheap(sections[index])) continue;
     const auto* copy = at<Copy>(base, sections[index].VirtualAddress);
-    return copy->mark == kMark && copy->size >= sizeof(Copy) ? copy : nullptr;
+    return is_copy(copy) ? copy : nullptr;
   }
   return nullptr;
 }
