@@ -1,6 +1,7 @@
 #include "entry/copies.h"
 
 #include <atomic>
+#include <span>
 
 #include "entry/rules.h"
 #include "platform/platform.h"
@@ -9,14 +10,18 @@ namespace rh::copies {
 
 namespace {
 
-constexpr size_t kMost = 32;
-
 // Where another copy stands, and how many threads are asking it.
 struct Place {
   std::atomic<const Copy*> copy{nullptr};
   std::atomic<uint32_t> askers{0};
 };
-constinit Place g_others[kMost] = {};
+
+// More than any program has: a process with as many plugins as this is out of room for their thread-local storage.
+constexpr size_t kMost = 1024;
+constinit Place g_places[kMost] = {};
+constinit std::atomic<size_t> g_used{0};  // of these, from the first on
+
+std::span<Place> others() { return {g_places, g_used.load(std::memory_order_acquire)}; }
 
 }  // namespace
 
@@ -25,11 +30,17 @@ bool is_own(const void* pointer) {
   return ours || regions::find(pointer) != nullptr;
 }
 
+static void use_at_least(size_t count) {
+  size_t used = g_used.load(std::memory_order_relaxed);
+  while (used < count && !g_used.compare_exchange_weak(used, count, std::memory_order_release)) {}
+}
+
 void meet(const Copy* other) {
-  for (Place& place : g_others) {
+  for (size_t index = 0; index < kMost; ++index) {
+    std::atomic<const Copy*>& copy = g_places[index].copy;
     const Copy* none = nullptr;
-    if (place.copy.load(std::memory_order_acquire) == other) return;
-    if (place.copy.compare_exchange_strong(none, other, std::memory_order_acq_rel)) return;
+    if (copy.load(std::memory_order_acquire) == other) return;
+    if (copy.compare_exchange_strong(none, other, std::memory_order_acq_rel)) return use_at_least(index + 1);
   }
 }
 
@@ -44,7 +55,7 @@ static void wait_for_askers(const Place& place) {
 }
 
 void forget(const Copy* other) {
-  for (Place& place : g_others) {
+  for (Place& place : others()) {
     const Copy* expected = other;
     if (place.copy.compare_exchange_strong(expected, nullptr, std::memory_order_seq_cst)) wait_for_askers(place);
   }
@@ -52,7 +63,7 @@ void forget(const Copy* other) {
 
 // Asks the others in turn, until one made the block. True when there was one.
 template <typename Question> static bool ask_maker_of(const void* pointer, Question question) {
-  for (Place& place : g_others) {
+  for (Place& place : others()) {
     if (place.copy.load(std::memory_order_relaxed) == nullptr) continue;
     place.askers.fetch_add(1, std::memory_order_seq_cst);
     // Only now it can be relied on to stay: who forgets it sees this thread.
@@ -73,7 +84,7 @@ void announce() {
 }
 
 void withdraw() {
-  for (Place& place : g_others)
+  for (Place& place : others())
     if (const Copy* other = place.copy.load(std::memory_order_acquire)) other->forget(this_copy());
 }
 

@@ -11,7 +11,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <new>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -79,6 +81,35 @@ SCENARIO(pass_to_hardened) { return pass_blocks(second("CONTRACT_HARDENED_COPY")
 TEST_F(Copies, BlocksGoBackToAHardenedOne) {
   if (std::getenv("CONTRACT_HARDENED_COPY") == nullptr) GTEST_SKIP() << "the hardened build is not here";
   EXPECT_SCENARIO("pass_to_hardened");
+}
+
+// As many plugins, each with its own.
+constexpr int kMany = 40;
+
+SCENARIO(pass_between_many) {
+  std::vector<const SecondCopy*> copies;
+  for (int at = 0; at < kMany; ++at) copies.push_back(second(("CONTRACT_COPY_" + std::to_string(at)).c_str()));
+  for (const SecondCopy* from : copies) {
+    free(from->make(100));
+    from->drop(malloc(100));
+    for (const SecondCopy* to : copies) to->drop(to->resize(from->make(100), 1000));
+  }
+  return 0;
+}
+
+// To the loader a copied file is another library. Their thread-local storage takes more room than it keeps for such.
+TEST_F(Copies, ManyKnowEachOther) {
+  namespace fs = std::filesystem;
+  char folder[] = "/tmp/copies-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  Conditions conditions{.environment = {{"GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=16384"}}};
+  for (int at = 0; at < kMany; ++at) {
+    const fs::path file = fs::path(folder) / std::to_string(at);
+    fs::copy_file(std::getenv("CONTRACT_SECOND_COPY"), file);
+    conditions.environment.emplace_back("CONTRACT_COPY_" + std::to_string(at), file.string());
+  }
+  EXPECT_SCENARIO("pass_between_many", conditions);
+  fs::remove_all(folder);
 }
 
 // 800 MB pass through each way: they are freed, not merely ignored.
