@@ -6,6 +6,7 @@ set(CONTRACT_LEFT_OUT
   BoundHeaps.OutliveTheirThread Tags.AddUp Memory.SixteenThreadsRaceForTheLastMebibyte
   # A child of a process that had other threads ends where it makes one.
   Fork.ThreadsInTheChild Idle.ForkAndSignalsReachOnlyTheProgram MemoryPosix.AForkedChildKeepsTheLimit
+  Copies.ForksAreKnownOfBeforeTheFirstBlock
   # Where the main thread ends before others the process ends by SIGSEGV.
   Exit.AsTheLastThreadReturns Exit.RunsHandlersAndDestructorsOnTheHeap Tls.ThreadLocalObjectsOfTheMainThread
   # The same where threads end while another loads a library.
@@ -13,8 +14,8 @@ set(CONTRACT_LEFT_OUT
   # It keeps some memory of each thread that has ended, of code that was unloaded, and of pages far apart.
   Threads.TenThousandInTurnDoNotGrow Threads.MemoryOfTheDeadIsReused Tls.TeardownDoesNotLeak
   Loader.PluginLoadedAThousandTimes Loader.LibraryWithItsOwnHeapIsLoadedAgainAndAgain Alignment.CostsNoMemory*
-  # Each page of a mapping is work for it.
-  LimitsOnce.NothingFreeBehind
+  # Each page of a mapping is work for it, and of so many copies not all find place as they should.
+  LimitsOnce.NothingFreeBehind Copies.ManyKnowEachOther
   # Pages that were moved away are not zero there, so we move none (docs/design/arm64.md).
   Realloc.OfALargeBlockDoesNotCopy
   # Of a limit to address space its own memory takes a part.
