@@ -1,7 +1,6 @@
 #include "entry/copies.h"
 
 #include <atomic>
-#include <span>
 
 #include "entry/rules.h"
 #include "platform/platform.h"
@@ -21,7 +20,10 @@ constexpr size_t kMost = 1024;
 constinit Place g_places[kMost] = {};
 constinit std::atomic<size_t> g_used{0};  // of these, from the first on
 
-std::span<Place> others() { return {g_places, g_used.load(std::memory_order_acquire)}; }
+struct Others {
+  Place* begin() const { return g_places; }
+  Place* end() const { return g_places + g_used.load(std::memory_order_acquire); }
+};
 
 }  // namespace
 
@@ -55,7 +57,7 @@ static void wait_for_askers(const Place& place) {
 }
 
 void forget(const Copy* other) {
-  for (Place& place : others()) {
+  for (Place& place : Others()) {
     const Copy* expected = other;
     if (place.copy.compare_exchange_strong(expected, nullptr, std::memory_order_seq_cst)) wait_for_askers(place);
   }
@@ -63,7 +65,7 @@ void forget(const Copy* other) {
 
 // Asks the others in turn, until one made the block. True when there was one.
 template <typename Question> static bool ask_maker_of(const void* pointer, Question question) {
-  for (Place& place : others()) {
+  for (Place& place : Others()) {
     if (place.copy.load(std::memory_order_relaxed) == nullptr) continue;
     place.askers.fetch_add(1, std::memory_order_seq_cst);
     // Only now it can be relied on to stay: who forgets it sees this thread.
@@ -84,7 +86,7 @@ void announce() {
 }
 
 void withdraw() {
-  for (Place& place : others())
+  for (Place& place : Others())
     if (const Copy* other = place.copy.load(std::memory_order_acquire)) other->forget(this_copy());
 }
 
