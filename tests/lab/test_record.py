@@ -261,6 +261,8 @@ def test_a_limit_ends_the_trace_and_not_the_program(lab):
     assert lab.trace.stat().st_size <= 140 * 1024
     trace = trace_reader.read(lab.trace)
     assert trace.header.stopped == 1 and trace.complaints == []
+    # That the rest is missing is said: to count the one event that met the limit would be to say that it alone is.
+    assert trace.header.lost == 0 and "could not be written" not in done.stderr
 
 
 AT_ONCE = """

@@ -46,8 +46,9 @@ class Lock {
   ~Lock() { g_table->locked.store(false, std::memory_order_release); }
 };
 
+// What is missing since the recording was stopped, nobody counts: that it was is told instead.
 void count_lost() {
-  if (g_header) std::atomic_ref(g_header->progress.lost).fetch_add(1, std::memory_order_relaxed);
+  if (g_header && !g_stopped) std::atomic_ref(g_header->progress.lost).fetch_add(1, std::memory_order_relaxed);
 }
 
 void stop(Stopped reason) {
