@@ -120,7 +120,7 @@ void CompiledWriter::finish(Header& header, const std::vector<Thread>& threads) 
   const size_t bytes = threads.size() * sizeof(Thread);
   header.file_bytes = header.thread_table + bytes;
   header.checksum = crc32c(threads.data(), bytes, crc32c(&header, offsetof(Header, checksum)));
-  write(header.thread_table, threads.data(), bytes);
+  if (!threads.empty()) write(header.thread_table, threads.data(), bytes);  // else it has no address
   write(0, &header, sizeof header);
   if (!out_.close()) throw std::runtime_error(path_ + ": cannot be written: is the disk full?");
 }
