@@ -128,7 +128,7 @@ size_t commit_first(uintptr_t base, size_t size) {
 
 Made make_in(void* memory, size_t size) {
   const uintptr_t base = address_of(memory);
-  const bool possible = base != 0 && size <= UINTPTR_MAX - base && size <= Region::kMostBytes;
+  const bool possible = base != 0 && size <= UINTPTR_MAX - base && uint64_t{size} <= Region::kMostBytes;
   if (!possible || Region::least_of(base, size) == 0) return {nullptr, Failure::invalid};
   if (g_realm.overlaps(base, base + size)) return {nullptr, Failure::invalid};
   return enter(Region::Kind::lent, base, size, size);
