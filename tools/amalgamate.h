@@ -41,6 +41,9 @@
 #error "a sanitizer serves malloc itself: leave REHEAP_OVERRIDE out of builds under one"
 #endif
 
+// Its checked functions would be there already, inline, where those of the same names are defined here.
+#undef _FORTIFY_SOURCE
+
 // The C runtime's functions, which its headers declare as a DLL's, are defined here.
 #if defined(REHEAP_OVERRIDE) && defined(_WIN32) && defined(__clang__)
 #pragma clang diagnostic ignored "-Winconsistent-dllimport"

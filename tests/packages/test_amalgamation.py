@@ -135,7 +135,8 @@ def test_a_library_with_it_exports_the_interface_alone(compiled, tmp_path):
 
 @pytest.mark.parametrize("words", [
     pytest.param(["g++", "-O0", "-DREHEAP_OVERRIDE"], id="gcc"),
-    pytest.param(["clang++-19", "-O0", "-DREHEAP_OVERRIDE", "-DREHEAP_HARDENED"], id="clang-hardened"),
+    pytest.param(["clang++-19", "-O1", "-D_FORTIFY_SOURCE=3", "-DREHEAP_OVERRIDE", "-DREHEAP_HARDENED"],
+                 id="clang-hardened"),
 ])
 def test_it_serves_malloc(compiled, pair, tmp_path, words):
     served = compiled(*words, "-fno-builtin-malloc", "-fno-builtin-calloc", "-fno-builtin-realloc", "-fno-builtin-free")
@@ -152,6 +153,7 @@ def test_it_serves_malloc(compiled, pair, tmp_path, words):
 
 @pytest.mark.parametrize("words", [
     pytest.param(["g++", "-m32", "-DREHEAP_OVERRIDE"], id="m32"),
+    pytest.param(["clang++-19", "-m32"], id="clang-m32"),
     pytest.param(["clang++-19", "-DRH_DEBUG_CHECKS"], id="checks"),
     pytest.param(["i686-w64-mingw32-g++", "-DREHEAP_OVERRIDE", "-DREHEAP_HARDENED"], id="windows-i686"),
 ])
