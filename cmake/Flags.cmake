@@ -34,13 +34,15 @@ endif()
 
 # What a whole project is compiled with but malloc cannot be: instrumented code allocates and calls what is not there
 # yet, checks of the C++ library want that library, those of the C library are functions of the names that we define
-# (Clang then compiles nothing), and link-time optimisation takes a program's malloc for the one it knows. And what is
-# made does not tell the folder it was made in. (Zig instruments by flags of its own.)
+# (Clang then compiles nothing), wider times and offsets of 32-bit programs go by names that ours do not have, and
+# link-time optimisation takes a program's malloc for the one it knows. And what is made does not tell the folder it was
+# made in. (Zig instruments by flags of its own.)
 set(REHEAP_APART "-ffile-prefix-map=${PROJECT_BINARY_DIR}=build" "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
 if(NOT REHEAP_ZIG AND NOT REHEAP_SANITIZE AND NOT REHEAP_COHERENCE) # the simulation sees what is instrumented
   list(APPEND REHEAP_APART -fno-lto -fno-sanitize=all -fno-profile-arcs -fno-test-coverage
     -U_GLIBCXX_ASSERTIONS -U_GLIBCXX_DEBUG -fexceptions
-    -Wp,-U_FORTIFY_SOURCE) # distributions define it by -Wp too, which comes behind any -U
+    -Wp,-U_FORTIFY_SOURCE # distributions define it by -Wp too, which comes behind any -U
+    -Wp,-U_TIME_BITS -Wp,-U_FILE_OFFSET_BITS)
 endif()
 
 # This word alone cannot be taken back by another.

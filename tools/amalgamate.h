@@ -43,6 +43,9 @@
 
 // Its checked functions would be there already, inline, where those of the same names are defined here.
 #undef _FORTIFY_SOURCE
+// With 64-bit times a 32-bit C library's functions have other names, and what is defined here would get theirs.
+#undef _TIME_BITS
+#undef _FILE_OFFSET_BITS
 
 // The C runtime's functions, which its headers declare as a DLL's, are defined here.
 #if defined(REHEAP_OVERRIDE) && defined(_WIN32) && defined(__clang__)

@@ -170,6 +170,29 @@ def test_it_serves_windows_programs(compiled, pair, tmp_path):
     assert succeeds(ROOT / "tools" / "wine", tmp_path / "program.exe").split() == ["1", "1", "1"]
 
 
+WIDE_TIMES = r"""
+#include <stdlib.h>
+#include <time.h>
+int main(void) {
+  struct timespec asked = {0, 100000000}, before, after;
+  free(malloc(1));
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  nanosleep(&asked, 0);
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  return (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec < asked.tv_nsec;
+}
+"""
+
+
+def test_a_32_bit_program_with_64_bit_times_sleeps_as_long_as_it_says(compiled, tmp_path):
+    wide = ("-m32", "-D_FILE_OFFSET_BITS=64", "-D_TIME_BITS=64")
+    served = compiled("g++", "-O0", "-DREHEAP_OVERRIDE", *wide)
+    (tmp_path / "program.c").write_text(WIDE_TIMES)
+    succeeds("cc", *wide, "-c", tmp_path / "program.c", "-o", tmp_path / "program.o")
+    succeeds("g++", "-m32", tmp_path / "program.o", served, *LINUX, "-o", tmp_path / "program")
+    succeeds(tmp_path / "program")
+
+
 @pytest.mark.parametrize("words, said", [
     (["-std=c++17"], "pass -std=c++20"),
     (["-std=c++20", "-DREHEAP_OVERRIDE", "-fno-exceptions"], "do not pass -fno-exceptions"),
