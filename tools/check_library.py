@@ -10,13 +10,13 @@ import elf
 
 
 def expected_names(path: str, wide: bool, musl: bool) -> set[str]:
-    """The list's names; in it {size} stands for the mangled size_t, {64} before a name says: not on 32-bit, {glibc}:
-    not on musl, and {token} stands for nothing and for each token that is part of a name."""
+    """The list's names; in it {size} stands for the mangled size_t, {64} before a name says: not on 32-bit, {32}:
+    only there, {glibc}: not on musl, and {token} stands for nothing and for each token that is part of a name."""
     lines = (line.split("#")[0].strip() for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines())
     tokens = ["", *(f"{token}_" for token in range(8))]
     names = [line.replace("{size}", "m" if wide else "j").replace("{token}", token) for line in lines if line
              for token in (tokens if "{token}" in line else [""])]
-    for mark, fits in {"{64}": wide, "{glibc}": not musl}.items():
+    for mark, fits in {"{64}": wide, "{32}": not wide, "{glibc}": not musl}.items():
         names = [name.removeprefix(mark) for name in names if fits or not name.startswith(mark)]
     return set(names)
 

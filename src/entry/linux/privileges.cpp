@@ -59,6 +59,11 @@ RH_EXPORT int prctl(int option, ...) {
   }
 }
 
+// The same, as 32-bit programs with 64-bit times (_TIME_BITS=64) name it.
+#if defined(__GLIBC__) && __SIZEOF_POINTER__ == 4
+RH_EXPORT [[gnu::alias("prctl")]] int __prctl_time64(int option, ...) RH_C_NOEXCEPT;
+#endif
+
 // What the C library has no function for, programs ask for by number.
 #if !defined(__i386__)  // where a system call here has five arguments at most
 
