@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include "base/compiler.h"
+
 namespace rh {
 
 Text& Text::operator<<(char character) {
@@ -166,12 +168,12 @@ bool parse_size(const char* text, uint64_t* size, const char** end) {
   return true;
 }
 
-bool same_text(const char* a, const char* b) {
+RH_AT_START bool same_text(const char* a, const char* b) {
   while (*a != 0 && *a == *b) ++a, ++b;
   return *a == *b;
 }
 
-bool begins_with(const char* text, const char* with) {
+RH_AT_START bool begins_with(const char* text, const char* with) {
   while (*with != 0 && *text == *with) ++text, ++with;
   return *with == 0;
 }

@@ -211,7 +211,7 @@ void look(uintptr_t address, platform::Access access) {
 
 static constinit std::atomic<bool> g_may_look{false}, g_looks{false};
 
-static void look_if_needed() {
+RH_AT_START static void look_if_needed() {
   if (every() != 0 && g_may_look.load() && !g_looks.exchange(true)) platform::on_fault(look);
 }
 
@@ -225,7 +225,7 @@ void set_every(uint64_t every) {
   look_if_needed();
 }
 
-void look_at_faults() {
+RH_AT_START void look_at_faults() {
   g_may_look.store(true);
   look_if_needed();
 }

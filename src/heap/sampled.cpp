@@ -93,7 +93,7 @@ bool must_be_copied() {
   return used != nullptr && watch::is_next_chosen(used);
 }
 
-void note_resize(const Span* large, size_t before, size_t size) {
+void tell_resize(const Span* large, size_t before, size_t size) {
   if (!large::has_owner(large)) return;
   if (profile::has_noted() && profile::note_resize(start_of_block(large), size, profile::every())) return;
   if (watch::is_on() && size > before && is_of_program(large)) look_at_growth(large, size - before, size);

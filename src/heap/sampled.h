@@ -7,6 +7,7 @@
 
 #include "heap/block.h"
 #include "heap/shared.h"
+#include "heap/watch.h"
 
 namespace rh::sampled {
 
@@ -29,7 +30,10 @@ bool must_be_copied();
 bool is_sampled(const Span* large);
 
 // A large block was `before` bytes long, and is so long now.
-void note_resize(const Span* large, size_t before, size_t size);
+void tell_resize(const Span* large, size_t before, size_t size);
+RH_INLINE void note_resize(const Span* large, size_t before, size_t size) {
+  if (RH_UNLIKELY(profile::has_noted() || watch::is_on())) tell_resize(large, before, size);
+}
 
 // A block of a program's heap, chosen where one byte in `every` was, is about to be handed out.
 void note_in_heap(Heap* heap, const void* block, size_t size, uint64_t every);

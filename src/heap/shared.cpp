@@ -342,7 +342,7 @@ Heap* heap_of(const Span* span) {
   return !is_threads && is_first_class(owner) && !owner->sampled ? owner : nullptr;
 }
 
-Heap* heap_beside(const Span* span) {
+RH_AT_START Heap* heap_beside(const Span* span) {
   Heap* heap = heap_of(span);
   return heap != nullptr && is_bound(heap) && !is_mine(heap) ? nullptr : heap;
 }

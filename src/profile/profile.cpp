@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "base/chance.h"
+#include "base/compiler.h"
 #include "platform/desk.h"
 #include "profile/live.h"
 
@@ -136,7 +137,7 @@ void begin_books() {
 
 }  // namespace
 
-Lock& lock() { return g_profile_lock; }
+RH_AT_START Lock& lock() { return g_profile_lock; }
 
 bool may_know(const void* block) { return g_sieve.may_have(address_of(block)); }
 
