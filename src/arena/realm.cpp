@@ -64,12 +64,12 @@ Span* Realm::extend(Units least, Units wanted, Units* got) {
   return open() ? enter(prepare(least, wanted), got) : nullptr;
 }
 
-// Dense memory of a heap so large that the rest of a huge page is no more than an eighth of it. Hardened builds have
+// Dense memory of a heap so large that the rest of a huge page is no more than a twelfth of it. Hardened builds have
 // guards everywhere, which take huge pages apart; on 32-bit pieces are short.
 bool Realm::wishes_huge(Fresh fresh) const {
   constexpr bool kCan = k64Bit && !kHardened && !platform::kChargesUntouched;
   return kCan && fresh == Fresh::dense && huge_pages_ == HugePages::dense &&
-         committed_ / 8 >= platform::huge_page_size();
+         committed_ / 12 >= platform::huge_page_size();
 }
 
 // Of a huge page that is committed in parts the first touch comes too early to make it one.

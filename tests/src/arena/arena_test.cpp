@@ -305,7 +305,7 @@ size_t grow(Arena& arena, Prefer prefer) {
 }
 
 void make_large(Arena& arena) {
-  const Units large = Units::holding(8 * platform::huge_page_size());
+  const Units large = Units::holding(12 * platform::huge_page_size());
   while (g_realm.committed() < large.bytes()) ASSERT_NE(arena.allocate(large), nullptr);
 }
 

@@ -405,7 +405,7 @@ void commit_until(Store* store, size_t bytes) {
 
 TEST(SpanStore, ManySmallHeapsAreNoDenseMemory) {
   if (!wishes_for_huge()) GTEST_SKIP() << "huge pages are asked for by option alone";
-  const size_t large = 8 * platform::huge_page_size();
+  const size_t large = 12 * platform::huge_page_size();
   commit_until(nullptr, 3 * large);
   EXPECT_EQ(fake::huge_bytes(), 0u) << "each holds little, and touches less";
   Store store(1);
