@@ -31,7 +31,7 @@ constexpr uint64_t kBetweenSurplusMs = 20;
 constexpr Units kMostSurplus = Units::holding(4 << 20);
 
 // So much more than is in use may stay warm.
-constexpr Units kLittleWarm = Units::holding(4 << 20);
+constexpr Units kLittleWarm = Units::holding(2 << 20);
 
 Units least_of(Units one, Units other) { return one < other ? one : other; }
 Units most_of(Units one, Units other) { return one < other ? other : one; }
@@ -102,7 +102,8 @@ Units Arena::find_surplus() {
   // What no purge could avoid is the new mark.
   if (in_use_ > held_peak_) held_peak_ = in_use_;
   Units keep = held;
-  if (dirty_.total() > in_use_ + kLittleWarm) keep = in_use_ + in_use_;
+  const Units warm{in_use_.count / 4};
+  if (dirty_.total() > warm + kLittleWarm) keep = in_use_ + warm;
   if (!(held < most_held())) keep = least_of(keep, least_of(soft_mark(), held_peak_));
   return keep < held ? allowed_surplus(least_of(held - keep, dirty_.total())) : Units{};
 }
