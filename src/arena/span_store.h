@@ -49,6 +49,9 @@ class SpanStore {
   Units total() const { return free_.total() + whole_.total(); }
   Units budget() const { return budget_ + room_; }
 
+  // What the heap has from the arena.
+  Units taken() const { return taken_; }
+
   // How often anything was asked of it.
   size_t uses() const { return uses_.value(); }
 

@@ -33,10 +33,13 @@ RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class, const Span
   const Units least = size_class::shortest_slab(size_class), most{size_class::kProperties[size_class].units};
   Units units = used_up != nullptr ? Units{used_up->units} + least : least;
   if (most < units) units = most;
+  if (!heap->shared && !heap->store.has(units)) give_up_unused(heap, size_class);
   if (!heap->shared && !heap->store.has(units)) {
     registry::adopt_slabs(heap, size_class);
     if (Span* slab = pop_available(heap, size_class)) return slab;
   }
+  // What is at hand is taken first, if it is shorter.
+  if (least < units && !heap->store.has(units) && heap->store.has(least)) units = least;
   Span* slab = take_slab(heap, size_class, units);
   return slab == nullptr && least < units ? take_slab(heap, size_class, least) : slab;
 }

@@ -206,6 +206,39 @@ bool review(Heap* heap, Span* slab, Caller caller) {
   return few;
 }
 
+// Whether the heap has grown so much that another look is little beside it. What a small one would give up others
+// seldom fit into.
+static bool has_grown(Heap* heap) {
+  constexpr Units kLeast = Units::holding(8 << 20);
+  const Units taken = heap->store.taken();
+  if (taken < heap->looked_at) heap->looked_at = taken;
+  if (taken < kLeast || taken < heap->looked_at + Units{taken.count / 16}) return false;
+  heap->looked_at = taken;
+  return true;
+}
+
+// Whether nothing of a current slab is in use. Its bin is followed where that is short.
+static bool is_unused(const Heap* heap, const Span* slab) {
+  constexpr unsigned kMost = 128;
+  const SizeClass size_class = slab::class_of(slab);
+  const unsigned outstanding = slab::outstanding(slab);
+  if (outstanding > kMost || heap->bins[passed_bin(size_class)] != nullptr) return false;
+  return slab::count_taken(slab, heap->bins[size_class]) == outstanding;
+}
+
+void give_up_unused(Heap* heap, SizeClass wanted) {
+  if (!has_grown(heap)) return;
+  for (size_t index = 0; index < size_class::kCount; ++index) {
+    const SizeClass size_class = static_cast<SizeClass>(index);
+    Span* slab = heap->current[size_class];
+    if (slab == nullptr || size_class == wanted || !is_unused(heap, slab)) continue;
+    empty_bin(heap, size_class);
+    take_current(heap, size_class);
+    heap->uses[size_class] = heap->lent[size_class] = 0;
+    give_back(heap, slab, heap->token.load());
+  }
+}
+
 void release_empty(Heap* heap, ThreadToken token) {
   for (size_t index = 0; index < size_class::kCount; ++index) {
     Span* current = heap->current[index];

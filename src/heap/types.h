@@ -176,6 +176,7 @@ struct Heap {
   ClassSet had_slabs;  // the classes that a shared heap has or had slabs of
   SpanStore store;
   Units store_counted;                 // as held back (heap/spans.cpp)
+  Units looked_at;                     // what the heap had when it last gave up what is unused (heap/slab_lists.h)
   std::atomic<Heap*> cursor{nullptr};  // in the registry: which heap to look at next for slabs left behind
   SpanList full;                       // of a shared heap: its full slabs
   SpanList large;                      // of a shared heap: its large blocks

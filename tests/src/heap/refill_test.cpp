@@ -90,5 +90,48 @@ TEST(RefillAnew, WarmMemoryIsMadeIntoManyBlocks) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Refill, testing::Values(1024, 4096, 20000));
 
+// ---- what is not used ---------------------------------------------------------------------------
+
+class Unused : public testing::Test {
+ protected:
+  static constexpr size_t kSize = 3000, kFrom = 12 << 20, kMore = 4 << 20;
+
+  Unused() : much_(used_blocks(200, kFrom)) {
+    for (int number = 0; number < 64; ++number) blocks_.push_back(allocate(kSize));
+  }
+  ~Unused() override {
+    free_all(blocks_);
+    free_all(much_);
+  }
+
+  void grow() {
+    for (void* block : used_blocks(200, kMore)) much_.push_back(block);
+  }
+  Span* current() const { return own_heap()->current[size_class::computed(kSize)]; }
+
+  std::vector<void*> much_, blocks_;
+};
+
+TEST_F(Unused, SlabsServeOtherClassesWhenTheHeapGrows) {
+  free_all(blocks_);
+  blocks_.clear();
+  ASSERT_NE(current(), nullptr);
+  grow();
+  EXPECT_EQ(current(), nullptr);
+  for (int number = 0; number < 64; ++number) blocks_.push_back(allocate(kSize));
+  EXPECT_NE(current(), nullptr);
+}
+
+TEST_F(Unused, SlabsStayWhereABlockIsInUse) {
+  void* last = blocks_.back();
+  blocks_.pop_back();
+  free_all(blocks_);
+  blocks_ = {last};
+  Span* slab = current();
+  ASSERT_EQ(slab_of(last), slab);
+  grow();
+  EXPECT_EQ(current(), slab);
+}
+
 }  // namespace
 }  // namespace rh
