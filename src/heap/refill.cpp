@@ -38,8 +38,6 @@ RH_NOINLINE static Span* fresh_slab(Heap* heap, SizeClass size_class, const Span
     registry::adopt_slabs(heap, size_class);
     if (Span* slab = pop_available(heap, size_class)) return slab;
   }
-  // What is at hand is taken first, if it is shorter.
-  if (least < units && !heap->store.has(units) && heap->store.has(least)) units = least;
   Span* slab = take_slab(heap, size_class, units);
   return slab == nullptr && least < units ? take_slab(heap, size_class, least) : slab;
 }
