@@ -30,7 +30,7 @@ constexpr uint64_t kPeakInMs = 8000, kMostSavedMs = 2000;
 constexpr uint64_t kBetweenSurplusMs = 20;
 constexpr Units kMostSurplus = Units::holding(4 << 20);
 
-// So much more than is in use may stay warm.
+// So much more than that share of what is in use may stay warm.
 constexpr Units kLittleWarm = Units::holding(2 << 20);
 
 Units least_of(Units one, Units other) { return one < other ? one : other; }
@@ -95,8 +95,8 @@ Span* Arena::allocate_once(Units units, Units alignment, Prefer prefer, Partitio
 }
 
 // What is to go back before its time. Memory held, in use or warm, does not grow far past its highest mark while some
-// of it is free, but in the wrong place; nor does more stay warm than is in use. Not a little at a time, for what goes
-// back may have to be faulted in again.
+// of it is free, but in the wrong place; nor does more stay warm than a quarter of what is in use. Not a little at a
+// time, for what goes back may have to be faulted in again.
 Units Arena::find_surplus() {
   const Units held = in_use_ + dirty_.total();
   // What no purge could avoid is the new mark.
