@@ -206,12 +206,11 @@ bool review(Heap* heap, Span* slab, Caller caller) {
   return few;
 }
 
-// Whether the heap has grown so much that another look is little beside it. What a small one would give up others
-// seldom fit into.
+// Whether the heap is so much larger than ever that another look is little beside it. What a small one would give up
+// others seldom fit into.
 static bool has_grown(Heap* heap) {
   constexpr Units kLeast = Units::holding(8 << 20);
   const Units taken = heap->store.taken();
-  if (taken < heap->looked_at) heap->looked_at = taken;
   if (taken < kLeast || taken < heap->looked_at + Units{taken.count / 16}) return false;
   heap->looked_at = taken;
   return true;

@@ -1,6 +1,5 @@
 #include "scheduler.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -61,8 +60,8 @@ size_t at_work = kNone;
 ucontext_t beginning;
 const Choices* given = nullptr;
 size_t steps = 0;
-size_t vain = 0;  // times all waited in turn, and none did anything
-bool forked = false;
+size_t vain = 0;    // times all waited in turn, and none did anything
+pid_t process = 0;  // that plays the schedule
 
 // Takes effect at once: what follows is the other thread's.
 void go_on_with(size_t next) {
@@ -98,13 +97,16 @@ size_t choose(unsigned char options, size_t usual, bool preempts) {
   return taken;
 }
 
+// In a process that a thread of the program forked the other threads are not there.
+bool is_forked() { return getpid() != process; }
+
 void wake_waiting() {
   vain = 0;
   for (Fiber& fiber : fibers) fiber.waits = false;
 }
 
 void back_off() {
-  if (forked) fail("the forked child waits for a thread that it has not got");
+  if (is_forked()) fail("the forked child waits for a thread that it has not got");
   if (at_work == kNone) fail("waits, and nobody else is there");
   fibers[at_work].waits = true;
   if (ready() == 0) {
@@ -121,7 +123,7 @@ void back_off() {
 
 void run_fiber() {
   fibers[at_work].body();
-  if (forked) _exit(0);
+  if (is_forked()) _exit(0);
   fibers[at_work].ended = true;
   fake::end_thread(fibers[at_work].thread);
   wake_waiting();
@@ -156,7 +158,7 @@ void run_threads() {
 
 [[noreturn]] void run(const Program& program, const Choices& choices) {
   given = &choices;
-  forked = false;
+  process = getpid();
   alarm(20);
   fake::on_back_off(back_off);
   make_threads(program);
@@ -228,14 +230,10 @@ void play(size_t number, void (*body)()) {
   platform::set_thread_word(own);
 }
 
-bool is_forked_child() { return forked; }
-
 Explored explore(const Program& program, unsigned preemptions) {
   if (report == nullptr) {
     report =
         static_cast<Report*>(mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    // The first to be registered, the first to be called: before anything of the core's in the child.
-    pthread_atfork(nullptr, nullptr, [] { forked = true; });
   }
   Explored explored;
   std::vector<Planned> planned = {{{}, 0}};
@@ -258,7 +256,7 @@ namespace rh {
 
 void schedule_point() {
   using namespace model;
-  if (at_work == kNone || forked) return;
+  if (at_work == kNone || is_forked()) return;
   if (++steps > kMostSteps) fail("does not come to an end");
   wake_waiting();
   unsigned char options = ready();

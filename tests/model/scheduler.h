@@ -33,7 +33,4 @@ Explored explore(const Program& program, unsigned preemptions);
 // In prepare: what a thread of the program has done before.
 void play(size_t number, void (*body)());
 
-// True in a process that a thread of the program forked: the other threads are not there.
-bool is_forked_child();
-
 }  // namespace rh::model

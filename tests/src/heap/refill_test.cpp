@@ -122,6 +122,19 @@ TEST_F(Unused, SlabsServeOtherClassesWhenTheHeapGrows) {
   EXPECT_NE(current(), nullptr);
 }
 
+TEST_F(Unused, SlabsStayWhereTheHeapWasAsLargeBefore) {
+  grow();
+  free_all(much_);
+  much_.clear();
+  idle::trim();
+  free_all(blocks_);
+  blocks_.clear();
+  Span* slab = current();
+  ASSERT_NE(slab, nullptr);
+  for (void* block : used_blocks(200, kFrom)) much_.push_back(block);
+  EXPECT_EQ(current(), slab);
+}
+
 TEST_F(Unused, SlabsStayWhereABlockIsInUse) {
   void* last = blocks_.back();
   blocks_.pop_back();
