@@ -31,6 +31,8 @@ bool is_there(const std::string& path) {
 
 class Profiling : public testing::Test {
  protected:
+  // Another process may have left one there that had the same number.
+  Profiling() { std::remove(path_.c_str()); }
   ~Profiling() override { std::remove(path_.c_str()); }
 
   void begin_with(const char* rate, const char* signal) {
