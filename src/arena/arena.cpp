@@ -30,8 +30,8 @@ constexpr uint64_t kPeakInMs = 8000, kMostSavedMs = 2000;
 constexpr uint64_t kBetweenSurplusMs = 20;
 constexpr Units kMostSurplus = Units::holding(4 << 20);
 
-// So much more than that share of what is in use may stay warm.
-constexpr Units kLittleWarm = Units::holding(2 << 20);
+// So much more than is in use may stay warm.
+constexpr Units kLittleWarm = Units::holding(4 << 20);
 
 Units least_of(Units one, Units other) { return one < other ? one : other; }
 Units most_of(Units one, Units other) { return one < other ? other : one; }
@@ -95,15 +95,14 @@ Span* Arena::allocate_once(Units units, Units alignment, Prefer prefer, Partitio
 }
 
 // What is to go back before its time. Memory held, in use or warm, does not grow far past its highest mark while some
-// of it is free, but in the wrong place; nor does more stay warm than a quarter of what is in use. Not a little at a
-// time, for what goes back may have to be faulted in again.
+// of it is free, but in the wrong place; nor does more stay warm than is in use. Not a little at a time, for what goes
+// back may have to be faulted in again.
 Units Arena::find_surplus() {
   const Units held = in_use_ + dirty_.total();
   // What no purge could avoid is the new mark.
   if (in_use_ > held_peak_) held_peak_ = in_use_;
   Units keep = held;
-  const Units warm{in_use_.count / 4};
-  if (dirty_.total() > warm + kLittleWarm) keep = in_use_ + warm;
+  if (dirty_.total() > in_use_ + kLittleWarm) keep = in_use_ + in_use_;
   if (!(held < most_held())) keep = least_of(keep, least_of(soft_mark(), held_peak_));
   return keep < held ? allowed_surplus(least_of(held - keep, dirty_.total())) : Units{};
 }

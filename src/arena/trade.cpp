@@ -32,7 +32,7 @@ Arena::Visit Arena::trade_once(SpanList* back, SpanList* list, const Wanted& wan
     note_dirty();
     note_held();
     visit.is_tight = is_tight();
-    if (visit.taken > Units{} || visit.given > Units{}) surplus = find_surplus();
+    if (visit.taken > Units{}) surplus = find_surplus();
   }
   if (surplus > Units{}) return_surplus(surplus, token);
   return visit;

@@ -544,7 +544,7 @@ TEST(Arena, WhatIsBeyondThePeakGoesBackAtABoundedRate) {
   expect_conserved(arena);
 }
 
-TEST(Arena, LittleStaysWarmBesideWhatIsInUse) {
+TEST(Arena, NoMoreStaysWarmThanIsInUse) {
   Arena arena;
   fake::set_clock(1'000'000);
   constexpr size_t kMiB = 1 << 20, kLittle = 4 * kMiB;
@@ -565,9 +565,8 @@ TEST(Arena, LittleStaysWarmBesideWhatIsInUse) {
   EXPECT_GT(dirty(), 512 * Units{7}.bytes() - peak / 4 - peak / 8);
   work_for(10000);
   const size_t left = dirty();
-  const size_t warm = arena.figures().in_use / 4;
-  EXPECT_LE(left, warm + kLittle / 2 + 2 * Units{7}.bytes());
-  EXPECT_GT(left, warm);
+  EXPECT_LE(left, arena.figures().in_use + kLittle + 2 * Units{7}.bytes());
+  EXPECT_GT(left, arena.figures().in_use);
   work_for(1000);
   EXPECT_EQ(dirty(), left);
   expect_conserved(arena);

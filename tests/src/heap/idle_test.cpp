@@ -116,7 +116,7 @@ TEST(Idle, ItStaysLongerWhileSpansAreTaken) {
     }
   };
   std::vector<void*> blocks = used_blocks(kMiB, 2 * kMade), kept;
-  std::vector<void*> others = used_blocks(kMiB, 4 * kMade);  // or less would stay warm
+  std::vector<void*> others = used_blocks(kMiB, kMade);  // or less would stay warm
   for (size_t index = 0; index < blocks.size(); index += 2) {
     deallocate(blocks[index]);
     kept.push_back(blocks[index + 1]);
