@@ -2,9 +2,8 @@
 // so that a block goes back to its maker whoever frees it.
 //
 // A copy is found by what its image says of itself: on Windows a section that is called .reheap, on Linux a note. On
-// macOS it need not be (darwin/copies.cpp).
-// Nothing is exported, no name is shared with other processes, and a copy of another version is told by its size and
-// mark.
+// macOS it need not be (darwin/copies.cpp). Nothing is exported, no name is shared with other processes, and a copy of
+// another version is told by its size and mark.
 #pragma once
 
 #include <cstddef>

@@ -65,8 +65,8 @@ void forget_sparse(Heap* heap);
 // By the owner: returns what is in its bins to the slabs.
 void empty_bins(Heap* heap);
 
-// By the owner, whose store has no slab for the class: where the heap has grown since the last time, the other classes
-// give up current slabs of which nothing is in use, as if these had never been used.
+// By the owner, whose store has no slab for the class: where the heap is larger than ever, the other classes give up
+// current slabs of which nothing is in use, as if these had never been used.
 void give_up_unused(Heap* heap, SizeClass wanted);
 
 // A slab may have become worth using or empty. True when memory may have become free that is to be returned.
