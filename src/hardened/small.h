@@ -12,6 +12,7 @@ namespace rh::hardened {
 
 // Blocks up to here are delayed in the places of small ones.
 inline constexpr size_t kMostDelayedSmall = 1024;
+static_assert(kTableMax <= kMostDelayedSmall, "what allocate_fast finds in a bin is not looked at as a long block is");
 
 inline constexpr auto kSteps = [] {
   size_class::Table<Steps, size_class::kCount> table{};

@@ -1,5 +1,5 @@
-// Size classes: every 16 bytes up to 128, then eight to a doubling, so that rounding up costs an eighth at most, and
-// sixteen from one kibibyte to two; and how long slabs of each class are.
+// Size classes: every 16 bytes up to 128, then eight to a doubling, so that rounding up costs an eighth at most,
+// sixteen from one kibibyte to two, and one more for a page and a header; and how long slabs of each class are.
 #pragma once
 
 #include "base/bits.h"
@@ -18,10 +18,14 @@ inline constexpr size_t kLinearMax = kLinear * kBlockAlign;
 inline constexpr unsigned kLinearBits = highest_bit(kLinearMax);
 inline constexpr unsigned kFineBits = 10;  // the doubling that has twice as many: a kibibyte and a header is common
 inline constexpr size_t kFine = kLinear + kPerDoubling * (kFineBits - kLinearBits), kPerFine = 2 * kPerDoubling;
-inline constexpr size_t kCount = kLinear + kPerDoubling * (highest_bit(kMaxSmall) - kLinearBits) + kPerDoubling;
+inline constexpr size_t kPage = 4096, kHeadedPage = 4416;  // a page of SQLite's cache takes 4,368 bytes
+inline constexpr size_t kHeaded = kFine + kPerFine + kPerDoubling * (highest_bit(kPage) - kFineBits - 1);
+inline constexpr size_t kCount = kLinear + kPerDoubling * (highest_bit(kMaxSmall) - kLinearBits) + kPerDoubling + 1;
 
 constexpr size_t size_of(size_t index) {
   constexpr size_t kFirst = size_t{1} << kFineBits;
+  if (index == kHeaded) return kHeadedPage;
+  if (index > kHeaded) --index;
   if (index < kLinear) return (index + 1) * kBlockAlign;
   if (index >= kFine && index < kFine + kPerFine) return kFirst + (index - kFine + 1) * (kFirst / kPerFine);
   if (index >= kFine) index -= kPerDoubling;
@@ -36,7 +40,8 @@ constexpr SizeClass computed(size_t size) {
   if (last < kLinearMax) return static_cast<SizeClass>(last / kBlockAlign);
   unsigned top = highest_bit(last);
   if (top == kFineBits) return static_cast<SizeClass>(kFine + ((last >> (kFineBits - 4)) & (kPerFine - 1)));
-  const size_t first = top > kFineBits ? kLinear + kPerDoubling : kLinear;
+  if (size > kPage && size <= kHeadedPage) return kHeaded;
+  const size_t first = kLinear + (top > kFineBits ? kPerDoubling : 0) + (size > kHeadedPage ? 1 : 0);
   return static_cast<SizeClass>(first + (top - kLinearBits) * kPerDoubling +
                                 ((last >> (top - 3)) & (kPerDoubling - 1)));
 }

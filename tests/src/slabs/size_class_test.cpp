@@ -35,6 +35,10 @@ TEST(SizeClass, AKibibyteAndAHeaderIsRoundedByASixteenthAtMost) {
   for (size_t size = 1024; size < 2048; size += kBlockAlign) ASSERT_LE(size_of(of(size)) - size, 1024u / 16) << size;
 }
 
+TEST(SizeClass, APageAndAHeaderIsRoundedByATwelfthAtMost) {
+  for (size_t size = 4096; size <= 4416; ++size) ASSERT_LE((size_of(of(size)) - size) * 12, size) << size;
+}
+
 TEST(SizeClass, TheTableOfPropertiesTellsTheTruth) {
   for (size_t index = 0; index < kCount; ++index) {
     const Properties& own = kProperties[index];
