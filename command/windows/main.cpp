@@ -92,7 +92,7 @@ struct Command {
         app.add_subcommand("profile", "Make a heap profile of a process that runs on reheap (docs/profiles.md)");
     sub->add_option("--pid", profile.process, "The process's id")
         ->required()
-        ->check(CLI::PositiveNumber)
+        ->check(CLI::Range(1U, 0xFFFF'FFFFU))
         ->type_name("PID");
     sub->add_option("--seconds", profile.seconds, "For how long (30)")
         ->check(CLI::Range(0.0, 86400.0))

@@ -27,11 +27,16 @@ struct Unload {
 
 [[noreturn]] void fail(const std::string& what) { throw Failure(exit_failed, what); }
 
+// A number that no process has is an invalid parameter to Windows.
+std::string why_not_opened(DWORD error) {
+  return error == ERROR_INVALID_PARAMETER ? "there is no such process" : error_text(error);
+}
+
 // A process that runs on the library, and where in it a thread begins that is to serve a request.
 class Profiled {
  public:
   explicit Profiled(DWORD id) : name_("process " + std::to_string(id)), process_(OpenProcess(kRights, FALSE, id)) {
-    if (process_ == nullptr) fail(name_ + ": " + error_text(GetLastError()));
+    if (process_ == nullptr) fail(name_ + ": " + why_not_opened(GetLastError()));
     if (is_emulated(process_.get()) != is_emulated(GetCurrentProcess()))
       fail(name_ + " is of another architecture: use the reheap.exe of that one");
     entry_ = find_entry();

@@ -84,9 +84,9 @@ TEST(Profile, IsMadeOfAProcessThatRuns) {
 TEST(Profile, SaysWhyThereIsNone) {
   expect_failure(start(launcher() + L" profile"), 2, "--pid");
   expect_failure(start(launcher() + L" profile --pid 1 -- x"), 2, "run --profile");
-  for (const wchar_t* none : {L"\"\"", L"0", L"x", L"-4"})
-    expect_failure(start(launcher() + L" profile --pid " + none), 2, "--pid");
-  expect_failure(start(launcher() + L" profile --pid 99999999"), 125, "process 99999999");
+  for (const wchar_t* none : {L"\"\"", L"0", L"x", L"-4", L"1.5", L"99999999999"})
+    expect_failure(start(launcher() + L" profile --pid " + none), 2, "not in range 1 to 4294967295");
+  expect_failure(start(launcher() + L" profile --pid 99999999"), 125, "process 99999999: there is no such process");
   for (const wchar_t* seconds : {L"x", L"-1", L"1e9", L"nan"})
     expect_failure(start(launcher() + L" profile --pid 4 --seconds " + seconds), 2, "--seconds");
   const Allocating plain(L"");
