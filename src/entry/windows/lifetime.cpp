@@ -11,11 +11,23 @@
 
 extern "C" int atexit(void (*function)(void));
 
+#if defined(__MINGW32__)
+// GCC's C++ library has its own, where that is linked in. It frees a block that nobody would free else, so that the
+// heap would stay: the reserve for exceptions. (A name that may be missing has no certain address in a DLL.)
+namespace __gnu_cxx {
+void __freeres();
+[[gnu::weak]] void __freeres() {}
+}  // namespace __gnu_cxx
+#endif
+
 namespace rh {
 namespace {
 
 // A DLL that is unloaded while the process goes on. Blocks of its own may live on with others: then the memory stays.
 void leave() {
+#if defined(__MINGW32__)
+  __gnu_cxx::__freeres();
+#endif
   copies::withdraw();
   platform::stop_helper();
   platform::forget_faults();

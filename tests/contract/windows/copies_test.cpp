@@ -200,6 +200,14 @@ TEST(Copies, ADllLoadedOften) {
   EXPECT_SCENARIO("load_plain_often", {.deadline = 60});
 }
 
+// So does the C++ library's reserve for exceptions.
+SCENARIO(load_cxx_often) { return load_often("CONTRACT_CXX_PLUGIN"); }
+
+TEST(Copies, ADllOfCxxLoadedOften) {
+  if (std::getenv("CONTRACT_CXX_PLUGIN") == nullptr) GTEST_SKIP() << "its runtime leaves a block";
+  EXPECT_SCENARIO("load_cxx_often", {.deadline = 60});
+}
+
 // What it keeps from use goes too.
 SCENARIO(load_hardened_often) { return load_often("CONTRACT_HARDENED_PLUGIN"); }
 

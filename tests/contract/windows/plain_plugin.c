@@ -1,5 +1,4 @@
-/* A DLL with a reheap of its own that leaves no block behind. (GCC's C++ library does: it keeps a reserve for
- * exceptions.) */
+/* A DLL with a reheap of its own, without C++'s library. */
 #include <stdlib.h>
 #include <windows.h>
 

@@ -56,6 +56,8 @@ extern const PIMAGE_TLS_CALLBACK plugin_tls_callback;
 __attribute__((section(".CRT$XLD"), used)) const PIMAGE_TLS_CALLBACK plugin_tls_callback = on_thread;
 
 __declspec(dllexport) const Plugin* plugin() { return &offered; }
+__declspec(dllexport) void* plain_make(std::size_t size) { return malloc(size); }
+__declspec(dllexport) void plain_drop(void* block) { free(block); }
 
 BOOL WINAPI DllMain(HINSTANCE, DWORD reason, void*) {
   if (reason == DLL_PROCESS_ATTACH) grow_tree();
