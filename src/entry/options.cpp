@@ -317,17 +317,18 @@ void load() {
 void refuse_unknown_variables() { platform::each_variable(look_at_variable); }
 
 bool set(const char* name, const char* value, When when) {
-  const Option* option = find(name);
+  constexpr const char* kNull = "(null)";
+  const Option* option = name != nullptr ? find(name) : nullptr;
   if (option == nullptr) {
-    refuse_unknown(name);
+    refuse_unknown(name != nullptr ? name : kNull);
     return false;
   }
   if (when == When::running && !option->while_running) {
     refuse_late(*option);
     return false;
   }
-  if (option->set(value)) return true;
-  refuse(*option, value);
+  if (value != nullptr && option->set(value)) return true;
+  refuse(*option, value != nullptr ? value : kNull);
   return false;
 }
 

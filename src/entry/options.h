@@ -15,7 +15,7 @@ void load();
 // Names what in the environment looks like an option and is none. Unlike load() this may allocate.
 void refuse_unknown_variables();
 
-// By its name in lower case without the prefix. False and reported when it cannot be.
+// By its name in lower case without the prefix. False and reported when it cannot be, null too.
 bool set(const char* name, const char* value, When when);
 
 bool verbose();

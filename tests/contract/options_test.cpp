@@ -235,6 +235,8 @@ SCENARIO(options_by_api) {
   std::fflush(stderr);
   NEED(!set("decay_ms", "never"));
   NEED(!set("colour", "blue"));
+  NEED(!set(nullptr, "1"));
+  NEED(!set("stats", nullptr));
   return 0;
 }
 
@@ -242,9 +244,9 @@ TEST(Options, ByApi) {
   const Outcome outcome = run("options_by_api");
   EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
   EXPECT_EQ(outcome.err.substr(0, 3), "--\n") << "good values are taken in silence";
-  EXPECT_EQ(lines(outcome.err), 3u) << outcome.err;
-  EXPECT_NE(outcome.err.find("never"), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find("colour"), std::string::npos) << outcome.err;
+  EXPECT_EQ(lines(outcome.err), 5u) << outcome.err;
+  for (const char* said : {"never", "colour", "option is called (null)", "REHEAP_STATS=(null)"})
+    EXPECT_NE(outcome.err.find(said), std::string::npos) << outcome.err;
 }
 
 // ---- reports -----------------------------------------------------------------------------------
