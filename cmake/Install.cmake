@@ -44,12 +44,14 @@ if(CMAKE_CXX_SIMULATE_ID STREQUAL "MSVC" OR MSVC)
 endif()
 set(names reheap-static reheap-core)
 set(REHEAP_PC_SYSTEM -lntdll)
+set(REHEAP_PC_ARCHIVE "-L\${libdir} -l:libreheap.a") # of a word's spaces pkg-config quotes those behind -L alone
 if(NOT WIN32)
   list(APPEND names reheap)
   set(REHEAP_PC_SYSTEM "-pthread -ldl")
   set(REHEAP_PC_LIBRARY "-Wl,--push-state,--no-as-needed -lreheap -Wl,--pop-state")
   if(APPLE)
     set(REHEAP_PC_LIBRARY "-lreheap -Wl,-rpath,\${libdir}")
+    set(REHEAP_PC_ARCHIVE "\${libdir}/libreheap.a") # its linker knows no -l:
   endif()
 endif()
 # Relative to where the .pc file lies, so that an installed tree can be moved.

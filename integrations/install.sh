@@ -6,7 +6,7 @@ set -euo pipefail
 
 sources=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$1/integrations/$(basename "$(dirname "$0")")-smoke
-prefix=$work/moved
+prefix="$work/with a space"
 rm -rf "$work"
 mkdir -p "$work"
 "${CMAKE:-cmake}" --install "$1" --prefix "$work/installed" >"$work/install.log"

@@ -2,8 +2,6 @@
 # find_package(reheap) from an installed tree, in C and C++, against each of the libraries.
 source "$(dirname "$0")/../install.sh"
 
-mv "$prefix" "$work/with a space"
-prefix="$work/with a space"
 cmake=${CMAKE:-cmake}
 for language in C CXX; do
   build=$work/build-$language

@@ -13,14 +13,14 @@ try() {
     program=$work/$language-$package
     local compiler=${CC:-cc}
     [[ $language == c ]] || compiler="${CXX:-c++} -std=c++17"
-    # Split on purpose: compilers and pkg-config speak in words.
-    # shellcheck disable=SC2046,SC2086
-    $compiler -O2 -pthread "$sources/consumer/consumer.$language" -o "$program" $(pkg-config --cflags --libs "$package")
+    # Compilers and pkg-config speak in words as a shell reads them.
+    eval "$compiler -O2 -pthread \"\$sources/consumer/consumer.$language\" -o \"\$program\"" \
+      "$(pkg-config --cflags --libs "$package")"
     LD_LIBRARY_PATH=$LD_LIBRARY_PATH "$program" "$how"
   done
   if [[ $how == serves ]]; then
-    # shellcheck disable=SC2046
-    ${CC:-cc} -Wl,--as-needed "$sources/consumer/silent.c" -o "$work/silent-$package" $(pkg-config --libs "$package")
+    eval "${CC:-cc} -Wl,--as-needed \"\$sources/consumer/silent.c\" -o \"\$work/silent-$package\"" \
+      "$(pkg-config --libs "$package")"
     # Not through a pipe: grep -q closes it at the first match, which ends a program that writes more.
     [[ $(LD_LIBRARY_PATH=$LD_LIBRARY_PATH REHEAP_VERBOSE=1 "$work/silent-$package" 2>&1) == *reheap* ]] ||
       { echo "$package: a program that names no symbol of it is linked without it" >&2; exit 1; }
