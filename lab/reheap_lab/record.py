@@ -1,14 +1,18 @@
 """`reheap record`: runs a command with the recorder before its allocator, and says what was written."""
 
+import contextlib
 import errno
+import hashlib
 import os
 import pathlib
 import platform
 import re
 import shutil
 import signal
+import socket
 import struct
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import click
@@ -78,8 +82,9 @@ def command(output: pathlib.Path, with_: str | None, children: bool, layers: str
         settings["LD_PRELOAD"] = preload(with_)
     if shutil.which(line[0]) is None:  # why, is told by the attempt; what was recorded before stays
         sys.exit(run(line, settings)[0])
-    remove_earlier(output)
-    status, cpu_s = run(line, settings)
+    with alone_with(output):
+        remove_earlier(output)
+        status, cpu_s = run(line, settings)
     files = traces(output)
     if files:
         say(summary(files, output))
@@ -105,6 +110,23 @@ def say_missed(recorded: "Written", all_s: float) -> None:
 
 
 # ---- before -------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def alone_with(output: pathlib.Path) -> Iterator[None]:
+    """Two recordings into one file would remove each other's, and mix them. What says that one is under way is a name
+    that the system forgets with this process, however it ends; Windows removes no file that is in use."""
+    if host.WINDOWS:
+        yield
+        return
+    path = os.path.realpath(output.parent) + "/" + output.name
+    with socket.socket(socket.AF_UNIX) as name:
+        try:
+            name.bind(b"\0reheap record " + hashlib.sha256(os.fsencode(path)).digest())
+        except OSError as why:
+            if why.errno == errno.EADDRINUSE:
+                raise UsageError(f"another `reheap record` writes to {output}: name another file with -o") from why
+        yield
+
 
 def remove_earlier(output: pathlib.Path) -> None:
     """Traces of an earlier recording under this name. What is not a trace is not ours to remove."""

@@ -364,6 +364,20 @@ def test_earlier_traces_make_way_and_other_files_do_not(lab):
     assert lab.trace.read_text() == "a letter"
 
 
+def test_a_second_recording_leaves_the_first_ones_file(lab):
+    """It is refused while the first goes on, also where nothing is written yet; then it may have the name."""
+    first = subprocess.Popen([*RECORD, "-o", lab.trace, "--", "cat"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not lab.trace.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    refused = lab.record("true")
+    first.communicate(b"more")
+    assert (refused.returncode, first.returncode) == (2, 0)
+    assert f"another `reheap record` writes to {lab.trace}" in refused.stderr and "-o" in refused.stderr
+    assert trace_reader.read(lab.trace).header.command == ["cat"]
+    assert lab.record("true").returncode == 0
+
+
 @pytest.mark.parametrize("words, status", [(["--limit", "much", "--", "true"], 2),
                                            (["--with", "none", "--", "true"], 2),
                                            (["--", "./absent"], 127), (["--", "/"], 126)])
