@@ -97,19 +97,24 @@ SCENARIO(pass_between_many) {
   return 0;
 }
 
+struct Folder {
+  const std::filesystem::path path = testing::TempDir() + "reheap-copies-" + std::to_string(getpid());
+
+  Folder() { std::filesystem::create_directory(path); }
+  Folder(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
 // To the loader a copied file is another library. Their thread-local storage takes more room than it keeps for such.
 TEST_F(Copies, ManyKnowEachOther) {
-  namespace fs = std::filesystem;
-  char folder[] = "/tmp/copies-XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
+  const Folder folder;
   Conditions conditions{.environment = {{"GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=16384"}}};
   for (int at = 0; at < kMany; ++at) {
-    const fs::path file = fs::path(folder) / std::to_string(at);
-    fs::copy_file(std::getenv("CONTRACT_SECOND_COPY"), file);
+    const std::filesystem::path file = folder.path / std::to_string(at);
+    std::filesystem::copy_file(std::getenv("CONTRACT_SECOND_COPY"), file);
     conditions.environment.emplace_back("CONTRACT_COPY_" + std::to_string(at), file.string());
   }
   EXPECT_SCENARIO("pass_between_many", conditions);
-  fs::remove_all(folder);
 }
 
 // 800 MB pass through each way: they are freed, not merely ignored.
