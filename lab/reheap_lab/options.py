@@ -36,9 +36,13 @@ class AllocatorList(click.ParamType):
         return [click.shell_completion.CompletionItem(w) for w in words if w.startswith(incomplete)]
 
 
+def _as_one(_context, _parameter, lists: tuple[str, ...]) -> str | None:
+    return ",".join(lists) or None
+
+
 MEASURING = (
-    click.option("--with", "with_", type=AllocatorList(),
-                 help="Allocators; the first is the base. Without it: all found here"),
+    click.option("--with", "with_", type=AllocatorList(), multiple=True, callback=_as_one,
+                 help="Allocators; the first is the base. May be given again. Without it: all found here"),
     click.option("--runs", type=click.IntRange(1), metavar="N", help="Exactly N rounds"),
     click.option("--time", type=TIME, help="As many rounds as fit into TIME. Without --runs and --time: until precise"),
     click.option("--warmup", type=click.IntRange(0), default=1, show_default=True, metavar="N",

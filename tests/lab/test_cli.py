@@ -34,6 +34,12 @@ def test_compare_tells_and_writes(fake, capsys, tmp_path):
     assert made.command == ["true", "--help"] and made.settings["runs"] == 3
 
 
+def test_allocators_may_be_named_one_at_a_time(fake, capsys):
+    fake.plan(a={"wall_us": 80_000})
+    call("compare", "--with", "system", "--with", f"a={fake.library('a')}", "--runs", "3", "--no-extras", "--", "true")
+    assert "a is faster than system, by 20.0 %" in capsys.readouterr().out
+
+
 def test_report_shows_and_converts(fake, capsys, tmp_path):
     fake.plan()
     json_file, markdown = tmp_path / "x.json", tmp_path / "x.md"
