@@ -67,7 +67,7 @@ def sites_command(context: click.Context, traces: tuple[pathlib.Path, ...], by: 
     from reheap_lab.sites.export import writers
     for path in exports:
         export.check_path(path, writers(by))
-    status, printed = trace.run(["sites", *map(str, traces)])
+    status, printed = trace.run(["sites", *trace.names(list(traces))])
     found = profile.load(json.loads(printed), list(traces), wrappers, sysroot)
     lost = export.write_each(found, exports, writers(by))
     show.show(found, console(), by, top)

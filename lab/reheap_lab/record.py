@@ -212,6 +212,8 @@ def run(cmd: list[str], settings: dict[str, str], say=say) -> tuple[int, float]:
 
 
 def start(cmd: list[str], settings: dict[str, str]) -> int:
+    if not cmd[0]:
+        raise FileNotFoundError  # Python calls it a mistake of ours
     ignored = [getattr(signal, name) for name in IGNORED_BY_PYTHON]
     try:
         return os.posix_spawnp(cmd[0], cmd, settings, setsigdef=ignored)

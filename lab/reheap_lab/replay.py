@@ -122,7 +122,7 @@ def compile_traces(traces: list[pathlib.Path], folder: pathlib.Path) -> tuple[pa
     if len(traces) == 1 and traces[0].open("rb").read(len(COMPILED_MAGIC)) == COMPILED_MAGIC:
         return traces[0], []
     compiled = folder / "trace.compiled"
-    status, printed = trace.run(["compile", *map(str, traces), "-o", str(compiled)], quiet=True)
+    status, printed = trace.run(["compile", *trace.names(traces), "-o", str(compiled)], quiet=True)
     said = json.loads(printed)
     if said["operations"] == 0:
         raise LabError(f"{traces[0]} holds no allocation that could be replayed")

@@ -34,6 +34,11 @@ def run(words: list[str], quiet: bool = False) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+def names(traces: list[pathlib.Path]) -> list[str]:
+    """As words of which none reads as an option."""
+    return [f"./{path}" if str(path).startswith("-") else str(path) for path in traces]
+
+
 def stopped(why: int) -> str:
     """A recording, before its program ended."""
     return STOPPED.get(why, "ended early")
@@ -51,7 +56,7 @@ def command_of(path: pathlib.Path) -> str:
 
 
 def read_info(traces: list[pathlib.Path], quiet: bool = False) -> tuple[int, dict]:
-    status, printed = run(["info", *map(str, traces)], quiet)
+    status, printed = run(["info", *names(traces)], quiet)
     return status, json.loads(printed)
 
 

@@ -380,7 +380,7 @@ def test_a_second_recording_leaves_the_first_ones_file(lab):
 
 @pytest.mark.parametrize("words, status", [(["--limit", "much", "--", "true"], 2),
                                            (["--with", "none", "--", "true"], 2),
-                                           (["--", "./absent"], 127), (["--", "/"], 126)])
+                                           (["--", "./absent"], 127), (["--", ""], 127), (["--", "/"], 126)])
 def test_what_cannot_start_leaves_the_earlier_trace(lab, words, status):
     lab.recorded("int main(void) { mark(); }")
     before = lab.trace.read_bytes()

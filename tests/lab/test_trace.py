@@ -361,6 +361,13 @@ def test_reheap_trace_info_tells_people(small):
     assert "made-up --by hand" in done.output and "fragmentation potential" in done.output
 
 
+def test_a_traces_name_may_begin_like_an_option(small, monkeypatch):
+    small.rename(small.with_name("-x"))
+    monkeypatch.chdir(small.parent)
+    done = CliRunner().invoke(cli_trace.command, ["info", "--", "-x"])
+    assert done.exit_code == 0, done.output
+
+
 def test_a_command_that_was_recorded_does_not_steer_the_terminal(small):
     change(small, 120, b"\x1b]2;x\a\n")
     shown = CliRunner().invoke(cli_trace.command, ["info", str(small)]).output
