@@ -5,6 +5,7 @@ On Linux pip installs the native command itself under that name, and it starts `
 
 import importlib.util
 import os
+import signal
 import sys
 
 import reheap
@@ -37,6 +38,8 @@ def lab() -> int:
         return NOT_INSTALLED
     if os.path.basename(sys.argv[0]) == "__main__.py":
         sys.argv[0] = "reheap"
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is begun yet, and the lab heeds it once it has loaded
     from reheap_lab import cli
     return cli.main()
 

@@ -4,6 +4,7 @@ import ast
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -122,3 +123,23 @@ def test_the_command_needs_no_newer_python_than_is_promised(path):
     table = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text())["project"]
     oldest = tuple(map(int, table["requires-python"].removeprefix(">=").split(".")))
     ast.parse(path.read_text(), feature_version=oldest)
+
+
+INTERRUPTED = """
+import os, signal, sys
+from reheap import __main__
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == "reheap_lab":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupts())
+signal.signal(signal.SIGINT, signal.default_int_handler)
+__main__.lab()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="os.kill sends no such signal there")
+def test_an_interrupt_while_the_lab_loads_ends_it_without_a_word():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True,
+                          env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)})
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
