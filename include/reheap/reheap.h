@@ -227,7 +227,7 @@ RH_API bool rh_heap_stats_get(rh_heap* heap, rh_heap_stats* stats) RH_NOTHROW;
 typedef unsigned rh_tag;
 
 /* The tag of that name, which is copied: the same for the same name, and never gone. 0 and ENOMEM when there
- * are 255 already; 0 and EINVAL for a name that is empty or longer than 63 bytes. */
+ * are 255 already; 0 and EINVAL for a name that is null, empty or longer than 63 bytes. */
 RH_API rh_tag rh_tag_create(const char* name) RH_NOTHROW;
 
 /* From now on all that the calling thread allocates by malloc, operator new and rh_malloc is of that tag,

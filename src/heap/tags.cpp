@@ -105,7 +105,7 @@ Tag in_force(const Tagging& tagging) {
 }  // namespace
 
 bool is_name(const char* name) {
-  size_t length = length_of(name);
+  const size_t length = name != nullptr ? length_of(name) : 0;
   return length != 0 && length <= kMostLetters;
 }
 

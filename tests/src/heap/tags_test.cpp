@@ -74,6 +74,7 @@ TEST(Tags, NamesAreGivenOnceAndAreBounded) {
   EXPECT_EQ(first, 1u);
   EXPECT_EQ(tags::create("textures"), first);
   EXPECT_EQ(tags::create(""), tags::kUntagged);
+  EXPECT_EQ(tags::create(nullptr), tags::kUntagged);
   EXPECT_EQ(tags::create(std::string(64, 'x').c_str()), tags::kUntagged);
   EXPECT_NE(tags::create(std::string(63, 'x').c_str()), tags::kUntagged);
   for (size_t number = tags::count(); number <= tags::kMost; ++number)
