@@ -34,7 +34,7 @@ bool set_stats(const char* value) {
   return same_text(value, "1") ? set_path(value, &g_stats) : set_file(value, &g_stats);
 }
 
-bool set_doctor(const char* value) { return set_path(value, &g_doctor); }
+bool set_doctor(const char* value) { return set_file(value, &g_doctor); }
 
 bool set_misuse_json(const char* value) {
   if (!set_file(value, &g_misuse_json)) return false;
@@ -211,7 +211,7 @@ constexpr Option kOptions[] = {
      kHardened ? "nothing in a hardened build"
                : "the number of a signal that the program does not use (not on Windows)",
      set_profile_signal, false},
-    {"doctor", "a file's path of less than 480 bytes", set_doctor, false},
+    {"doctor", kFile, set_doctor, false},
 };
 
 constexpr char kPrefix[] = "REHEAP_";

@@ -64,7 +64,7 @@ TEST(Options, GoodValuesAreTakenInSilence) {
       {"REHEAP_DECAY_MS", "0"},      {"REHEAP_DECAY_MS", "1"},       {"REHEAP_DECAY_MS", "1000"},
       {"REHEAP_DECAY_MS", "600000"}, {"REHEAP_WINDOW", "268435456"}, {"REHEAP_WINDOW", "262144K"},
       {"REHEAP_WINDOW", "512M"},     {"REHEAP_WINDOW", "1G"},        {"REHEAP_WINDOW_AT", "low"},
-      {"REHEAP_WINDOW_AT", "image"},
+      {"REHEAP_WINDOW_AT", "image"}, {"REHEAP_DOCTOR", "off"},       {"REHEAP_DOCTOR", "0"},
   };
   for (const auto& [name, value] : good) {
     if (narrow && std::strncmp(name, "REHEAP_WINDOW", 13) == 0) continue;  // 64-bit processes only
