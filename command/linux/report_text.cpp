@@ -41,7 +41,7 @@ std::string limit_text(const Json& limit) {
 }
 
 std::string realm_text(const Json& realm) {
-  if (realm.value("reserved", 0) == 0) return "not reserved: nothing was allocated yet";
+  if (realm.value("reserved", Json(0)) == 0) return "not reserved: nothing was allocated yet";
   return joined(realm.items(), ", ", [](const auto& fact) { return fact.key() + " " + human_size(fact.value()); });
 }
 

@@ -213,6 +213,13 @@ class WhatItFinds(DoctorTest):
         shell = self.file("shell", "exit 0\n")
         self.assertEqual(self.fake(shell, status=0)["program"]["chain"], [shell, "/bin/sh"])
 
+    def test_a_realm_whose_length_has_32_bits_of_zero(self):
+        for reserved, said in ((0, b"not reserved"), (1 << 32, b"reserved 4 GiB")):
+            realm = {"base": "0x1000", "reserved": reserved, "window": 1 << 32}
+            report = json.dumps(REPORT | {"version": version(), "realm": realm})
+            done = call("doctor", f"--library={FAKE_LIBRARY}", "--", SHOW, env=environment(FAKE_REPORT=report))
+            self.assertIn(said, done.stdout)
+
     def test_elf_magic_and_no_more(self):
         findings = self.fake(self.file("cut", "\x7fELF\x02\x01\x01"), status=1)
         self.assertIn("no ELF program that can be read", findings["reason"])
