@@ -47,7 +47,7 @@ def command(rate: str | None, pid: int | None, seconds: float, given: pathlib.Pa
             cmd: tuple[str, ...]) -> None:
     """Say who allocates what is live, from a few samples: while CMD runs on reheap, or of a process that does.
 
-    The exit status is CMD's; 125 when there is no profile.
+    The exit status is CMD's; 125 in place of 0 when there is no profile.
     """
     from reheap_lab import export
     from reheap_lab.sites.export import writers
