@@ -178,7 +178,7 @@ size_t heap_allocate_many(Region* region, size_t size, void** blocks, size_t cou
 Heap* heap_of(const void* pointer) {
   if constexpr (kHardened) return hardened::heap_of(pointer);
   BlockAt at = find_block(pointer);
-  if (at.span == nullptr || (at.is_guarded() && !at.is_live())) return nullptr;
+  if (at.span == nullptr || (at.is_guarded() && !guards::is_live(at.span))) return nullptr;
   return shared::heap_of(at.span);
 }
 

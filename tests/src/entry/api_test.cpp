@@ -282,6 +282,21 @@ TEST(Api, HeapOf) {
   rh_heap_destroy(bound);
 }
 
+#ifndef RH_HARDENED
+TEST(Api, HeapOfAnyByteOfAGuardedBlock) {
+  rh_heap* heap = rh_heap_create();
+  ASSERT_TRUE(rh_option_set("sample_guard", "1"));
+  auto* block = static_cast<char*>(rh_heap_malloc(heap, 5000));
+  EXPECT_TRUE(find_block(block).is_guarded());
+  EXPECT_EQ(rh_heap_of(block), heap);
+  EXPECT_EQ(rh_heap_of(block + 1), heap);
+  EXPECT_EQ(rh_heap_of(block + 4999), heap);
+  rh_heap_destroy(heap);
+  EXPECT_EQ(rh_heap_of(block + 1), nullptr);
+  EXPECT_TRUE(rh_option_set("sample_guard", "0"));
+}
+#endif
+
 TEST(Api, AWalkVisitsWhatIsInUse) {
   rh_heap* heap = rh_heap_create();
   rh_heap* bound = rh_heap_create_bound();
