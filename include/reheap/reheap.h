@@ -175,7 +175,8 @@ RH_API RH_CHECKED RH_FRESH RH_BYTES_OF_MANY(2, 3) RH_ALIGNED
 RH_API RH_CHECKED RH_FRESH RH_BYTES(3)
     RH_ALIGNED_BY(2) void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size) RH_NOTHROW;
 
-/* Resizes a block of this heap within this heap. A block of another heap ends the process. */
+/* Resizes a block of this heap within this heap, by a thread that may allocate from it. A block of another heap
+ * ends the process. */
 RH_API RH_CHECKED RH_BYTES(3) RH_ALIGNED void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) RH_NOTHROW;
 
 /* Like rh_alloc_batch, from this heap, whose lock is taken once for many blocks. */

@@ -143,6 +143,8 @@ void* heap_reallocate(Heap* heap, void* block, size_t size) {
   if (block == nullptr) return heap_allocate(heap, kBlockAlign, size, false);
   bool ours = in_realm(block);
   if (RH_UNLIKELY(!ours || shared::heap_of(known_block(block, "rh_heap_realloc").span) != heap)) fail_other_heap(block);
+  // What moves stays in the heap, so that who resizes has to be one who may allocate there.
+  if (size != 0 && !may_take_from(heap)) return out_of_memory();
   return reallocate(block, size);
 }
 

@@ -265,8 +265,7 @@ void* allocate_zeroed(size_t size) {
   return allocate_any(tagged_heap(), kBlockAlign, size, true);
 }
 
-// Whether the calling thread may allocate there. False when it has no heap of its own, for want of memory.
-RH_COLD static bool take_up(Heap* bound) {
+RH_COLD bool take_up(Heap* bound) {
   Heap* own = own_heap();
   if (own != nullptr) shared::take_up(bound, own);
   return own != nullptr;
@@ -292,7 +291,7 @@ RH_COLD static void* allocate_watched_in(Heap* heap, size_t alignment, size_t si
 }
 
 void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed) {
-  if (heap != nullptr && is_bound(heap) && !is_mine(heap) && !take_up(heap)) return nullptr;
+  if (heap != nullptr && !may_take_from(heap)) return nullptr;
   if (!kHardened && RH_UNLIKELY(watch::is_on())) return allocate_watched_in(heap, alignment, size, zeroed);
   return allocate_any(heap != nullptr ? heap : tagged_heap(), alignment, size, zeroed);
 }

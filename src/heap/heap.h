@@ -85,8 +85,12 @@ RH_INLINE void* allocate_in_fast(Heap* heap, size_t size) {
   return noted(pop(heap, size_class), size_class, size);
 }
 
-// From a first-class heap; from the calling thread's when that is null. A heap that is bound to another thread, if that
-// still lives, ends the process.
+// Whether the calling thread may allocate from a first-class heap. One that is bound to another thread becomes its own
+// where that has ended, else ends the process. False when the caller has no heap of its own, for want of memory.
+bool take_up(Heap* bound);
+inline bool may_take_from(Heap* heap) { return !is_bound(heap) || is_mine(heap) || take_up(heap); }
+
+// From a first-class heap; from the calling thread's when that is null.
 void* allocate_in(Heap* heap, size_t alignment, size_t size, bool zeroed);
 
 // Many blocks from a first-class heap that the calling thread may allocate from, by the shortest way. Gives how many:

@@ -368,6 +368,8 @@ SCENARIO(bound_heap_outlives_its_thread) {
   }).join();
   std::thread([&] { RH(rh_free)(RH(rh_malloc)(500)); }).join();  // has the heap of the one that ended
   std::thread([&] {
+    NEED((block = RH(rh_heap_realloc)(heap, block, 5000)));
+    NEED(RH(rh_heap_of)(block) == heap);
     NEED(intact(block, 500, 1));
     for (int at = 0; at < 1000; ++at) fill(RH(rh_heap_malloc)(heap, 500), 500, 2);
     NEED(intact(block, 500, 1));
