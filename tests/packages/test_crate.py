@@ -13,7 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CRATE = ROOT / "packaging" / "rust"
 HEADER = ROOT / "include" / "reheap" / "reheap.h"
-LARGEST = 300_000  # bytes, packed
+LARGEST = 400_000  # bytes, packed: twice the sources, or what was built, is more
 
 
 def has_cargo() -> bool:
