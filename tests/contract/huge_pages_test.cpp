@@ -66,6 +66,23 @@ SCENARIO(mappings_of_200_mib) { return tell_mappings(touched(200000, 1000)); }
 
 SCENARIO(mappings_of_200_mib_of_buffers) { return tell_mappings(touched(13000, 16000)); }
 
+std::size_t resident_kib() {
+  std::ifstream file("/proc/self/status");
+  std::size_t kib = 0;
+  for (std::string line; std::getline(file, line);)
+    if (std::sscanf(line.c_str(), "VmRSS: %zu", &kib) == 1) break;
+  return kib;
+}
+
+// Behind 64 MiB that were written throughout, 400 MB of which each block has one byte written.
+SCENARIO(sparse_behind_dense) {
+  for (int at = 0; at < 64; ++at) std::memset(malloc(1 << 20), 1, 1 << 20);
+  const std::size_t before = resident_kib();
+  touched(1000, 400000);
+  std::printf("%zu", resident_kib() - before);
+  return 0;
+}
+
 struct Counts {
   int of_blocks = 0, huge = 0;
 };
@@ -104,6 +121,12 @@ TEST(HugePages, AreAskedForWhatALargeHeapGrewByLast) {
   EXPECT_LE(large.of_blocks, 4);
   EXPECT_EQ(counts(run_with("0", "mappings_of_200_mib")).huge, 0);
   EXPECT_EQ(counts(run("mappings_of_200_mib_of_buffers")).huge, 0) << "which may be touched at their beginnings alone";
+}
+
+TEST(HugePages, AreNotAskedForWhatMayBeSparse) {
+  const Outcome outcome = run("sparse_behind_dense");
+  ASSERT_TRUE(outcome.succeeded()) << outcome.describe();
+  EXPECT_LT(std::atoi(outcome.out.c_str()), 32 << 10) << "KiB, of which 4,000 were written to";
 }
 
 }  // namespace

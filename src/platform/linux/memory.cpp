@@ -142,6 +142,7 @@ bool can_prefer_huge() {
 }
 
 void prefer_small(uintptr_t address, size_t size) {
+  if (g_gives_nothing_back.load(std::memory_order_relaxed)) return;
   count_os_call(OsCall::commit);
   advise(address, size, MADV_NOHUGEPAGE);
 }

@@ -4,7 +4,7 @@
 
 namespace rh::platform {
 
-// From now on no memory goes back, as if all of it were locked.
+// From now on no memory goes back, as if all of it were locked, nor does any wish for huge pages end.
 void give_nothing_back();
 
 }  // namespace rh::platform

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <thread>
 #include <vector>
@@ -169,6 +170,20 @@ SCENARIO(strict_after_much_was_freed) {
   use_few_blocks();
   free_much(100 * MiB);
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) _exit(1);
+  for (const double end = coarse_seconds() + 1; coarse_seconds() < end;) use_few_blocks();
+  syscall(SYS_exit, 0);
+  return 1;
+}
+
+// For what a large heap grew by last, for small blocks, huge pages are asked for: until memory goes back.
+SCENARIO(strict_while_huge_pages_are_asked_for) {
+  const pid_t child = fork();
+  if (child != 0) return ended_well(child) ? 0 : 1;
+  std::vector<void*> blocks(100 + 100000);
+  for (std::size_t at = 0; at < blocks.size(); ++at) blocks[at] = std::malloc(at < 100 ? MiB : KiB);
+  for (void* block : blocks) std::memset(block, 1, KiB);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) _exit(1);
+  for (void* block : blocks) std::free(block);
   for (const double end = coarse_seconds() + 1; coarse_seconds() < end;) use_few_blocks();
   syscall(SYS_exit, 0);
   return 1;
