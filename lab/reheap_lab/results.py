@@ -264,13 +264,21 @@ def _load(text: str, kinds: dict[str, type]) -> typing.Any:
     return made
 
 
+def read_text(path: pathlib.Path | str) -> str:
+    """Neither JSON nor TOML holds the character of number 0: of what begins with some, as a device without end may, no
+    more is read."""
+    with open(path, encoding="utf-8") as file:
+        beginning = file.read(4096)
+        return beginning if "\0" in beginning else beginning + file.read()
+
+
 def load_file(path: pathlib.Path | str) -> Comparison:
     return _load_file(path, {SCHEMA: Comparison})
 
 
 def _load_file(path: pathlib.Path | str, kinds: dict[str, type]) -> typing.Any:
     try:
-        return _load(pathlib.Path(path).read_text(encoding="utf-8"), kinds)
+        return _load(read_text(path), kinds)
     except (Damaged, UnicodeDecodeError) as error:
         raise Damaged(f"{path}: {error}") from None
 

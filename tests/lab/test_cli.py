@@ -307,6 +307,16 @@ def test_a_full_disk_is_told_and_costs_no_file_and_a_reader_that_left_is_not(tmp
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.parametrize("part, said", [("report", "not JSON"), ("suite", "not TOML")])
+def test_a_device_that_has_no_end_is_refused(part, said):
+    def little_memory():
+        import resource
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+
+    done = own_process(part, "/dev/zero", capture_output=True, preexec_fn=little_memory)
+    assert done.returncode == 2 and f"/dev/zero: {said}" in done.stderr
+
+
 def test_a_folder_that_is_gone_is_named(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from reheap_lab import settings
 from reheap_lab.errors import UsageError
+from reheap_lab.results import read_text
 from reheap_lab.settings import OwnFigure
 from reheap_lab.suite import parameters
 from reheap_lab.suite.cases import PLACES, Needs, Planned, swept
@@ -123,7 +124,7 @@ OF_A_CASE = OPTIONS | {"command": _command, "about": _text, "parameters": _param
 
 def read(path: pathlib.Path) -> Suite:
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(read_text(path))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
     except OSError as error:
