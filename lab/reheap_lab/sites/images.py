@@ -132,7 +132,8 @@ def _string(table: bytes, offset: int) -> str:
 def _file_of(module: Module, root: pathlib.Path) -> pathlib.Path:
     if not module.path.startswith("/"):
         raise Nameless("it is no file")
-    for name in (module.path, module.path.removesuffix(" (deleted)")):  # as the kernel marks it
+    bare = module.path.removesuffix(" (deleted)")  # as the kernel marks it
+    for name in (module.path, bare, bare.replace(r"\012", "\n")):  # and as it writes the end of a line
         path = root / name.removeprefix("/")
         if path.is_file():
             return path
