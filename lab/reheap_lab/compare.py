@@ -242,7 +242,10 @@ def _blank(workload: CommandWorkload, chosen: list[Allocator]) -> Comparison:
 
 def command_kind(command: list[str]) -> elf.Kind | None:
     """What libraries it can load; for a script, those its interpreter can, which is this machine's."""
-    return elf.kind(find_program(command)) or elf.own()
+    program = find_program(command)
+    with contextlib.suppress(PermissionError):  # it may be executed, but not read
+        return elf.kind(program) or elf.own()
+    return elf.own()
 
 
 def choose(command: list[str], wanted: str | None, settings: Settings) -> list[Allocator]:

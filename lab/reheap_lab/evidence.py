@@ -33,7 +33,7 @@ class Program:
     """What one process was from one exec to the next, or to its end. What forks and does not exec is one too."""
 
     pid: int
-    path: str
+    path: str  # empty where the kernel does not say
     began_ns: int  # CLOCK_MONOTONIC, as the witness's times
     ended_ns: int
     cpu_us: int

@@ -147,7 +147,7 @@ def _line(path: pathlib.Path, number: int, text: str) -> dict[str, typing.Any]:
 
 
 def _program(line: dict[str, typing.Any]) -> Program:
-    return Program(**line | {"mapped": {one["path"]: one["kib"] for one in line.get("mapped", [])}})
+    return Program(**{"path": ""} | line | {"mapped": {one["path"]: one["kib"] for one in line.get("mapped", [])}})
 
 
 def _ended(end: dict[str, typing.Any]) -> Measured:

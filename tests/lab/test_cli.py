@@ -10,7 +10,7 @@ import sys
 import click
 import pytest
 
-from reheap_lab import cli, compare, native, results, runner, settings, workload
+from reheap_lab import cli, compare, elf, native, results, runner, settings, workload
 from reheap_lab.options import AllocatorList
 from reheap_lab.errors import LabError, UsageError
 
@@ -110,6 +110,14 @@ def test_a_script_whose_interpreter_cannot_be_started(tmp_path, line, said):
         return
     with pytest.raises(UsageError, match=re.escape(said)):
         workload.find_program([str(script)])
+
+
+def test_a_program_that_may_be_executed_but_not_read_is_measured(fake, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(elf, "kind", lambda path, kind=elf.kind: refuse(path) if path.name == "true" else kind(path))
+    assert call("compare", "--with", "system", "--runs", "1", "--no-extras", "--", "true") == 0
 
 
 def test_when_nothing_could_be_measured_the_status_is_1(fake, capsys):

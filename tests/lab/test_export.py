@@ -336,6 +336,12 @@ def test_a_damaged_record_is_named(tmp_path, text, said):
         runner.read(record(tmp_path, text))
 
 
+def test_a_program_whose_path_the_kernel_does_not_tell_has_none(tmp_path):
+    programs = '{"type":"programs","programs":[{"pid":7,"began_ns":1,"ended_ns":2,"cpu_us":3,"peak_kib":9}]}\n'
+    (program,) = runner.read(record(tmp_path, programs + '{"type":"end","wall_us":7,"exit":0}\n')).programs
+    assert program.path == "" and program.peak_kib == 9
+
+
 def test_the_runners_lines_become_figures(tmp_path):
     samples = "".join(f'{{"type":"sample","t_us":{i}00000,"rss_kib":{100 * i},"cpu_us":{2 * i}00000}}\n'
                       for i in range(1, 7))
