@@ -27,9 +27,18 @@ bool is_limit(Str text) {
   return limit_option::parse(text.data, &rule);
 }
 
-bool is_place(Str text) {
-  return text == "low" || text == "image" || (text.starts_with("0x") && text.part(2).only(hexadecimal_digits));
+// "0x", and a multiple of 16 KiB that is not 0: the lowest fourteen bits are three digits and half of the fourth.
+bool is_address(Str text) {
+  const Str digits = text.part(2);
+  if (!text.starts_with("0x") || !digits.only(hexadecimal_digits)) return false;
+  const Str significant = digits.trimmed("0");
+  if (significant.empty()) return false;
+  constexpr std::size_t whole_digits = 3;
+  const std::size_t behind = static_cast<std::size_t>(digits.data + digits.size - significant.data) - significant.size;
+  return behind > whole_digits || (behind == whole_digits && Str("48cC").holds(significant.back()));
 }
+
+bool is_place(Str text) { return text == "low" || text == "image" || is_address(text); }
 
 bool is_word(Str text, Str word) {
   if (text.size != word.size) return false;
@@ -39,6 +48,14 @@ bool is_word(Str text, Str word) {
   }
   return true;
 }
+
+// Not the words that may mean a file as well as none or some, but for the one by which --stats writes to stderr.
+bool is_file(const LibraryOption& option, Str text) {
+  if (option.value == Value::optional && text == "1") return true;
+  return !is_switch(text) || is_word(text, "0") || is_word(text, "off");
+}
+
+bool is_memory_tags(Str text) { return text == "sync" || text == "async" || text == "off"; }
 
 bool is_layers(Str text) { return text == "both" || text == "crt" || text == "heap" || text == "none"; }
 
@@ -51,6 +68,7 @@ bool is_switch(Str value) {
 }
 
 bool well_formed(const LibraryOption& option, Str value) {
+  if (names_file(option)) return is_file(option, value);
   if (option.name == "--decay-ms") return is_number(value, 600000);
   if (option.name == "--sample-guard") return is_number(value, 1000000000);
   if (option.name == "--profile-rate") return is_size(value, 1, std::uint64_t{1} << 40);
@@ -60,11 +78,14 @@ bool well_formed(const LibraryOption& option, Str value) {
   if (option.name == "--window-at") return is_place(value);
   if (option.name == "--layers") return is_layers(value);
   if (option.name == "--quarantine") return is_number(value, 256) && value != "0";
+  if (option.name == "--memory-tags") return is_memory_tags(value);
   if (option.name == "--misuse") return value == "end" || value == "report";
   return true;
 }
 
 const char* allowed_values(const LibraryOption& option) {
+  if (names_file(option)) return "a file's path, or 0 or off for none (./yes is a file of that name)";
+  if (option.name == "--window-at") return "low|image|0xADDR, a multiple of 16 KiB";
   return option.name == "--limit" ? limit_option::kAllowed : option.allowed;
 }
 

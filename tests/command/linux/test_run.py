@@ -283,9 +283,9 @@ class TheLibrary(CommandTest):
             self.assertEqual(seen[b"REHEAP_STATS"], b"1")
 
     def test_a_file_that_is_a_switch_is_none(self):
-        # What they mean the library knows.
+        # What they mean the library knows. The other words are mistakes (Mistakes.test_options).
         for option, variable in (("--stats", b"REHEAP_STATS"), ("--profile", b"REHEAP_PROFILE")):
-            for value, given in (("0", b"0"), ("1", b"1"), ("off", b"off"), ("Yes", b"Yes"),
+            for value, given in (("0", b"0"), ("off", b"off"), ("Off", b"Off"),
                                  ("./0", os.fsencode(f"{self.folder}/./0")), ("10", os.fsencode(self.folder / "10"))):
                 seen = shown(run(SHOW, options=(f"{option}={value}",), cwd=self.folder).stdout).variables
                 self.assertEqual(seen[variable], given)
@@ -473,7 +473,11 @@ class Mistakes(CommandTest):
             self.assert_refused(["run", f"--window={value}", "--", "ls"], 125, "--window", "16M..64T")
         for value in ("0", "2T", "1X", "-1"):
             self.assert_refused(["run", f"--profile-rate={value}", "--", "ls"], 125, "--profile-rate", "1..1T")
-        self.assert_refused(["run", "--window-at=high", "--", "ls"], 125, "--window-at", "low|image|0xADDR")
+        for value in ("high", "0x", "0x0", "0x1000", "0x10002000"):
+            self.assert_refused(["run", f"--window-at={value}", "--", "ls"], 125, "--window-at", "low|image|0xADDR")
+        self.assert_refused(["run", "--memory-tags=on", "--", "ls"], 125, "--memory-tags", "sync|async|off")
+        for word in ("--stats=on", "--stats=Yes", "--profile=1", "--profile=no", "--misuse-json=true"):
+            self.assert_refused(["run", word, "--", "ls"], 125, word.split("=")[0], "a file's path, or 0 or off")
         self.assert_refused(["frob"], 2, "frob", "reheap --help")
         self.assert_refused([], 2, "say what to do")
 
