@@ -198,6 +198,14 @@ def change(path, at: int, what: bytes) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.parametrize("words", [["info"], ["sites"], ["export"], ["compile", "-o", "made"], ["cut", "-o", "made"]])
+def test_a_full_disk_is_told(small, tmp_path, words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([str(native.program("reheap-trace")), *words, str(small)], cwd=tmp_path, stdout=full,
+                              stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 125 and done.stderr.endswith("output could not be written whole\n")
+
+
 def test_export_writes_every_field(small):
     rows = list(csv.DictReader(tool("export", small).stdout.splitlines()))
     moved = rows[4]

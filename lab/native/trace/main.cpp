@@ -35,6 +35,12 @@ int report(const std::string& what, int status) {
   return status;
 }
 
+// What stands in a buffer still may not fit on the disk.
+int finish(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  return report("standard output could not be written whole", kExitFailed);
+}
+
 }  // namespace
 
 std::string take_option(std::vector<std::string>& arguments, const std::string& name) {
@@ -97,11 +103,11 @@ int main(int count, char** arguments) {
   const std::string command = count > 1 ? arguments[1] : "--help";
   if (command == "--help" || command == "-h") {
     std::fputs(kUsage, count > 1 ? stdout : stderr);
-    return count > 1 ? 0 : kExitUsage;
+    return count > 1 ? finish(0) : kExitUsage;
   }
-  if (command == "--version") return std::puts("reheap-trace " REHEAP_LAB_VERSION), 0;
+  if (command == "--version") return std::puts("reheap-trace " REHEAP_LAB_VERSION), finish(0);
   try {
-    return run(command, {arguments + 2, arguments + count});
+    return finish(run(command, {arguments + 2, arguments + count}));
   } catch (const WrongUse& wrong) {
     report(wrong.what, 0);
     std::fputs(kUsage, stderr);
