@@ -66,20 +66,12 @@ SCENARIO(mappings_of_200_mib) { return tell_mappings(touched(200000, 1000)); }
 
 SCENARIO(mappings_of_200_mib_of_buffers) { return tell_mappings(touched(13000, 16000)); }
 
-std::size_t resident_kib() {
-  std::ifstream file("/proc/self/status");
-  std::size_t kib = 0;
-  for (std::string line; std::getline(file, line);)
-    if (std::sscanf(line.c_str(), "VmRSS: %zu", &kib) == 1) break;
-  return kib;
-}
-
 // Behind 64 MiB that were written throughout, 400 MB of which each block has one byte written.
 SCENARIO(sparse_behind_dense) {
   for (int at = 0; at < 64; ++at) std::memset(malloc(1 << 20), 1, 1 << 20);
-  const std::size_t before = resident_kib();
+  const std::size_t before = resident();
   touched(1000, 400000);
-  std::printf("%zu", resident_kib() - before);
+  std::printf("%zu", (resident() - before) >> 10);
   return 0;
 }
 
