@@ -104,12 +104,24 @@ Units Arena::find_surplus() {
   Units keep = held;
   if (dirty_.total() > in_use_ + kLittleWarm) keep = in_use_ + in_use_;
   if (!(held < most_held())) keep = least_of(keep, least_of(soft_mark(), held_peak_));
-  return keep < held ? allowed_surplus(least_of(held - keep, dirty_.total())) : Units{};
+  if (!(keep < held)) return {};
+  const Units surplus = least_of(held - keep, dirty_.total());
+  return most_of(allowed_surplus(surplus), far_too_much(held, surplus));
 }
 
 // A little more than the highest mark, and no more than the soft limit.
 Units Arena::most_held() const {
   return least_of(soft_mark(), held_peak_ + Units::holding((1 << 20) + held_peak_.bytes() / 64));
+}
+
+// What is held beyond half as much again as the mark, where it is no little: at once, unless much of what went back was
+// taken again. Where blocks are cut short, or each is longer than the last, what is left over serves nobody.
+Units Arena::far_too_much(Units held, Units surplus) {
+  const Units most = held_peak_ + most_of(kLittleWarm, Units{held_peak_.count / 2});
+  if (!(most < held) || platform::now_ms() < patient_at_) return {};
+  const size_t worth_it = held_peak_.count / 8 + Units::holding(returned_.value()).count / 16;
+  if (taken_again_ > static_cast<ptrdiff_t>(worth_it)) return {};
+  return least_of(surplus, most_of(held - most, kMostSurplus));
 }
 
 Units Arena::allowed_surplus(Units surplus) {

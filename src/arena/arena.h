@@ -195,6 +195,7 @@ class Arena {
   Units find_surplus();
   Units most_held() const;
   Units soft_mark() const { return Units{limit_.soft >> kUnitShift}; }
+  Units far_too_much(Units held, Units surplus);
   Units allowed_surplus(Units surplus);
   void return_surplus(Units surplus, ThreadToken token);
   Span* take_out(Span* span, Units most);
@@ -246,6 +247,7 @@ class Arena {
   Units in_use_;
   size_t visits_ = 0;
   Units held_peak_;  // of in use and dirty together
+  ptrdiff_t taken_again_ = 0;  // units that had gone back to the OS; what is fresh and not taken yet counts against it
   Limit limit_;
   Units lent_;      // counted twice otherwise: what is being moved
   Units promised_;  // to the tables of memory that is being made usable

@@ -137,4 +137,25 @@ TEST(Realloc, OfALargeBlockDoesNotCopy) {
   EXPECT_SCENARIO("large_realloc");
 }
 
+// Buffers that are filled and cut to what they hold: what is cut off serves the next, or goes back, all the while.
+SCENARIO(buffers_are_cut) {
+  constexpr std::size_t kWhole = 2 * MiB, kPart = 300 * KiB, kCount = narrow ? 100 : 300;
+  const std::size_t before = resident();
+  std::vector<char*> buffers;
+  for (std::size_t at = 0; at < kCount; ++at) {
+    auto* buffer = static_cast<char*>(malloc(kWhole));
+    NEED(buffer);
+    touch(buffer, kWhole);
+    buffer = static_cast<char*>(realloc(buffer, kPart));
+    NEED(buffer && touched(buffer, kPart));
+    buffers.push_back(buffer);
+  }
+  const std::size_t peak = peak_resident() - before, live = kCount * kPart;
+  NEED(peak < 2 * live + 8 * MiB, "peak %zu MiB for %zu", peak / MiB, live / MiB);
+  for (char* buffer : buffers) free(buffer);
+  return 0;
+}
+
+TEST(Realloc, WhatIsCutOffIsNotHeld) { EXPECT_SCENARIO("buffers_are_cut"); }
+
 }  // namespace

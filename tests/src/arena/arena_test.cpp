@@ -534,13 +534,47 @@ TEST(Arena, WhatIsBeyondThePeakGoesBackAtABoundedRate) {
   size_t peak = arena.figures().in_use_peak;
   size_t most = peak / 4;
   for (int step = 0; step < 50; ++step) {
-    for (int count = 0; count < 8; ++count) ASSERT_NE(arena.allocate({8}), nullptr);  // fits nowhere
+    for (int count = 0; count < 4; ++count) ASSERT_NE(arena.allocate({8}), nullptr);  // fits nowhere
     ASSERT_LE(arena.figures().returned, most) << step;
     fake::advance(20);
     most += peak / 8 * 20 / 1000 + Units{7}.bytes();
   }
   EXPECT_EQ(arena.figures().in_use_peak, peak);
   EXPECT_GT(arena.figures().returned, peak / 4);
+  expect_conserved(arena);
+}
+
+// Buffers cut to a tenth of what they were made for.
+TEST(Arena, WhatIsFarBeyondThePeakGoesBackAtOnce) {
+  Arena arena;
+  fake::set_clock(1'000'000);
+  constexpr Units kLong = Units::holding(2 << 20), kShort{kLong.count / 10};
+  constexpr int kBuffers = 64;
+  for (int count = 0; count < kBuffers; ++count) {
+    Span* span = arena.allocate(kLong);
+    ASSERT_NE(span, nullptr);
+    arena.free(arena.cut(span, kShort));
+    const Arena::Figures now = arena.figures();
+    ASSERT_LE(now.in_use + now.dirty, now.in_use_peak + now.in_use_peak / 2 + Units::holding(4 << 20).bytes()) << count;
+  }
+  EXPECT_GT(arena.figures().returned, kBuffers / 2 * kLong.bytes());
+  expect_conserved(arena);
+}
+
+// A buffer that grows by copies: each is longer than what the last ones left.
+TEST(Arena, WhatIsTakenAgainIsNotReturnedAtOnce) {
+  Arena arena;
+  fake::set_clock(1'000'000);
+  constexpr size_t kStep = Units::holding(1 << 20).count, kLongest = 100 * kStep;
+  Span* buffer = arena.allocate({kStep});
+  for (size_t length = 2 * kStep; length <= kLongest; length += kStep) {
+    Span* longer = arena.allocate({length});
+    ASSERT_NE(longer, nullptr);
+    arena.free(buffer);
+    buffer = longer;
+  }
+  EXPECT_GT(arena.figures().returned, 0u);
+  EXPECT_LE(arena.figures().returned, arena.figures().in_use_peak);
   expect_conserved(arena);
 }
 
