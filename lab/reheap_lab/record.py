@@ -130,6 +130,8 @@ def alone_with(output: pathlib.Path) -> Iterator[None]:
 
 def remove_earlier(output: pathlib.Path) -> None:
     """Traces of an earlier recording under this name. What is not a trace is not ours to remove."""
+    if output.is_dir():
+        raise UsageError(f"{output} is a folder: name a file in it with -o")
     if not output.parent.is_dir():
         raise UsageError(f"{output.parent} is no folder: make it first, or name another file with -o")
     for path in traces(output):

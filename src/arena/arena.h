@@ -246,7 +246,7 @@ class Arena {
   bool in_pieces_ = false;      // there may be dirty spans between clean ones that would be one, were all dirty
   Units in_use_;
   size_t visits_ = 0;
-  Units held_peak_;  // of in use and dirty together
+  Units held_peak_;            // of in use and dirty together
   ptrdiff_t taken_again_ = 0;  // units that had gone back to the OS; what is fresh and not taken yet counts against it
   Limit limit_;
   Units lent_;      // counted twice otherwise: what is being moved

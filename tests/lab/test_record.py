@@ -364,6 +364,12 @@ def test_earlier_traces_make_way_and_other_files_do_not(lab):
     assert lab.trace.read_text() == "a letter"
 
 
+def test_a_folder_is_not_named_as_what_to_remove(lab):
+    lab.trace.mkdir()
+    done = lab.record("true")
+    assert done.returncode == 2 and "is a folder: name a file in it" in done.stderr
+
+
 def test_a_second_recording_leaves_the_first_ones_file(lab):
     """It is refused while the first goes on, also where nothing is written yet; then it may have the name."""
     first = subprocess.Popen([*RECORD, "-o", lab.trace, "--", "cat"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)

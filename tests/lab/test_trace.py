@@ -206,6 +206,14 @@ def test_a_full_disk_is_told(small, tmp_path, words):
     assert done.returncode == 125 and done.stderr.endswith("output could not be written whole\n")
 
 
+@pytest.mark.parametrize("word", ["--help", "--version"])
+@pytest.mark.parametrize("name", ["reheap-trace", "reheap-replay", "reheap-runner"])
+def test_help_that_is_lost_is_told(name, word):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([str(native.program(name)), word], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 125 and done.stderr.endswith("output could not be written whole\n")
+
+
 def test_export_writes_every_field(small):
     rows = list(csv.DictReader(tool("export", small).stdout.splitlines()))
     moved = rows[4]

@@ -74,6 +74,7 @@ bool recorded_pace(const char* name) {
 
 [[noreturn]] void end_with(const char* text, std::FILE* to, int status) {
   std::fputs(text, to);
+  if (std::fflush(to) != 0) fail(kExitFailed, "standard output could not be written whole");
   std::exit(status);
 }
 

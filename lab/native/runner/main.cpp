@@ -8,11 +8,16 @@
 
 namespace {
 
+void show(const char* text) {
+  std::fputs(text, stdout);
+  if (std::fflush(stdout) != 0) throw runner::Failure(runner::kOwnFault, "standard output could not be written whole");
+}
+
 void obey(const runner::Options& options) {
   if (options.help) {
-    std::fputs(runner::kHelp, stdout);
+    show(runner::kHelp);
   } else if (options.version) {
-    std::puts("reheap-runner " REHEAP_LAB_VERSION);
+    show("reheap-runner " REHEAP_LAB_VERSION "\n");
   } else {
     runner::Lines lines(options.out);
     runner::run(options, lines);

@@ -1,0 +1,77 @@
+// What is held beyond the most that was ever in use, or beyond twice what is, and goes back before its time.
+#include "arena/arena.h"
+#include "platform/platform.h"
+
+namespace rh {
+
+namespace {
+
+// What goes back before its time interrupts every processor that runs this program, and is often faulted in again at
+// once: an eighth of the peak a second, at once no more than a quarter. The peak may grow a little further meanwhile.
+constexpr uint64_t kPeakInMs = 8000, kMostSavedMs = 2000;
+
+// But no more often than this, and no more at once than that, unless the peak allows more in that time.
+constexpr uint64_t kBetweenSurplusMs = 20;
+constexpr Units kMostSurplus = Units::holding(4 << 20);
+
+// So much more than is in use may stay warm.
+constexpr Units kLittleWarm = Units::holding(4 << 20);
+
+Units least_of(Units one, Units other) { return one < other ? one : other; }
+Units most_of(Units one, Units other) { return one < other ? other : one; }
+
+}  // namespace
+
+// What is to go back before its time. Memory held, in use or warm, does not grow far past its highest mark while some
+// of it is free, but in the wrong place; nor does more stay warm than is in use. Not a little at a time, for what goes
+// back may have to be faulted in again.
+Units Arena::find_surplus() {
+  const Units held = in_use_ + dirty_.total();
+  // What no purge could avoid is the new mark.
+  if (in_use_ > held_peak_) held_peak_ = in_use_;
+  Units keep = held;
+  if (dirty_.total() > in_use_ + kLittleWarm) keep = in_use_ + in_use_;
+  if (!(held < most_held())) keep = least_of(keep, least_of(soft_mark(), held_peak_));
+  if (!(keep < held)) return {};
+  const Units surplus = least_of(held - keep, dirty_.total());
+  return most_of(allowed_surplus(surplus), far_too_much(held, surplus));
+}
+
+// A little more than the highest mark, and no more than the soft limit.
+Units Arena::most_held() const {
+  return least_of(soft_mark(), held_peak_ + Units::holding((1 << 20) + held_peak_.bytes() / 64));
+}
+
+// What is held beyond half as much again as the mark, where it is no little: at once, unless much of what went back was
+// taken again. Where blocks are cut short, or each is longer than the last, what is left over serves nobody.
+Units Arena::far_too_much(Units held, Units surplus) {
+  const Units most = held_peak_ + most_of(kLittleWarm, Units{held_peak_.count / 2});
+  if (!(most < held) || platform::now_ms() < patient_at_) return {};
+  const size_t worth_it = held_peak_.count / 8 + Units::holding(returned_.value()).count / 16;
+  if (taken_again_ > static_cast<ptrdiff_t>(worth_it)) return {};
+  return least_of(surplus, most_of(held - most, kMostSurplus));
+}
+
+Units Arena::allowed_surplus(Units surplus) {
+  uint64_t now = platform::now_ms();
+  if (now < patient_at_ || now < surplus_since_ + kBetweenSurplusMs) return {};
+  uint64_t saved = now - surplus_since_ < kMostSavedMs ? now - surplus_since_ : kMostSavedMs;
+  auto worth = [&](uint64_t ms) { return Units{static_cast<size_t>(held_peak_.count * ms / kPeakInMs)}; };
+  const Units at_once = most_of(kMostSurplus, worth(kBetweenSurplusMs));
+  const Units allowed = least_of(surplus, least_of(worth(saved), at_once));
+  uint64_t spent = allowed.count * kPeakInMs / held_peak_.count;
+  surplus_since_ = now - saved + (spent > kBetweenSurplusMs ? spent : kBetweenSurplusMs);
+  return allowed;
+}
+
+constinit std::atomic<bool (*)(Units)> g_leave_surplus{nullptr};
+
+// Who does it here waits for a block meanwhile: few spans at a time.
+void Arena::return_surplus(Units surplus, ThreadToken token) {
+  bool (*leave)(Units) = g_leave_surplus.load(std::memory_order_relaxed);
+  if (leave != nullptr && leave(surplus)) return;
+  constexpr unsigned kMostSpans = 32;
+  purge(0, surplus, token, kMostSpans);
+}
+
+}  // namespace rh
