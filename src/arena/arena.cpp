@@ -268,7 +268,7 @@ bool Arena::wait_for_purge(ThreadToken token) {
   return true;
 }
 
-size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spans) {
+size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spans, bool early) {
   Units returned;
   if (most == kAll) end_wish_for_huge(token);
   Guard guard(*this, token);
@@ -298,7 +298,7 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spa
     refused += purge.refused();
   }
   if (patience == 0 && now >= patient_at_) patient_at_ = now + kRestMs;
-  returned_.add(returned.bytes());
+  note_returned(returned, early);
   return returned.bytes();
 }
 

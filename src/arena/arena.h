@@ -71,9 +71,14 @@ class Arena {
   bool lengthen(Span* span, Units to);
 
   // Returns to the OS free memory that has been so for `age_ms` or more, the oldest first, until about `most` is
-  // returned, or so many spans. Gives the bytes returned.
-  size_t purge(uint64_t age_ms, Units most = kAll, ThreadToken token = platform::thread_token(), unsigned spans = ~0u);
+  // returned. Gives the bytes returned.
+  size_t purge(uint64_t age_ms, Units most = kAll, ThreadToken token = platform::thread_token()) {
+    return purge(age_ms, most, token, ~0u, false);
+  }
   static constexpr Units kAll{SIZE_MAX >> kUnitShift};
+
+  // The same before its time, of what g_leave_surplus was told of; no more than so many spans.
+  void purge_surplus(Units most, ThreadToken token, unsigned spans = ~0u) { purge(0, most, token, spans, true); }
 
   // On 32-bit, where address space is short: returns the pieces of it that are free from end to end and purged. Not in
   // the middle of work: what follows them is shorter then.
@@ -198,6 +203,8 @@ class Arena {
   Units far_too_much(Units held, Units surplus);
   Units allowed_surplus(Units surplus);
   void return_surplus(Units surplus, ThreadToken token);
+  void note_returned(Units returned, bool early);
+  size_t purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spans, bool early);
   Span* take_out(Span* span, Units most);
   Span* widen(Span* span);
   void put_back(const Purge& purge);
@@ -246,8 +253,8 @@ class Arena {
   bool in_pieces_ = false;      // there may be dirty spans between clean ones that would be one, were all dirty
   Units in_use_;
   size_t visits_ = 0;
-  Units held_peak_;            // of in use and dirty together
-  ptrdiff_t taken_again_ = 0;  // units that had gone back to the OS; what is fresh and not taken yet counts against it
+  Units held_peak_;   // of in use and dirty together
+  Units went_early_;  // went back before its time, less what has gone for its age since
   Limit limit_;
   Units lent_;      // counted twice otherwise: what is being moved
   Units promised_;  // to the tables of memory that is being made usable

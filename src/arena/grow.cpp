@@ -57,7 +57,6 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer, Partition partiti
     if (span != nullptr && !inconsistent() && (is_held(span->kind.load()) || admits(units - lent))) break;
   }
   bool dirty = span->kind.load() == SpanKind::free_dirty;
-  if (!dirty) taken_again_ += static_cast<ptrdiff_t>(units.count);
   remove(span);
   // Whoever touches its pages first has them from his node.
   if (!dirty) span->node = static_cast<uint8_t>(platform::node()) % platform::kMostNodes;
@@ -185,7 +184,6 @@ bool Arena::extend(Units least, Units wanted, Prefer prefer, Partition partition
   Span* span = inconsistent() ? nullptr : g_realm.enter(growth, &got);
   if (span == nullptr) return false;
   give_to(partition, span, got);
-  taken_again_ -= static_cast<ptrdiff_t>(got.count);
   span->units = static_cast<uint32_t>(got.count);
   insert(span, SpanKind::free_clean, 0);
   note_committed();

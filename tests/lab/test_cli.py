@@ -135,13 +135,14 @@ def test_lengths_of_time_and_shares():
 def heeded():
     """Signals as a program finds them in a terminal; what started the tests may have had some ignored."""
     before = {signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler)}
-    before |= {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
+    others = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    before |= {number: signal.signal(number, signal.SIG_DFL) for number in others}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_interrupted_after_a_round_tells_what_is_known(number, heeded, fake, capsys, monkeypatch):
     fake.plan()
     start, count = runner.start, iter(range(100))

@@ -544,37 +544,55 @@ TEST(Arena, WhatIsBeyondThePeakGoesBackAtABoundedRate) {
   expect_conserved(arena);
 }
 
-// Buffers cut to a tenth of what they were made for.
-TEST(Arena, WhatIsFarBeyondThePeakGoesBackAtOnce) {
-  Arena arena;
-  fake::set_clock(1'000'000);
+// Buffers cut to a tenth of what they were made for: what is cut off fits none of the others.
+void expect_cut_buffers_hold_little(Arena& arena) {
   constexpr Units kLong = Units::holding(2 << 20), kShort{kLong.count / 10};
-  constexpr int kBuffers = 64;
-  for (int count = 0; count < kBuffers; ++count) {
+  for (int count = 0; count < 64; ++count) {
     Span* span = arena.allocate(kLong);
     ASSERT_NE(span, nullptr);
     arena.free(arena.cut(span, kShort));
     const Arena::Figures now = arena.figures();
     ASSERT_LE(now.in_use + now.dirty, now.in_use_peak + now.in_use_peak / 2 + Units::holding(4 << 20).bytes()) << count;
   }
-  EXPECT_GT(arena.figures().returned, kBuffers / 2 * kLong.bytes());
-  expect_conserved(arena);
 }
 
-// A buffer that grows by copies: each is longer than what the last ones left.
-TEST(Arena, WhatIsTakenAgainIsNotReturnedAtOnce) {
-  Arena arena;
-  fake::set_clock(1'000'000);
-  constexpr size_t kStep = Units::holding(1 << 20).count, kLongest = 100 * kStep;
+// Each is longer than what the last ones left.
+void grow_by_copies(Arena& arena, size_t most_mib) {
+  constexpr size_t kStep = Units::holding(1 << 20).count;
   Span* buffer = arena.allocate({kStep});
-  for (size_t length = 2 * kStep; length <= kLongest; length += kStep) {
+  for (size_t length = 2 * kStep; length <= most_mib * kStep; length += kStep) {
     Span* longer = arena.allocate({length});
     ASSERT_NE(longer, nullptr);
     arena.free(buffer);
     buffer = longer;
   }
+  arena.free(buffer);
+}
+
+TEST(Arena, WhatIsFarBeyondThePeakGoesBackAtOnce) {
+  Arena arena;
+  fake::set_clock(1'000'000);
+  expect_cut_buffers_hold_little(arena);
+  EXPECT_GT(arena.figures().returned, Units::holding(64 << 20).bytes());
+  expect_conserved(arena);
+}
+
+TEST(Arena, WhatIsTakenAgainIsNotReturnedAtOnce) {
+  Arena arena;
+  fake::set_clock(1'000'000);
+  grow_by_copies(arena, 100);
   EXPECT_GT(arena.figures().returned, 0u);
   EXPECT_LE(arena.figures().returned, arena.figures().in_use_peak);
+  expect_conserved(arena);
+}
+
+TEST(Arena, AfterARestWhatIsFarBeyondThePeakGoesBackAtOnceAgain) {
+  Arena arena;
+  fake::set_clock(1'000'000);
+  grow_by_copies(arena, 20);
+  fake::advance(1000);
+  arena.purge(500);
+  expect_cut_buffers_hold_little(arena);
   expect_conserved(arena);
 }
 
