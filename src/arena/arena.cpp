@@ -3,6 +3,7 @@
 #include <new>
 
 #include "arena/growth.h"
+#include "arena/neighbours.h"
 #include "arena/purge.h"
 #include "base/check.h"
 #include "platform/pages.h"
@@ -12,8 +13,6 @@ namespace rh {
 constinit Arena g_arena;
 
 namespace {
-
-SpanKind kind_of(const Span* span) { return span->kind.load(); }
 
 void set_kind(Span* span, SpanKind kind) { span->kind.store(kind); }
 
@@ -157,24 +156,12 @@ void Arena::insert(Span* span, SpanKind kind, uint32_t stamp) {
   in_pages_ += whole_pages(span);
 }
 
-// The head of what lies before a span, if that is free.
-static Span* head_before(Span* span) {
-  Span* before = span - 1;
-  return kind_of(before) == SpanKind::free_tail ? before - before->units : before;
-}
-
 // The next that goes back to the OS.
 void Arena::insert_oldest(Span* span, uint32_t stamp) {
   insert(span, SpanKind::free_dirty, stamp);
   span = by_age_.last();
   by_age_.remove(span);
   by_age_.push_front(span);
-}
-
-// Whether a free span can become one with another that is of `kind`, or becomes so.
-static bool is_alike(const Span* neighbour, const Span* span, SpanKind kind) {
-  if (kind_of(neighbour) != kind || partition_of(neighbour) != partition_of(span)) return false;
-  return kind != SpanKind::free_dirty || neighbour->node == span->node;
 }
 
 // Absorbs the free neighbours of `kind`; they leave their set. The age of the larger part prevails.
@@ -205,34 +192,6 @@ void Arena::remove(Span* span) {
   }
   if (span->units > 1) set_kind(span + span->units - 1, SpanKind::none);
   set_kind(span, SpanKind::none);
-}
-
-// Makes a clean neighbour of a dirty span dirty, and thereby one with it, where that may count as held.
-bool Arena::absorb(Span* neighbour, const Span* dirty) {
-  if (!g_realm.contains(neighbour) || !is_alike(neighbour, dirty, SpanKind::free_clean)) return false;
-  if (!platform::kChargesUntouched && !admits(Units{neighbour->units})) {
-    in_pieces_ = true;
-    return false;
-  }
-  remove(neighbour);
-  neighbour->node = dirty->node;
-  insert(neighbour, SpanKind::free_dirty, dirty->stamp);
-  return true;
-}
-
-// What went back around pages that did not is in pieces. Where none of these is long enough they are one again, as they
-// were before.
-void Arena::rejoin() {
-  in_pieces_ = false;
-  size_t count = 0;
-  for (Span* span = by_age_.first(); span != nullptr; span = span->next) ++count;
-  for (; count != 0; --count) {
-    Span* span = by_age_.pop_front();
-    by_age_.push_back(span);
-    while (absorb(span + span->units, span)) {}
-    while (span != g_realm.first() && absorb(head_before(span), span)) span = by_age_.last();
-  }
-  note_dirty();
 }
 
 // Whether the thread that works on something was stopped or terminated in the middle, or left behind by a fork.
@@ -268,7 +227,7 @@ bool Arena::wait_for_purge(ThreadToken token) {
   return true;
 }
 
-size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spans, bool early) {
+size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spans) {
   Units returned;
   if (most == kAll) end_wish_for_huge(token);
   Guard guard(*this, token);
@@ -298,7 +257,7 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spa
     refused += purge.refused();
   }
   if (patience == 0 && now >= patient_at_) patient_at_ = now + kRestMs;
-  note_returned(returned, early);
+  returned_.add(returned.bytes());
   return returned.bytes();
 }
 

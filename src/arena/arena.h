@@ -71,14 +71,9 @@ class Arena {
   bool lengthen(Span* span, Units to);
 
   // Returns to the OS free memory that has been so for `age_ms` or more, the oldest first, until about `most` is
-  // returned. Gives the bytes returned.
-  size_t purge(uint64_t age_ms, Units most = kAll, ThreadToken token = platform::thread_token()) {
-    return purge(age_ms, most, token, ~0u, false);
-  }
+  // returned, and of no more than so many spans. Gives the bytes returned.
+  size_t purge(uint64_t age_ms, Units most = kAll, ThreadToken token = platform::thread_token(), unsigned spans = ~0u);
   static constexpr Units kAll{SIZE_MAX >> kUnitShift};
-
-  // The same before its time, of what g_leave_surplus was told of; no more than so many spans.
-  void purge_surplus(Units most, ThreadToken token, unsigned spans = ~0u) { purge(0, most, token, spans, true); }
 
   // On 32-bit, where address space is short: returns the pieces of it that are free from end to end and purged. Not in
   // the middle of work: what follows them is shorter then.
@@ -111,6 +106,10 @@ class Arena {
     limited_.set(limit.hard != kUnlimited);
   }
   Limit limit() const { return limit_; }
+
+  // Whether there is a hard limit. Asked without the lock.
+  bool is_limited() const { return limited_.value() != 0; }
+
   void watch(size_t above, size_t below);
 
   // Takes back an allocated span that was purged, and ends the loan, if any: its pages were moved away, or they were
@@ -175,6 +174,8 @@ class Arena {
   Span* find(Units units, Units alignment, Units room, Prefer prefer, Partition partition);
   Span* find_fit(Units units, Prefer prefer, Partition partition);
   Span* find_warm(Units units, Partition partition, Prefer prefer = Prefer::warm) const;
+  Span* lengthen_warm(Units units, Units alignment, Prefer prefer, Partition partition);
+  void take_for_dirty(Span* clean, Units offset, Units length, const Span* dirty);
   Span* obtain(Span* decommitted, Units least, Prefer prefer, Partition partition, ThreadToken token);
   Span* grow(Units least, Prefer prefer, Partition partition, ThreadToken token);
   bool extend(Units least, Units wanted, Prefer prefer, Partition partition, ThreadToken token);
@@ -203,8 +204,6 @@ class Arena {
   Units far_too_much(Units held, Units surplus);
   Units allowed_surplus(Units surplus);
   void return_surplus(Units surplus, ThreadToken token);
-  void note_returned(Units returned, bool early);
-  size_t purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spans, bool early);
   Span* take_out(Span* span, Units most);
   Span* widen(Span* span);
   void put_back(const Purge& purge);
@@ -253,8 +252,7 @@ class Arena {
   bool in_pieces_ = false;      // there may be dirty spans between clean ones that would be one, were all dirty
   Units in_use_;
   size_t visits_ = 0;
-  Units held_peak_;   // of in use and dirty together
-  Units went_early_;  // went back before its time, less what has gone for its age since
+  Units held_peak_;  // of in use and dirty together
   Limit limit_;
   Units lent_;      // counted twice otherwise: what is being moved
   Units promised_;  // to the tables of memory that is being made usable

@@ -54,7 +54,9 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer, Partition partiti
     tried = true;
     span = obtain(span, room, prefer, partition, token);
     // Others may have come to the limit meanwhile.
-    if (span != nullptr && !inconsistent() && (is_held(span->kind.load()) || admits(units - lent))) break;
+    if (span == nullptr || inconsistent() || !(is_held(span->kind.load()) || admits(units - lent))) continue;
+    if (Span* warm = lengthen_warm(units, alignment, prefer, partition)) span = warm;
+    break;
   }
   bool dirty = span->kind.load() == SpanKind::free_dirty;
   remove(span);
@@ -82,6 +84,8 @@ Span* Arena::take_fresh(Units units, Units alignment, Partition partition) {
 // What had the same size and alignment before leaves a hole that just fits; `room` fits wherever it lies.
 Span* Arena::find(Units units, Units alignment, Units room, Prefer prefer, Partition partition) {
   Span* span = find_fit(units, prefer, partition);
+  if (span == nullptr || span->kind.load() != SpanKind::free_dirty)
+    if (Span* warm = lengthen_warm(units, alignment, prefer, partition)) return warm;
   if (span != nullptr && !holds(span, units, alignment)) span = find_fit(room, prefer, partition);
   if (span == nullptr && in_pieces_) {
     rejoin();

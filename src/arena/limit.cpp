@@ -141,7 +141,7 @@ bool Arena::make_room(Units units, ThreadToken token) {
 
 // Where committed memory counts, both do.
 Units Arena::loan_of(Units moved, Units units) const {
-  if (platform::kChargesUntouched || limited_.value() == 0) return {};
+  if (platform::kChargesUntouched || !is_limited()) return {};
   return moved < units ? moved : units;
 }
 

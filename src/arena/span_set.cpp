@@ -106,6 +106,12 @@ bool SpanSet::is_valid() const {
   return add_tree(tree_, kExact, &sum) && sum == total_;
 }
 
+Span* SpanSet::longest() const {
+  Span* span = tree_;
+  while (span != nullptr && span->right != nullptr) span = span->right;
+  return span != nullptr || nonempty_ == 0 ? span : exact_[std::bit_width(nonempty_) - 1];
+}
+
 Span* SpanSet::best_fit(Units units) const {
   if (units.count < kExact) {
     if (uint64_t fitting = nonempty_ >> units.count; fitting != 0)

@@ -17,6 +17,9 @@ class SpanSet {
   // The shortest span of at least `units`, or null. It stays in the set.
   Span* best_fit(Units units) const;
 
+  // One of the longest, or null.
+  Span* longest() const;
+
   Units total() const { return total_; }
 
   // Whether every span is where its length belongs, and all of them are counted. Looks at all.

@@ -42,14 +42,11 @@ Units Arena::most_held() const {
   return least_of(soft_mark(), held_peak_ + Units::holding((1 << 20) + held_peak_.bytes() / 64));
 }
 
-// What is held beyond half as much again as the mark, where it is no little: at once, unless much of what went back
-// early was taken again. Where blocks are cut short, or each is longer than the last, what is left over serves nobody.
+// What is held beyond half as much again as the mark, where it is no little: at once. Where blocks are cut short, or
+// each is longer than the last, what is left over serves nobody.
 Units Arena::far_too_much(Units held, Units surplus) {
   const Units most = held_peak_ + most_of(kLittleWarm, Units{held_peak_.count / 2});
   if (!(most < held) || platform::now_ms() < patient_at_) return {};
-  const Units still_there = clean_.total() + decommitted_.total();
-  const Units worth_it{held_peak_.count / 8 + went_early_.count / 16};
-  if (still_there + worth_it < went_early_) return {};
   return least_of(surplus, most_of(held - most, kMostSurplus));
 }
 
@@ -72,16 +69,7 @@ void Arena::return_surplus(Units surplus, ThreadToken token) {
   bool (*leave)(Units) = g_leave_surplus.load(std::memory_order_relaxed);
   if (leave != nullptr && leave(surplus)) return;
   constexpr unsigned kMostSpans = 32;
-  purge_surplus(surplus, token, kMostSpans);
-}
-
-// What goes back for its age would be needed again as late: that tells against its being kept.
-void Arena::note_returned(Units returned, bool early) {
-  returned_.add(returned.bytes());
-  if (early)
-    went_early_ += returned;
-  else
-    went_early_ = went_early_ - least_of(went_early_, returned);
+  purge(0, surplus, token, kMostSpans);
 }
 
 }  // namespace rh

@@ -80,6 +80,7 @@ void* reallocate(void* block, size_t size) {
   if (!in_realm(block)) return reallocate_elsewhere(block, size);
   BlockAt at = known_block(block, "realloc");
   auto resize = [=] {
+    if (void* copy = resize_by_copying(at, size)) return copy;
     void* resized = resize_in_place(at, size);
     return resized != nullptr ? resized : resize_by_moving(at, size);
   };

@@ -460,6 +460,15 @@ void* resize_in_place(const BlockAt& at, size_t size, Fit fit) {
   return noted(static_cast<Block*>(block), slab::class_of(at.span), size);
 }
 
+void* resize_by_copying(const BlockAt& at, size_t size) {
+  if (!at.is_large() || !large::is_better_copied(at.span, size) || is_left_to_other()) return nullptr;
+  void* copy = allocate(size);
+  if (copy == nullptr) return nullptr;
+  __builtin_memcpy(copy, at.pointer, size);
+  deallocate(const_cast<void*>(at.pointer));
+  return copy;
+}
+
 void* resize_by_moving(const BlockAt& at, size_t size) {
   if (!at.is_large() || !large::may_move(at.span, size) || !large::is_possible(size)) return nullptr;
   const bool is_sampled = sampled::is_sampled(at.span);

@@ -243,6 +243,9 @@ inline bool fits_in_place(size_t size, size_t usable, Fit fit) {
 // Resizes in place, or null: then the block must move.
 void* resize_in_place(const BlockAt& at, size_t size, Fit fit = Fit::close);
 
+// Cuts a large block by copying what stays of it, where that is better; null: then it is cut in place.
+void* resize_by_copying(const BlockAt& at, size_t size);
+
 // Resizes by moving pages of a large block to a new place, or null: then the content must be copied.
 void* resize_by_moving(const BlockAt& at, size_t size);
 

@@ -206,7 +206,7 @@ bool wait_for_next_look() {
   for (uint64_t now = 0; (now = platform::now_ms()) < look_at;) {
     size_t surplus = g_surplus.exchange(0, std::memory_order_relaxed);
     if (surplus != 0)
-      g_arena.purge_surplus(Units::holding(surplus), kHelperToken);
+      g_arena.purge(0, Units::holding(surplus), kHelperToken);
     else
       platform::wait(g_stop, 0, look_at - now);
     if (g_stop.load(std::memory_order_acquire) != 0) return false;

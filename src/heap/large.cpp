@@ -18,6 +18,9 @@ constexpr size_t kLeastMove = size_t{4} << 20;
 // blocks twice as large are moved, and so on.
 constexpr size_t kMovesPerDoubling = 1024;
 
+// Up to here copying takes less time than the faults that it saves.
+constexpr size_t kMostCopied = size_t{1} << 20;
+
 // Old memory of this much and more is replaced by the OS's zero pages instead of being cleared: a block that large is
 // seldom written whole at once.
 constexpr size_t kLeastReplaced = size_t{4} << 20;
@@ -228,6 +231,13 @@ Resized resize_in_place(Span* span, size_t size, Fit fit) {
   }
   span->requested = size;
   return resized;
+}
+
+// Where buffers are filled and then cut, one after the other, each would leave its rest too short for the next, which
+// is as long as it was itself. A limit may leave no room for both.
+bool is_better_copied(const Span* span, size_t size) {
+  const bool is_cut_short = size > kMaxSmall && size <= kMostCopied && size < Units{span->units}.bytes() / 2;
+  return is_cut_short && !has_owner(span) && !span->altered && !g_arena.is_limited();
 }
 
 bool may_move(const Span* span, size_t size) {

@@ -48,6 +48,9 @@ inline Heap* lister_of(const Span* span) { return without_notes(span->owner.load
 enum class Resized : uint8_t { no, done, memory_freed };
 Resized resize_in_place(Span* span, size_t size, Fit fit);
 
+// Whether to copy what stays of a block that is cut to `size`, rather than to cut it in its place.
+bool is_better_copied(const Span* span, size_t size);
+
 // Whether moving the block's pages to a longer span may be worth more than copying, and possible.
 bool may_move(const Span* span, size_t size);
 

@@ -93,6 +93,7 @@ void* reallocate_own(const Host& host, void* block, size_t size) {
   if constexpr (kHardened) return reallocate_of(host, hardened::partition_of(block), block, size);
   BlockAt at = known_block(block, "realloc");
   size_t present = at_least_one(at.requested_size());
+  if (void* copy = resize_by_copying(at, size)) return copy;
   if (void* resized = resize_in_place(at, size)) return resized;
   if (void* moved = resize_by_moving(at, size)) return moved;
   return move(host, block, present, malloc(host, size), size);

@@ -295,6 +295,35 @@ TEST(Heap, ALargeBlockShrinksAndGrowsInPlace) {
   EXPECT_EQ(resize_in_place(find_block(block), 8 * kUnitSize), nullptr);
 }
 
+// The next that is as long has its place.
+TEST(Heap, ALargeBlockCutToLessThanHalfIsCopied) {
+  unsigned char* block = static_cast<unsigned char*>(allocate(2 * kMiB));
+  fill(block, 300 * 1024, 1);
+  EXPECT_EQ(resize_by_copying(find_block(block), kMaxSmall), nullptr) << "it has a slab to go to";
+  EXPECT_EQ(resize_by_copying(find_block(block), kMiB), nullptr) << "half";
+  unsigned char* copy = static_cast<unsigned char*>(resize_by_copying(find_block(block), 300 * 1024));
+  ASSERT_NE(copy, nullptr);
+  EXPECT_NE(copy, block);
+  EXPECT_TRUE(intact(copy, 300 * 1024, 1));
+  EXPECT_FALSE(owns(block));
+  EXPECT_EQ(allocate(2 * kMiB), block);
+}
+
+TEST(Heap, ALongBlockIsCutInItsPlace) {
+  void* block = allocate(8 * kMiB);
+  EXPECT_EQ(resize_by_copying(find_block(block), kMiB + 1), nullptr);
+  EXPECT_NE(resize_by_copying(find_block(block), kMiB), nullptr);
+}
+
+TEST(Heap, WhereThereIsNoMemoryABlockIsCutInItsPlace) {
+  void* block = allocate(2 * kMiB);
+  fake::fail_all(fake::Call::commit, true);
+  fake::fail_all(fake::Call::reserve, true);
+  while (allocate(200 * 1024) != nullptr) {}
+  EXPECT_EQ(resize_by_copying(find_block(block), 300 * 1024), nullptr);
+  EXPECT_EQ(resize_in_place(find_block(block), 300 * 1024), block);
+}
+
 TEST(Heap, PagesOfALargeBlockMove) {
   unsigned char* block = static_cast<unsigned char*>(allocate(4 * kMiB));
   void* wall = allocate(kMaxSmall + 1);

@@ -65,12 +65,19 @@ TEST(Idle, AWorkingThreadKeepsNoStoreItDoesNotUse) {
 }
 
 // Free in the wrong places, so that more is held than was ever in use. A quarter of the peak goes at once.
-TEST(Idle, WhatIsBeyondThePeakIsLeftToTheHelper) {
-  fake::set_clock(10000);
-  void* kept = allocate(40 * kMiB);
+// Free memory of 32 MiB in one, behind which a block stays: it cannot become longer.
+void* free_before_a_block() {
   std::vector<void*> pieces;
   for (int count = 0; count < 16; ++count) pieces.push_back(allocate(2 * kMiB));
+  void* behind = allocate(2 * kMiB);
   free_all(pieces);
+  return behind;
+}
+
+TEST(Idle, WhatIsBeyondThePeakIsLeftToTheHelper) {
+  fake::set_clock(10000);
+  void* kept = allocate(38 * kMiB);
+  void* behind = free_before_a_block();
   ASSERT_TRUE(fake::helper_is_there());
   size_t purges = fake::calls(fake::Call::purge);
   void* long_one = allocate(33 * kMiB);
@@ -81,18 +88,16 @@ TEST(Idle, WhatIsBeyondThePeakIsLeftToTheHelper) {
   step_for(1);
   EXPECT_LE(exactly_dirty(), 28 * kMiB);
   EXPECT_GE(exactly_dirty(), 24 * kMiB);
-  for (void* block : {kept, long_one, another}) deallocate(block);
+  for (void* block : {kept, behind, long_one, another}) deallocate(block);
 }
 
 // It is asked for with each block that is taken, until the helper comes to it: what it returns is asked for once.
 TEST(Idle, WhatIsFarBeyondThePeakIsLeftToTheHelperOnce) {
   fake::set_clock(10000);
-  std::vector<void*> pieces;
-  for (int count = 0; count < 16; ++count) pieces.push_back(allocate(2 * kMiB));
-  free_all(pieces);
+  std::vector<void*> more = {free_before_a_block()};
   ASSERT_TRUE(fake::helper_is_there());
-  std::vector<void*> more = {allocate(33 * kMiB)};
-  const size_t held = 33 * kMiB + exactly_dirty(), most = 33 * kMiB + 33 * kMiB / 2;
+  more.push_back(allocate(33 * kMiB));
+  const size_t peak = 35 * kMiB, held = peak + exactly_dirty(), most = peak + peak / 2;
   for (int count = 0; count < 8; ++count) more.push_back(allocate(64 * 1024));
   step_for(1);
   EXPECT_GE(exactly_dirty() + kMiB, 32 * kMiB - (held - most)) << "in excess of what is too much";

@@ -116,6 +116,7 @@ TEST_F(Limit, BlocksGrowInPlaceNoFurther) {
   void* block = allocate(20 * kMiB);
   ASSERT_NE(block, nullptr);
   BlockAt at = find_block(block);
+  EXPECT_EQ(resize_by_copying(at, kMiB), nullptr) << "a limit may have no room for both";
   EXPECT_EQ(resize_in_place(at, 40 * kMiB, Fit::close), nullptr);
   EXPECT_EQ(resize_in_place(at, 28 * kMiB, Fit::close), block);
   EXPECT_LE(held(), kHard);
