@@ -84,7 +84,9 @@ void* reallocate(void* block, size_t size) {
     void* resized = resize_in_place(at, size);
     return resized != nullptr ? resized : resize_by_moving(at, size);
   };
-  return reallocate_by(block, at.usable_size(), size, resize, [=] { return allocate_beside(at, kBlockAlign, size); });
+  const size_t present = at.usable_size();
+  void* resized = reallocate_by(block, present, size, resize, [=] { return allocate_beside(at, kBlockAlign, size); });
+  return may_stay(resized, present, size) ? resize_in_place(at, size, Fit::loose) : resized;
 }
 
 void* take_over(void* block, size_t present, size_t alignment, size_t size) {

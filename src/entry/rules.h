@@ -98,6 +98,11 @@ RH_INLINE void* reallocate_by(void* block, size_t present, size_t size, Resize r
   return copy;
 }
 
+// Whether a block of `present` bytes that could not be `resized`, for want of memory, can stay where it is.
+inline bool may_stay(const void* resized, size_t present, size_t size) {
+  return resized == nullptr && size != 0 && size <= present;
+}
+
 // realloc of another allocator's block of which `present` bytes are its user's: the new one is ours.
 void* take_over(void* block, size_t present, size_t alignment, size_t size);
 

@@ -45,8 +45,9 @@ void* reallocate_hardened(void* block, size_t size) {
   size_t present = hardened::size_of(block, "realloc");
   // One without bytes cannot grow.
   auto resize = [=] { return present != 0 ? hardened::resize(block, size) : nullptr; };
-  return reallocate_by(block, present, size, resize,
-                       [=] { return checked(allocate_beside(block, kBlockAlign, size)); });
+  void* resized =
+      reallocate_by(block, present, size, resize, [=] { return checked(allocate_beside(block, kBlockAlign, size)); });
+  return may_stay(resized, present, size) ? hardened::resize(block, size, hardened::Resize::stays_loose) : resized;
 }
 
 void* reallocate_aligned_hardened(void* block, size_t alignment, size_t size) {

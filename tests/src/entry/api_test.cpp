@@ -61,6 +61,21 @@ bool stop(void*, size_t, void* context) { return --*static_cast<int*>(context) !
 
 // ---- blocks -------------------------------------------------------------------------------------
 
+TEST(Api, WhatBecomesShorterStaysWhereThereIsNoMemoryForACopy) {
+  void* small = rh_malloc(20'000);
+  void* large = rh_malloc(kMiB);
+  fake::fail_all(fake::Call::commit, true);
+  fake::fail_all(fake::Call::reserve, true);
+  for (size_t size : {size_t{300'000}, size_t{700}})
+    while (rh_malloc(size) != nullptr) {}
+  EXPECT_EQ(rh_realloc(small, 700), small);
+  rh_free_sized(small, 700);
+  EXPECT_EQ(rh_realloc(large, 300'000), large);
+  rh_free_sized(large, 300'000);
+  fake::fail_all(fake::Call::commit, false);
+  fake::fail_all(fake::Call::reserve, false);
+}
+
 TEST(Api, ExpandNeverMovesNorShortens) {
   for (size_t size : {size_t{1}, size_t{24}, size_t{100}, size_t{3000}, kMaxSmall, size_t{100000}, 3 * kMiB}) {
     void* block = rh_malloc(size);
