@@ -64,45 +64,49 @@ TEST(Idle, AWorkingThreadKeepsNoStoreItDoesNotUse) {
   EXPECT_EQ(heap->store.total(), Units{});
 }
 
-// Free in the wrong places, so that more is held than was ever in use. A quarter of the peak goes at once.
-// Free memory of 32 MiB in one, behind which a block stays: it cannot become longer.
-void* free_before_a_block() {
-  std::vector<void*> pieces;
-  for (int count = 0; count < 16; ++count) pieces.push_back(allocate(2 * kMiB));
-  void* behind = allocate(2 * kMiB);
+// Frees 64 MiB in pieces too short for what is asked for below, and gives what lies between them.
+std::vector<void*> free_apart() {
+  std::vector<void*> pieces, between;
+  for (int count = 0; count < 16; ++count) {
+    pieces.push_back(allocate(4 * kMiB));
+    between.push_back(allocate(kMiB + kUnitSize));
+  }
   free_all(pieces);
-  return behind;
+  return between;
 }
 
+// Free in the wrong places, so that more is held than was ever in use. 4 MiB go at once.
 TEST(Idle, WhatIsBeyondThePeakIsLeftToTheHelper) {
   fake::set_clock(10000);
-  void* kept = allocate(38 * kMiB);
-  void* behind = free_before_a_block();
+  std::vector<void*> kept = free_apart();
+  kept.push_back(allocate(16 * kMiB));
   ASSERT_TRUE(fake::helper_is_there());
   size_t purges = fake::calls(fake::Call::purge);
-  void* long_one = allocate(33 * kMiB);
+  kept.push_back(allocate(20 * kMiB));
   fake::advance(100);
-  void* another = allocate(34 * kMiB);
+  kept.push_back(allocate(9 * kMiB));
   EXPECT_EQ(fake::calls(fake::Call::purge), purges) << "who allocates purges nothing";
-  EXPECT_GE(exactly_dirty(), 31 * kMiB);
+  EXPECT_GE(exactly_dirty(), 63 * kMiB);
   step_for(1);
-  EXPECT_LE(exactly_dirty(), 28 * kMiB);
-  EXPECT_GE(exactly_dirty(), 24 * kMiB);
-  for (void* block : {kept, behind, long_one, another}) deallocate(block);
+  EXPECT_LE(exactly_dirty(), 60 * kMiB);
+  EXPECT_GE(exactly_dirty(), 56 * kMiB);
+  free_all(kept);
 }
 
 // It is asked for with each block that is taken, until the helper comes to it: what it returns is asked for once.
 TEST(Idle, WhatIsFarBeyondThePeakIsLeftToTheHelperOnce) {
   fake::set_clock(10000);
-  std::vector<void*> more = {free_before_a_block()};
+  std::vector<void*> kept = free_apart();
   ASSERT_TRUE(fake::helper_is_there());
-  more.push_back(allocate(33 * kMiB));
-  const size_t peak = 35 * kMiB, held = peak + exactly_dirty(), most = peak + peak / 2;
-  for (int count = 0; count < 8; ++count) more.push_back(allocate(64 * 1024));
+  const size_t peak = g_arena.figures().in_use_peak, most = peak + peak / 2;
+  kept.push_back(allocate(60 * kMiB));
+  const size_t dirty = exactly_dirty(), excess = g_arena.figures().in_use + dirty - most;
+  ASSERT_GT(excess, 16 * kMiB);
+  for (int count = 0; count < 8; ++count) kept.push_back(allocate(64 * 1024));
   step_for(1);
-  EXPECT_GE(exactly_dirty() + kMiB, 32 * kMiB - (held - most)) << "in excess of what is too much";
-  EXPECT_LE(exactly_dirty(), 32 * kMiB - (held - most) + kMiB);
-  free_all(more);
+  EXPECT_GE(exactly_dirty() + kMiB, dirty - excess) << "in excess of what is too much";
+  EXPECT_LE(exactly_dirty(), dirty - excess + kMiB);
+  free_all(kept);
 }
 
 class Returned : public testing::TestWithParam<size_t> {};
