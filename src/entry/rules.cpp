@@ -84,9 +84,13 @@ void* reallocate(void* block, size_t size) {
     void* resized = resize_in_place(at, size);
     return resized != nullptr ? resized : resize_by_moving(at, size);
   };
+  auto allocate = [=] {
+    Heap* heap = shared::heap_beside(at.span);
+    return heap != nullptr ? allocate_in(heap, kBlockAlign, size, false) : rh::allocate(size);
+  };
   const size_t present = at.usable_size();
-  void* resized = reallocate_by(block, present, size, resize, [=] { return allocate_beside(at, kBlockAlign, size); });
-  return may_stay(resized, present, size) ? resize_in_place(at, size, Fit::loose) : resized;
+  void* resized = reallocate_by(block, present, size, resize, allocate);
+  return or_shortened(resized, present, size, [=] { return resize_in_place(at, size, Fit::loose); });
 }
 
 void* take_over(void* block, size_t present, size_t alignment, size_t size) {

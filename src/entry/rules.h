@@ -98,9 +98,11 @@ RH_INLINE void* reallocate_by(void* block, size_t present, size_t size, Resize r
   return copy;
 }
 
-// Whether a block of `present` bytes that could not be `resized`, for want of memory, can stay where it is.
-inline bool may_stay(const void* resized, size_t present, size_t size) {
-  return resized == nullptr && size != 0 && size <= present;
+// What realloc gives of a block of `present` bytes that was `resized`, or could not be for want of memory: what becomes
+// no longer can stay where it is, and `shorten` notes its length.
+template <typename Shorten> RH_INLINE void* or_shortened(void* resized, size_t present, size_t size, Shorten shorten) {
+  if (resized != nullptr || size == 0) return resized;
+  return checked(size <= present ? shorten() : nullptr);
 }
 
 // realloc of another allocator's block of which `present` bytes are its user's: the new one is ours.

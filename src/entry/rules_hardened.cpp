@@ -46,8 +46,9 @@ void* reallocate_hardened(void* block, size_t size) {
   // One without bytes cannot grow.
   auto resize = [=] { return present != 0 ? hardened::resize(block, size) : nullptr; };
   void* resized =
-      reallocate_by(block, present, size, resize, [=] { return checked(allocate_beside(block, kBlockAlign, size)); });
-  return may_stay(resized, present, size) ? hardened::resize(block, size, hardened::Resize::stays_loose) : resized;
+      reallocate_by(block, present, size, resize, [=] { return allocate_beside(block, kBlockAlign, size); });
+  return or_shortened(resized, present, size,
+                      [=] { return hardened::resize(block, size, hardened::Resize::stays_loose); });
 }
 
 void* reallocate_aligned_hardened(void* block, size_t alignment, size_t size) {

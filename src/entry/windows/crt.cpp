@@ -96,8 +96,9 @@ void* reallocate_own(const Host& host, void* block, size_t size) {
   if (void* copy = resize_by_copying(at, size)) return copy;
   if (void* resized = resize_in_place(at, size)) return resized;
   if (void* moved = resize_by_moving(at, size)) return moved;
-  void* moved = move(host, block, present, malloc(host, size), size);
-  return moved != nullptr || size > present ? moved : resize_in_place(at, size, Fit::loose);
+  if (size > present) return move(host, block, present, malloc(host, size), size);
+  void* shorter = move(host, block, present, blocks::allocate(size), size);
+  return shorter != nullptr ? shorter : resize_in_place(at, size, Fit::loose);
 }
 
 // Of a region's block, which stays there.
