@@ -15,7 +15,7 @@
 #define RH_HIDDEN
 #endif
 
-// Runs in every program, once, in a file whose other functions few programs call: src/entry/linux/layout.ld.in puts
+// Runs in most programs, in a file whose other functions few programs call: src/entry/linux/layout.ld.in puts
 // those away from what all programs touch.
 #if defined(__ELF__)
 #define RH_AT_START [[gnu::section(".text.startup")]]

@@ -289,7 +289,7 @@ void after_in_child() {
   relief::after_fork_in_child();
 }
 
-void watch() {
+RH_AT_START void watch() {
   static constinit std::atomic<bool> watches{false};
   if (!watches.exchange(true, std::memory_order_relaxed)) platform::on_fork(before, after_in_parent, after_in_child);
 }

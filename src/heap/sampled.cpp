@@ -46,7 +46,7 @@ void look_at_growth(const Span* large, size_t more, size_t size) {
 
 }  // namespace
 
-bool is_sampled(const Span* large) { return large::has_owner(large) && large::lister_of(large)->sampled; }
+RH_AT_START bool is_sampled(const Span* large) { return large::has_owner(large) && large::lister_of(large)->sampled; }
 
 void start(uint64_t every) {
   profile::start(every);
