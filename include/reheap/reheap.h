@@ -233,8 +233,8 @@ RH_API rh_tag rh_tag_create(const char* name) RH_NOTHROW;
 
 /* From now on all that the calling thread allocates by malloc, operator new and rh_malloc is of that tag,
  * until rh_tag_pop brings back what was in force before. They nest; 0 may be pushed too. False when the tag
- * could not be brought into force, because there is no memory, no such tag, or because 48 are pushed: then
- * what was in force still is. Each push has its pop, also one that gave false. */
+ * could not be brought into force, because there is no memory, no such tag, or because 48 that changed it are
+ * pushed: then what was in force still is. Each push has its pop, also one that gave false. */
 RH_API bool rh_tag_push(rh_tag tag) RH_NOTHROW;
 
 /* Without a push before it does nothing. */

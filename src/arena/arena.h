@@ -174,7 +174,9 @@ class Arena {
   Span* find(Units units, Units alignment, Units room, Prefer prefer, Partition partition);
   Span* find_fit(Units units, Prefer prefer, Partition partition);
   Span* find_warm(Units units, Partition partition, Prefer prefer = Prefer::warm) const;
+  Span* worth_lengthening(Units units, Units alignment, Prefer prefer, Partition partition) const;
   Span* lengthen_warm(Units units, Units alignment, Prefer prefer, Partition partition);
+  bool commit_behind_warm(Units units, Units alignment, Prefer prefer, Partition partition, ThreadToken token);
   void take_for_dirty(Span* clean, Units offset, Units length, const Span* dirty);
   Span* obtain(Span* decommitted, Units least, Prefer prefer, Partition partition, ThreadToken token);
   Span* grow(Units least, Prefer prefer, Partition partition, ThreadToken token);

@@ -29,7 +29,7 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer, Partition partiti
   Units room = units + alignment - Units{1};
   if (room < units) return nullptr;
   Span *span = nullptr, *refused = nullptr;
-  for (bool tried = false;;) {
+  for (bool tried = false, joins = true;;) {
     if (inconsistent()) return take_fresh(units, alignment, partition);
     span = find(units, alignment, room, prefer, partition);
     bool held = span != nullptr && is_held(span->kind.load());
@@ -44,6 +44,10 @@ Span* Arena::take(Units units, Units alignment, Prefer prefer, Partition partiti
     if (held) break;
     if (span != nullptr && !is_decommitted(span)) break;
     if (wait_for_growth(token)) continue;
+    if (joins) {
+      joins = false;
+      if (commit_behind_warm(units, alignment, prefer, partition, token)) continue;
+    }
     // Others may have freed or purged some while the OS refused.
     if (tried && span == refused) {
       if (prefer == Prefer::any) return nullptr;

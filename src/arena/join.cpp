@@ -41,25 +41,50 @@ void Arena::rejoin() {
   note_dirty();
 }
 
-// Where no warm span is long enough the longest is lengthened by what is clean beside it: then only that is touched
-// for the first time, and what was warm does not stay behind, too short for anyone. Null where less than half would be
-// warm.
-Span* Arena::lengthen_warm(Units units, Units alignment, Prefer prefer, Partition partition) {
+// The longest warm span, where it is too short and half of what is wanted or more: less would save little.
+Span* Arena::worth_lengthening(Units units, Units alignment, Prefer prefer, Partition partition) const {
   if (prefer == Prefer::zero || alignment > Units{1}) return nullptr;
   Span* warm = dirty_.of(partition).of(platform::node()).longest();
-  if (warm == nullptr || warm->units < units.count / 2 || warm->units >= units.count) return nullptr;
+  return warm != nullptr && warm->units >= units.count / 2 && warm->units < units.count ? warm : nullptr;
+}
+
+// What lies behind a span, if it is free and of that kind, and can be one with it.
+static Span* behind_if(SpanKind kind, Span* span) {
+  Span* behind = span + span->units;
+  return g_realm.contains(behind) && is_alike(behind, span, kind) ? behind : nullptr;
+}
+
+// Where no warm span is long enough the longest is lengthened by what is clean beside it: then only that is touched
+// for the first time, and what was warm does not stay behind, too short for anyone. Null where there is none.
+Span* Arena::lengthen_warm(Units units, Units alignment, Prefer prefer, Partition partition) {
+  Span* warm = worth_lengthening(units, alignment, prefer, partition);
+  if (warm == nullptr) return nullptr;
   const Units missing = units - Units{warm->units};
-  Span* behind = warm + warm->units;
+  auto length = [](const Span* span) { return span != nullptr ? Units{span->units} : Units{}; };
+  Span* behind = behind_if(SpanKind::free_clean, warm);
   Span* before = warm != g_realm.first() ? head_before(warm) : nullptr;
-  auto clean = [warm](const Span* span) {
-    return span != nullptr && is_alike(span, warm, SpanKind::free_clean) ? Units{span->units} : Units{};
-  };
-  const Units room = g_realm.contains(behind) ? clean(behind) : Units{};
-  const Units from_behind = room < missing ? room : missing, from_before = missing - from_behind;
-  if (clean(before) < from_before || !(platform::kChargesUntouched || admits(missing))) return nullptr;
+  if (before != nullptr && !is_alike(before, warm, SpanKind::free_clean)) before = nullptr;
+  const Units from_behind = length(behind) < missing ? length(behind) : missing, from_before = missing - from_behind;
+  if (length(before) < from_before || !(platform::kChargesUntouched || admits(missing))) return nullptr;
   if (from_before > Units{}) take_for_dirty(before, Units{before->units} - from_before, from_before, warm);
   if (from_behind > Units{}) take_for_dirty(behind, {}, from_behind, warm);
   return find_warm(units, partition);
+}
+
+// Where what would lengthen it is decommitted that is made usable first, so that lengthen_warm finds it. False, and
+// nothing done, where there is none, or the OS refuses.
+bool Arena::commit_behind_warm(Units units, Units alignment, Prefer prefer, Partition partition, ThreadToken token) {
+  Span* warm = worth_lengthening(units, alignment, prefer, partition);
+  if (warm == nullptr) return false;
+  Units missing = units - Units{warm->units};
+  Span* last = warm;
+  if (Span* clean = behind_if(SpanKind::free_clean, warm); clean != nullptr && Units{clean->units} < missing) {
+    missing -= Units{clean->units};
+    last = clean;
+  }
+  Span* decommitted = behind_if(SpanKind::free_decommitted, last);
+  if (decommitted == nullptr || Units{decommitted->units} < missing) return false;
+  return obtain(decommitted, missing, prefer, partition, token) != nullptr;
 }
 
 }  // namespace rh

@@ -205,21 +205,26 @@ void* rh_heap_malloc(rh_heap* heap, size_t size) noexcept {
                 [=](Region* from) { return rules::region_allocate(from, kBlockAlign, size, false); });
 }
 
+// The heap is looked up first: a wrong one ends the process, whatever else is wrong.
 static void* allocate_in_any(rh_heap* heap, const char* function, size_t alignment, size_t size, bool zeroed) {
-  return inside(
-      heap, function, [=](Heap* from) { return rules::heap_allocate(from, alignment, size, zeroed); },
-      [=](Region* from) { return rules::region_allocate(from, alignment, size, zeroed); });
+  const size_t least = at_least_block(alignment);
+  auto of_heap = [=](Heap* from) {
+    return valid_alignment(alignment) ? rules::heap_allocate(from, least, size, zeroed) : nullptr;
+  };
+  auto of_region = [=](Region* from) {
+    return valid_alignment(alignment) ? rules::region_allocate(from, least, size, zeroed) : nullptr;
+  };
+  return inside(heap, function, of_heap, of_region);
 }
 
 void* rh_heap_calloc(rh_heap* heap, size_t count, size_t size) noexcept {
   size_t bytes = 0;
-  if (!rules::product(count, size, &bytes)) return rules::out_of_memory();
+  if (!rules::product(count, size, &bytes)) bytes = SIZE_MAX;  // which is refused
   return allocate_in_any(heap, "rh_heap_calloc", kBlockAlign, bytes, true);
 }
 
 void* rh_heap_aligned_alloc(rh_heap* heap, size_t alignment, size_t size) noexcept {
-  if (!valid_alignment(alignment)) return nullptr;
-  return allocate_in_any(heap, "rh_heap_aligned_alloc", at_least_block(alignment), size, false);
+  return allocate_in_any(heap, "rh_heap_aligned_alloc", alignment, size, false);
 }
 
 void* rh_heap_realloc(rh_heap* heap, void* block, size_t size) noexcept {

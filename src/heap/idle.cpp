@@ -361,6 +361,8 @@ static void collect_everything() {
     empty_bins(heap);
   }
   collect_all(token, kEverything);
+  // What threads had delayed that ended may be of heaps that were looked at before.
+  if constexpr (kHardened) collect_all(token, kEverything);
 }
 
 void let_go_by(void (*let_go)(Heap*)) { g_let_go.store(let_go, std::memory_order_relaxed); }

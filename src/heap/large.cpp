@@ -115,6 +115,16 @@ void end(Span* span) {
   unmark(span);
 }
 
+// The first span of those that the arena gives that can be written to.
+template <typename Take> Span* allocate_open(size_t size, Take take) {
+  Span* span = nullptr;
+  do {
+    span = take();
+  } while (span != nullptr && !make_accessible(span));
+  if (span != nullptr) begin(span, size, kNobody);
+  return span;
+}
+
 // The heap from whose store the span came; null when it came from the arena.
 Heap* home_of(const Span* span) { return without_notes(span->owner.load()); }
 
@@ -122,12 +132,7 @@ Heap* home_of(const Span* span) { return without_notes(span->owner.load()); }
 
 Span* allocate(size_t size, size_t alignment, Prefer prefer, Partition partition) {
   const Units units = units_for(size, alignment), aligned = alignment_for(size, alignment);
-  Span* span = nullptr;
-  do {
-    span = g_arena.allocate(units, aligned, prefer, nullptr, partition);
-  } while (span != nullptr && !make_accessible(span));
-  if (span != nullptr) begin(span, size, kNobody);
-  return span;
+  return allocate_open(size, [=] { return g_arena.allocate(units, aligned, prefer, nullptr, partition); });
 }
 
 Span* allocate_from(Heap* home, size_t size, ThreadToken token) {
@@ -260,10 +265,12 @@ void free_uncommitted(Span* span) {
 }
 
 Span* allocate_to_move(const Span* span, size_t size, Units* lent) {
-  *lent = home_of(span) == nullptr ? Units{span->units} : Units{};
-  Span* target = g_arena.allocate(units_for(size), units_of_page(), Prefer::zero, lent);
-  if (target != nullptr) begin(target, size, kNobody);
-  return target;
+  *lent = {};
+  return allocate_open(size, [=] {
+    if (*lent > Units{}) g_arena.end_loan(*lent, platform::thread_token());  // for one that cannot be opened
+    *lent = home_of(span) == nullptr ? Units{span->units} : Units{};
+    return g_arena.allocate(units_for(size), units_of_page(), Prefer::zero, lent);
+  });
 }
 
 bool move(Span* span, Span* target, Units lent) {

@@ -81,6 +81,36 @@ TEST(Realloc, KeepsTheContentOfManyThatGrow) {
   }
 }
 
+// Where their pages are moved: the places were others' before, and what was moved lies in several mappings.
+SCENARIO(long_ones_grow) {
+  constexpr std::size_t kMost = 20 * MiB, kMarked = 64 * 1024;
+  struct {
+    unsigned char* bytes = nullptr;
+    std::size_t size = 0;
+  } buffers[8];
+  Random random(7);
+  for (unsigned step = 0; step < 400; ++step) {
+    auto& buffer = buffers[random.size(8) - 1];
+    std::size_t size = buffer.size + MiB + random.size(3 * MiB);
+    if (size > kMost) {
+      free(buffer.bytes);
+      buffer = {};
+      size = 2 * MiB;
+    }
+    buffer.bytes = static_cast<unsigned char*>(realloc(buffer.bytes, size));
+    NEED(buffer.bytes != nullptr);
+    for (std::size_t at = 0; at < size; at += kMarked) {
+      if (at < buffer.size) NEED(buffer.bytes[at] == at / kMarked % 251, "step %u, at %zu", step, at);
+      buffer.bytes[at] = static_cast<unsigned char>(at / kMarked % 251);
+    }
+    buffer.size = size;
+  }
+  for (auto& buffer : buffers) free(buffer.bytes);
+  return 0;
+}
+
+TEST(Realloc, KeepsTheContentOfLongOnesThatGrow) { EXPECT_SCENARIO("long_ones_grow"); }
+
 TEST(Realloc, OfNullAllocates) {
   for (const std::size_t size : sizes) {
     void* block = realloc(opaque<void*>(nullptr), size);

@@ -144,6 +144,23 @@ SCENARIO(tags_add_up) {
 
 TEST(Tags, AddUp) { EXPECT_SCENARIO("tags_add_up", {.deadline = 60}); }
 
+SCENARIO(tags_of_ended_threads) {
+  const rh_tag tag = CONTRACT_FIND(rh_tag_create)("ended");
+  std::thread([tag] {
+    CONTRACT_FIND(rh_tag_push)(tag);
+    std::vector<void*> blocks;
+    for (std::size_t size = 100; size <= 4 * KiB; size += 40) blocks.push_back(CONTRACT_FIND(rh_malloc)(size));
+    for (void* block : blocks) CONTRACT_FIND(rh_free)(block);
+    CONTRACT_FIND(rh_tag_pop)();
+  }).join();
+  CONTRACT_FIND(rh_trim)();
+  const rh_tag_stats is = figures()[tag];
+  NEED(is.in_use == 0 && is.held == 0, "%zu in use, %zu held", is.in_use, is.held);
+  return 0;
+}
+
+TEST(Tags, ATrimTakesAllThatEndedThreadsFreed) { EXPECT_SCENARIO("tags_of_ended_threads"); }
+
 SCENARIO(tags_limited) {
   const rh_tag tag = CONTRACT_FIND(rh_tag_create)("limited");
   NEED(tag != 0 && !CONTRACT_FIND(rh_tag_limit)(0, MiB) && !CONTRACT_FIND(rh_tag_limit)(tag + 1, MiB));

@@ -80,6 +80,66 @@ TEST(Join, ByWhatIsMadeUsableForIt) {
   expect_conserved(arena);
 }
 
+// On Windows what went back is to be committed again first. A span, and decommitted memory behind it that is too short
+// to be used without it; as much of that as anyone may want elsewhere.
+struct BesideDecommitted {
+  BesideDecommitted() {
+    fake::set_purge_uncommits(true);
+    span = arena.allocate({80});
+    behind = arena.allocate({100});
+    arena.allocate({1});
+    Span* elsewhere = arena.allocate({1000});
+    Span* wall = arena.allocate({1});
+    if (Units rest = clean_behind(wall); rest > Units{}) arena.allocate(rest);
+    arena.free(behind);
+    arena.free(elsewhere);
+    arena.purge(0);
+    pages::mark(address(span), Units{60}.bytes(), 1);
+  }
+
+  Arena arena;
+  Span *span, *behind;
+};
+
+TEST(Join, ByWhatIsCommittedForIt) {
+  if (!k64Bit) GTEST_SKIP() << "pieces need not follow each other";
+  BesideDecommitted spans;
+  Arena& arena = spans.arena;
+  arena.free(spans.span);
+  ASSERT_EQ(spans.behind->kind.load(), SpanKind::free_decommitted);
+  Span* longer = arena.allocate({150});
+  EXPECT_EQ(longer, spans.span);
+  EXPECT_EQ(arena.figures().dirty, 0u);
+  pages::mark(address(longer), bytes(longer), 2);
+  expect_conserved(arena);
+  arena.free(longer);
+  expect_conserved(arena);
+}
+
+TEST(Join, ByWhatIsCleanAndWhatIsCommittedBehindThat) {
+  if (!k64Bit) GTEST_SKIP() << "pieces need not follow each other";
+  BesideDecommitted spans;
+  Arena& arena = spans.arena;
+  Span* untouched = arena.cut(spans.span, {60});
+  arena.return_empty(untouched, platform::Purged::zero, {}, platform::thread_token());
+  arena.free(spans.span);
+  EXPECT_EQ(arena.allocate({115}), spans.span);
+  expect_conserved(arena);
+}
+
+TEST(Join, NotWhereTheOsRefuses) {
+  if (!k64Bit) GTEST_SKIP() << "pieces need not follow each other";
+  BesideDecommitted spans;
+  Arena& arena = spans.arena;
+  arena.free(spans.span);
+  fake::fail_all(fake::Call::commit, true);
+  EXPECT_EQ(arena.allocate({150}), nullptr);
+  expect_conserved(arena);
+  fake::fail_all(fake::Call::commit, false);
+  EXPECT_EQ(arena.allocate({150}), spans.span);
+  expect_conserved(arena);
+}
+
 TEST(Join, NotWhereMostOfItWouldBeTouchedForTheFirstTime) {
   Arena arena;
   Span* span = arena.allocate({5});

@@ -306,6 +306,24 @@ TEST(Hardened, WhereGuardsCannotBeRemovedNothingLies) {
   for (size_t size : kMany) release(std::memset(make(size), 1, size));
 }
 
+// What the pages of a block that grows are moved to may be where others' guards are still.
+TEST(Hardened, ALongBlockMovesToWhereGuardsWere) {
+  std::vector<unsigned char*> others;
+  for (int count = 0; count < 100; ++count) others.push_back(make(200 * 1024));
+  unsigned char* block = make(5 << 20);
+  make(200 * 1024);  // behind it
+  for (unsigned char* other : others) release(other);
+  flush();
+  idle::trim();
+  fill(block, 5 << 20, 3);
+  void* grown = hardened::resize(block, 8 << 20, hardened::Resize::moves);
+  ASSERT_NE(grown, nullptr);
+  ASSERT_NE(grown, block);
+  EXPECT_TRUE(intact(grown, 5 << 20, 3));
+  std::memset(grown, 1, 8 << 20);
+  release(static_cast<unsigned char*>(grown));
+}
+
 // A process that ends: nothing is freed any more, and each block has a span of its own.
 TEST(Hardened, ServesWhereNothingCanBeTrustedAnyMore) {
   std::vector<unsigned char*> blocks;
