@@ -18,4 +18,10 @@ class Counter {
   std::atomic<size_t> value_{0};
 };
 
+// Of a number that several threads raise.
+inline void raise_to(std::atomic<size_t>& number, size_t least, std::memory_order order = std::memory_order_relaxed) {
+  size_t seen = number.load(std::memory_order_relaxed);
+  while (seen < least && !number.compare_exchange_weak(seen, least, order)) {}
+}
+
 }  // namespace rh

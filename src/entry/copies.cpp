@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "base/counter.h"
 #include "entry/rules.h"
 #include "platform/platform.h"
 
@@ -32,17 +33,13 @@ bool is_own(const void* pointer) {
   return ours || regions::find(pointer) != nullptr;
 }
 
-static void use_at_least(size_t count) {
-  size_t used = g_used.load(std::memory_order_relaxed);
-  while (used < count && !g_used.compare_exchange_weak(used, count, std::memory_order_release)) {}
-}
-
 void meet(const Copy* other) {
   for (size_t index = 0; index < kMost; ++index) {
     std::atomic<const Copy*>& copy = g_places[index].copy;
     const Copy* none = nullptr;
     if (copy.load(std::memory_order_acquire) == other) return;
-    if (copy.compare_exchange_strong(none, other, std::memory_order_acq_rel)) return use_at_least(index + 1);
+    if (copy.compare_exchange_strong(none, other, std::memory_order_acq_rel))
+      return raise_to(g_used, index + 1, std::memory_order_release);
   }
 }
 

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "base/counter.h"
+
 namespace rh {
 
 class Account {
@@ -25,12 +27,12 @@ class Account {
     do {
       if (!admits(before, bytes)) return false;
     } while (!held_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
-    raise_peak(before + bytes);
+    raise_to(peak_, before + bytes);
     return true;
   }
 
   // Whatever the limit is.
-  void charge_anyway(size_t bytes) { raise_peak(held_.fetch_add(bytes, std::memory_order_relaxed) + bytes); }
+  void charge_anyway(size_t bytes) { raise_to(peak_, held_.fetch_add(bytes, std::memory_order_relaxed) + bytes); }
 
   void discharge(size_t bytes) { held_.fetch_sub(bytes, std::memory_order_relaxed); }
 
@@ -48,11 +50,6 @@ class Account {
   bool admits(size_t before, size_t bytes) const {
     size_t most = limit();
     return most == 0 || (before <= most && bytes <= most - before);
-  }
-
-  void raise_peak(size_t now) {
-    size_t seen = peak();
-    while (seen < now && !peak_.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {}
   }
 
   std::atomic<size_t> held_{0}, peak_{0}, limit_{0}, refused_{0};

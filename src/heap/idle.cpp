@@ -192,10 +192,7 @@ RH_INLINE bool much_is_free() {
 // Called by threads that allocate: the helper returns it in their place. False when there is none.
 bool leave_to_helper(Units surplus) {
   if (g_helper_runs.load(std::memory_order_relaxed) == 0 || g_stop.load(std::memory_order_relaxed) != 0) return false;
-  // What waits there is part of it.
-  size_t left = g_surplus.load(std::memory_order_relaxed);
-  while (left < surplus.bytes() && !g_surplus.compare_exchange_weak(left, surplus.bytes(), std::memory_order_relaxed)) {
-  }
+  raise_to(g_surplus, surplus.bytes());  // what waits there is part of it
   platform::wake(g_stop);
   return true;
 }

@@ -262,6 +262,30 @@ SCENARIO(requests_that_do_not_fit) {
 
 TEST(Memory, WhatDoesNotFitIsRefusedAndNothingElse) { EXPECT_SCENARIO("requests_that_do_not_fit"); }
 
+// realloc to a shorter length does not fail for want of memory, whatever else does.
+SCENARIO(shorter_at_the_limit) {
+  constexpr std::size_t kLong = 20000, kShort = 700;
+  NEED(set_limit(0, kHard));
+  std::vector<void*> blocks;
+  blocks.reserve(kHard / kLong);
+  while (void* block = malloc(kLong)) {
+    fill(block, kShort, blocks.size());
+    blocks.push_back(block);
+    NEED(blocks.size() < kHard / kLong);
+  }
+  while (malloc(kShort) != nullptr) {}
+  for (std::size_t at = 0; at < blocks.size(); ++at) {
+    void* shorter = realloc(blocks[at], kShort);
+    NEED(shorter != nullptr, "block %zu of %zu", at, blocks.size());
+    NEED(intact(shorter, kShort, at));
+    blocks[at] = shorter;
+  }
+  for (void* block : blocks) free(block);
+  return 0;
+}
+
+TEST(Memory, WhatBecomesShorterIsNotRefused) { EXPECT_SCENARIO("shorter_at_the_limit"); }
+
 SCENARIO(wrong_limits) {
   NEED(set_limit(0, kHard));
   NEED(!set_limit(100, 0) && errno == EINVAL);
