@@ -3,7 +3,8 @@
 
 set(CONTRACT_LEFT_OUT
   # It refuses set_robust_list, by which we are told the end of a thread, whose memory others may then take over.
-  BoundHeaps.OutliveTheirThread Tags.AddUp Memory.SixteenThreadsRaceForTheLastMebibyte
+  BoundHeaps.OutliveTheirThread Tags.AddUp Tags.ATrimTakesAllThatEndedThreadsFreed
+  Memory.SixteenThreadsRaceForTheLastMebibyte
   # A child of a process that had other threads ends where it makes one.
   Fork.ThreadsInTheChild Idle.ForkAndSignalsReachOnlyTheProgram MemoryPosix.AForkedChildKeepsTheLimit
   Copies.ForksAreKnownOfBeforeTheFirstBlock

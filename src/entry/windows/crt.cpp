@@ -77,9 +77,6 @@ void* move(const Host& host, void* old, size_t present, void* fresh, size_t size
   return fresh;
 }
 
-// What became of a block that is no longer than before, where there was no memory for a copy: it stays, if it can.
-void* shortened(const Host& host, void* block) { return block != nullptr ? block : out_of_memory(host); }
-
 // Of a hardened build's block, which moves to memory of that partition unless it is there. Not called elsewhere.
 void* reallocate_of(const Host& host, Partition of, void* block, size_t size) {
   size_t before = 0;
@@ -91,7 +88,9 @@ void* reallocate_of(const Host& host, Partition of, void* block, size_t size) {
   }
   if (size > before) return move(host, block, before, malloc_of(host, of, size), size);
   void* shorter = move(host, block, before, blocks::allocate_of(of, size, false), size);
-  return shorter != nullptr ? shorter : shortened(host, hardened::resize(block, size, hardened::Resize::stays_loose));
+  if constexpr (kHardened)
+    if (shorter == nullptr) shorter = hardened::resize(block, size, hardened::Resize::stays_loose);
+  return shorter != nullptr ? shorter : out_of_memory(host);
 }
 
 void* reallocate_own(const Host& host, void* block, size_t size) {
@@ -103,7 +102,8 @@ void* reallocate_own(const Host& host, void* block, size_t size) {
   if (void* moved = resize_by_moving(at, size)) return moved;
   if (size > present) return move(host, block, present, malloc(host, size), size);
   void* shorter = move(host, block, present, blocks::allocate(size), size);
-  return shorter != nullptr ? shorter : shortened(host, resize_in_place(at, size, Fit::loose));
+  if (shorter == nullptr) shorter = resize_in_place(at, size, Fit::loose);
+  return shorter != nullptr ? shorter : out_of_memory(host);
 }
 
 // Of a region's block, which stays there.
