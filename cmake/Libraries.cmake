@@ -117,8 +117,9 @@ elseif(NOT WIN32)
   set(layout -Wl,-T,${REHEAP_LAYOUT})
   set(REHEAP_LAYOUT_PLACE .rodata)
   if(REHEAP_ZIG)
-    # Its table for unwinding is searched as if all code came behind it.
-    set(REHEAP_LAYOUT_PLACE .eh_frame)
+    # Its table for unwinding is searched as if all code came behind it. What the script does not name joins the segment
+    # before it.
+    set(REHEAP_LAYOUT_PLACE .plt)
   endif()
   configure_file(${REHEAP_SRC}/entry/linux/layout.ld.in ${REHEAP_LAYOUT} @ONLY)
   if(REHEAP_ZIG)
