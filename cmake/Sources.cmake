@@ -80,10 +80,10 @@ if(WIN32)
 endif()
 
 # The helper thread is kept out of the way of what changes a process's rights (entry/linux/alone.h): of programs that
-# call such a function, where only the core is linked.
+# call such a function, where only the core is linked. Calls by number may change the heap's pages too.
 set(REHEAP_ALONE_SOURCES)
 if(system STREQUAL "linux")
-  foreach(name sandbox privileges credentials initgroups)
+  foreach(name sandbox privileges credentials initgroups altered)
     list(APPEND REHEAP_ALONE_SOURCES ${REHEAP_SRC}/entry/linux/${name}.cpp)
   endforeach()
 endif()

@@ -194,10 +194,12 @@ void Arena::remove(Span* span) {
   set_kind(span, SpanKind::none);
 }
 
-// Whether the thread that works on something was stopped or terminated in the middle, or left behind by a fork.
-bool Arena::is_lost(ThreadToken worker, ThreadToken token) {
-  if (worker == token) return false;
-  return worker == kForkToken || platform::others_are_gone() || platform::thread_is_gone(worker);
+// Whether who works on something was stopped or terminated in the middle, or left behind by a fork, or has left it by
+// other ways than returning.
+bool Arena::is_lost(const Worker& worker, ThreadToken token) {
+  const ThreadToken at_work = worker.token.load();
+  if (at_work == token) return platform::has_left_call(worker.frame);
+  return at_work == kForkToken || platform::others_are_gone() || platform::thread_is_gone(at_work);
 }
 
 void Arena::take_from_purger() {
@@ -215,12 +217,13 @@ void Arena::take_from_purger() {
 // The caller holds the lock. True when another thread's purge of a span came to its end meanwhile.
 bool Arena::wait_for_purge(ThreadToken token) {
   Span* busy = busy_.load();
-  if (busy == nullptr || purger_ == token || inconsistent()) return false;
+  if (busy == nullptr || inconsistent()) return false;
   constexpr unsigned kAskAfter = 128;
   if (lost_purger(token)) {
     take_from_purger();
     return true;
   }
+  if (purger_.token.load() == token) return false;
   lock_.release();
   for (unsigned attempt = 0; busy_.load() == busy && attempt < kAskAfter; ++attempt) platform::back_off(attempt);
   lock_.acquire(token);
@@ -238,7 +241,7 @@ size_t Arena::purge(uint64_t age_ms, Units most, ThreadToken token, unsigned spa
   }
   if (!inconsistent() && lost_purger(token)) take_from_purger();
   if (busy_.load() != nullptr || inconsistent()) return 0;  // someone else is at it
-  purger_ = token;
+  purger_.begin(token, __builtin_frame_address(0));
   uint64_t now = platform::now_ms();
   unsigned patience = now < patient_at_ ? 1 : Purge::kPatience;
   // What is refused counts as just freed.
@@ -401,13 +404,13 @@ void Arena::put_back_whole() { put_back(Purge(busy_)); }
 
 void Arena::after_fork_in_child() {
   ThreadToken token = platform::thread_token();
-  ThreadToken grower = grower_.load();
+  ThreadToken grower = grower_.token.load();
   lent_ = {};
   bool lost_growth = grower != 0 && grower != token;
   if (lost_growth) g_realm.forget_growth();
   if (lock_.held_by(token)) {
-    if (lost_growth) grower_.store(kForkToken);
-    if (busy_.load() != nullptr && purger_ != token) purger_ = kForkToken;
+    if (lost_growth) grower_.token.store(kForkToken);
+    if (busy_.load() != nullptr && purger_.token.load() != token) purger_.token.store(kForkToken);
     return;
   }
   if (lost_growth) take_from_grower();
@@ -437,7 +440,8 @@ void Arena::give_up_free() {
 }
 
 void Arena::start_over(ThreadToken token) {
-  bool growing = is_growing(token);
+  const bool growing = is_growing(token);
+  const void* frame = grower_.frame;
   bool divided = is_divided_;
   Limit limit = limit_;
   const size_t near_held = near_.value();
@@ -447,7 +451,7 @@ void Arena::start_over(ThreadToken token) {
   set_limit(limit);
   is_divided_ = divided;
   watched_above_ = 0;  // whoever set it sees to it again
-  if (growing) grower_.store(token);
+  if (growing) grower_.begin(token, frame);
   note_in_use(Units::holding(g_realm.committed()));
   note_committed();
 }

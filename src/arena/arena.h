@@ -142,7 +142,7 @@ class Arena {
   void start_over(ThreadToken token);
 
   // Whether the thread with that token is making memory usable: then nobody else changes the realm.
-  bool is_growing(ThreadToken token) const { return grower_.load() == token; }
+  bool is_growing(ThreadToken token) const { return grower_.token.load() == token; }
 
   // The lock was taken from a thread that was terminated: what is free may be half-changed, and is never used again.
   // The caller holds the lock.
@@ -153,6 +153,17 @@ class Arena {
   void after_fork_in_child();
 
  private:
+  // Who works on something with the lock released, 0: nobody, and in which call.
+  struct Worker {
+    Word<ThreadToken> token;
+    const void* frame = nullptr;
+
+    void begin(ThreadToken worker, const void* at) {
+      token.store(worker);
+      frame = at;
+    }
+  };
+
   // Holds the lock; debug builds check the books before it is let go.
   class Guard {
    public:
@@ -214,7 +225,7 @@ class Arena {
   void rejoin();
   bool wait_for_purge(ThreadToken token);
   bool lost_purger(ThreadToken token) const { return busy_.load() != nullptr && is_lost(purger_, token); }
-  static bool is_lost(ThreadToken worker, ThreadToken token);
+  static bool is_lost(const Worker& worker, ThreadToken token);
   void take_from_purger();
   size_t releasable() const;
   size_t held() const;
@@ -245,8 +256,8 @@ class Arena {
   SpanList by_age_;             // dirty spans, oldest first
   Units in_pages_;              // of those, what is whole pages
   Word<Span*> busy_;            // in no set: being returned to the OS
-  ThreadToken purger_ = 0;      // by this thread
-  Word<ThreadToken> grower_;    // is making memory usable; 0: nobody
+  Worker purger_;               // who returns it
+  Worker grower_;               // who is making memory usable
   Span* in_growth_ = nullptr;   // in no set: decommitted memory that it commits
   Units unneeded_;              // dirty, and older than anything: what far alignments left
   uint64_t patient_at_ = 0;     // until then one refusal ends a purge

@@ -117,13 +117,13 @@ Span* Arena::find_warm(Units units, Partition partition, Prefer prefer) const {
 // A clean span of at least `least`, made of a decommitted one, as much of it as there is, or else of fresh memory. Null
 // when the OS refuses, or when a signal handler interrupted its own thread in here.
 Span* Arena::obtain(Span* decommitted, Units least, Prefer prefer, Partition partition, ThreadToken token) {
-  if (grower_.load() != 0) return nullptr;
+  if (grower_.token.load() != 0) return nullptr;
   if (decommitted != nullptr && least.count > decommitted->units) least = Units{decommitted->units};
-  grower_.store(token);
+  grower_.begin(token, __builtin_frame_address(0));
   promised_ = decommitted != nullptr ? Units{} : tables_for(least);
   Span* span = decommitted != nullptr ? commit(decommitted, least, token) : grow(least, prefer, partition, token);
   promised_ = {};
-  if (grower_.load() == token) grower_.store(0);
+  if (grower_.token.load() == token) grower_.token.store(0);
   return span;
 }
 
@@ -236,17 +236,22 @@ void Arena::put_committed(Span* span, Units committed) {
 
 // The caller holds the lock. False when no other thread is making memory usable; else it may have come to its end.
 bool Arena::wait_for_growth(ThreadToken token) {
-  ThreadToken grower = grower_.load();
-  if (grower == 0 || grower == token || inconsistent()) return false;
+  ThreadToken grower = grower_.token.load();
+  if (grower == 0 || inconsistent()) return false;
+  if (grower == token) {
+    if (!is_lost(grower_, token)) return false;
+    take_from_grower();
+    return true;
+  }
   constexpr unsigned kAskAfter = 128;
   lock_.release();
-  for (unsigned attempt = 0; grower_.load() == grower && attempt < kAskAfter; ++attempt) {
+  for (unsigned attempt = 0; grower_.token.load() == grower && attempt < kAskAfter; ++attempt) {
     if (grower == kForkToken || platform::others_are_gone()) break;
     platform::back_off(attempt);
   }
-  bool lost = grower_.load() == grower && is_lost(grower, token);
+  bool lost = grower_.token.load() == grower && is_lost(grower_, token);
   lock_.acquire(token);
-  if (lost && grower_.load() == grower) take_from_grower();
+  if (lost && grower_.token.load() == grower) take_from_grower();
   return true;
 }
 
@@ -254,7 +259,7 @@ bool Arena::wait_for_growth(ThreadToken token) {
 void Arena::take_from_grower() {
   if (in_growth_ != nullptr && !inconsistent()) put_committed(in_growth_, {});
   promised_ = {};
-  grower_.store(0);
+  grower_.token.store(0);
 }
 
 bool Arena::lengthen(Span* span, Units to) {

@@ -226,6 +226,11 @@ inline constexpr bool kThreadsAreTerminated = false;
 // thread that waits for it, after much patience. Never true where threads cannot end this way.
 bool thread_is_gone(ThreadToken token);
 
+// Whether the calling thread has left a call whose frame was at that address of its stack without returning from it: a
+// stack that overflowed there, which the program handled. Never true where that cannot be told from a signal's handler,
+// which has a stack of its own and interrupts the call.
+bool has_left_call(const void* frame);
+
 // Ownership of something by a thread, for as long as the thread lives. It is released by itself when the thread ends,
 // however it ends: there is nothing to call.
 class Ownership {

@@ -1,10 +1,12 @@
 // Libraries opened with RTLD_DEEPBIND, which look for malloc and free in their own dependencies first.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "support/library.h"
 #include "support/scenario.h"
@@ -65,6 +67,24 @@ SCENARIO(deep_namespace) {
 }
 
 TEST(DeepBind, AnotherNamespaceKeepsItsOwn) { EXPECT_SCENARIO("deep_namespace"); }
+
+// Which must not be those of a heap that nobody uses.
+SCENARIO(figures_of_a_library) {
+  void* library = dlopen("libc.so.6", RTLD_NOW);
+  NEED(library, "%s", dlerror());
+  // Declared as deprecated.
+  auto* figures = reinterpret_cast<struct mallinfo (*)()>(dlsym(library, "mallinfo"));
+  NEED(figures);
+  const int before = figures().uordblks;
+  std::vector<std::string> strings(1000, std::string(1000, 's'));
+  NEED(figures().uordblks - before > 1000000);
+  return 0;
+}
+
+TEST(DeepBind, OneLibraryIsAskedForFigures) {
+  if (mode() == Mode::archive) GTEST_SKIP() << "libreheap.a leaves dlsym to the C library";
+  EXPECT_SCENARIO("figures_of_a_library");
+}
 
 // As Python's ctypes does: the library's functions have the program's malloc, so must this free.
 SCENARIO(free_of_a_library) {

@@ -13,8 +13,7 @@ import check_start
 COMPILER = shlex.split(os.environ.get("CC", "cc"))
 LAYOUT = """
 SECTIONS {
-  . = ALIGN(CONSTANT(MAXPAGESIZE)) + 2 * CONSTANT(MAXPAGESIZE);
-  .text_rare : { *(rare) }
+  .text_rare ALIGN(CONSTANT(MAXPAGESIZE)) + 2 * CONSTANT(MAXPAGESIZE) : { *(rare) }
 } INSERT AFTER .rodata;
 """
 SOURCE = """

@@ -5,8 +5,6 @@
 //
 // What RTLD_NEXT and RTLD_DEFAULT mean the loader tells by the return address: so its function is jumped to.
 #include <link.h>
-#include <malloc.h>
-#include <stdlib.h>
 
 #include "base/bits.h"
 #include "base/text.h"
@@ -14,11 +12,21 @@
 #include "platform/linux/kernel_function.h"
 #include "platform/platform.h"
 
-// Names that not every C library's headers declare.
-extern "C" void cfree(void* block) RH_C_NOEXCEPT;
-extern "C" void* pvalloc(size_t size) RH_C_NOEXCEPT;
-extern "C" int malloc_trim(size_t pad) RH_C_NOEXCEPT;
-extern "C" void* reallocarray(void* block, size_t count, size_t size) RH_C_NOEXCEPT;
+// By which blocks come and go, memory that is free does, and which tell of it: Python services call malloc_trim so.
+#if defined(__GLIBC__)
+#define RH_OF_GLIBC(each) each(mallinfo) each(mallinfo2)
+#else
+#define RH_OF_GLIBC(each)
+#endif
+#define RH_ASKED_FOR(each)                                                                                  \
+  each(free) each(malloc) each(calloc) each(realloc) each(reallocarray) each(posix_memalign) each(memalign) \
+      each(aligned_alloc) each(valloc) each(pvalloc) each(cfree) each(malloc_usable_size) each(malloc_trim) \
+          each(malloc_stats) each(malloc_info) each(mallopt) RH_OF_GLIBC(each)
+
+// Not every C library's headers declare all of them.
+#define RH_DECLARE(function) extern "C" void rh_asked_##function() asm(#function);
+RH_ASKED_FOR(RH_DECLARE)
+#undef RH_DECLARE
 
 // Weak: musl's loader tells no versions apart.
 extern "C" [[gnu::weak]] void* dlvsym(void* handle, const char* name, const char* version) RH_C_NOEXCEPT;
@@ -66,16 +74,10 @@ struct Name {
   void* function;
 };
 
-// By which blocks come and go, and memory that is free: Python services call malloc_trim so. Sanitizers look names up
-// before their own strcmp works.
+// Sanitizers look names up before their own strcmp works.
 void* ours_by(const char* name) {
-#define RH_NAME(function) {#function, reinterpret_cast<void*>(&function)}
-  const Name names[] = {
-      RH_NAME(free),         RH_NAME(malloc),         RH_NAME(calloc),   RH_NAME(realloc),
-      RH_NAME(reallocarray), RH_NAME(posix_memalign), RH_NAME(memalign), RH_NAME(aligned_alloc),
-      RH_NAME(valloc),       RH_NAME(pvalloc),        RH_NAME(cfree),    RH_NAME(malloc_usable_size),
-      RH_NAME(malloc_trim),
-  };
+#define RH_NAME(function) {#function, reinterpret_cast<void*>(&rh_asked_##function)},
+  const Name names[] = {RH_ASKED_FOR(RH_NAME)};
 #undef RH_NAME
   for (const Name& each : names)
     if (same_text(each.name, name)) return each.function;

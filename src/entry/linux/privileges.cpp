@@ -1,4 +1,4 @@
-// Sandboxes, name spaces and capabilities: what the C library hands to the kernel as it is.
+// Sandboxes, name spaces, capabilities, and calls by number: what the C library hands to the kernel as it is.
 #include "entry/linux/privileges.h"
 
 #include <linux/seccomp.h>
@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "base/compiler.h"
+#include "entry/linux/altered.h"
 #include "entry/linux/kernel.h"
 #include "entry/linux/sandbox.h"
 #include "platform/linux/strict.h"
@@ -91,6 +92,7 @@ RH_EXPORT long syscall(long number, ...) {
   };
   if (number == SYS_seccomp) return close_sandbox(a == SECCOMP_SET_MODE_STRICT, call);
   if (number == SYS_prctl && a == PR_SET_SECCOMP) return close_sandbox(b == SECCOMP_MODE_STRICT, call);
+  altered::note_call(number, reinterpret_cast<const void*>(a), static_cast<size_t>(b), c, d);
   if (!changes_rights(number)) return call();
   idle::WithoutHelper alone;
   return call();

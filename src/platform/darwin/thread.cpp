@@ -35,6 +35,7 @@ void back_off(unsigned attempt) {
 
 bool others_are_gone() { return false; }
 bool thread_is_gone(ThreadToken) { return false; }
+bool has_left_call(const void*) { return false; }
 bool helper_is_lost() { return false; }
 
 // ---- waiting ----------------------------------------------------------------------------------

@@ -123,6 +123,9 @@ void set_others_are_gone(bool gone);
 // Makes the system report the thread with that token as terminated. 0: none is.
 void set_terminated(platform::ThreadToken token);
 
+// What is said of calls that the thread may have left without returning: not that it has, to begin with.
+void set_has_left_call(bool has_left);
+
 // The helper thread runs only here. It sleeps as long as it wanted to (the clock moves on by that), does its work, and
 // waits again. True when it is still alive then.
 bool step_helper();

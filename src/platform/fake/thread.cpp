@@ -38,6 +38,7 @@ constinit std::atomic<bool> g_single_threaded{false};
 using Hook = void (*)();
 constinit Hook g_back_off_hook = nullptr;
 constinit std::atomic<platform::ThreadToken> g_terminated{0};
+constinit std::atomic<bool> g_has_left_call{false};
 constinit std::atomic<uint64_t> g_acquisitions{0};
 constinit thread_local uint32_t t_played = 0;
 
@@ -157,6 +158,7 @@ void on_back_off(void (*hook)()) { g_back_off_hook = hook; }
 void set_single_threaded(bool single) { g_single_threaded.store(single); }
 void set_others_are_gone(bool gone) { g_others_are_gone.store(gone); }
 void set_terminated(platform::ThreadToken token) { g_terminated.store(token); }
+void set_has_left_call(bool has_left) { g_has_left_call.store(has_left); }
 
 bool step_helper() {
   Guard guard(g_thread_mutex);
@@ -195,6 +197,7 @@ void back_off(unsigned) {
 }
 
 bool others_are_gone() { return g_others_are_gone.load(); }
+bool has_left_call(const void*) { return g_has_left_call.load(); }
 bool thread_is_gone(ThreadToken token) { return token != 0 && token == g_terminated.load(); }
 
 void wait(const std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ms) {

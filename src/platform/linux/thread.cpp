@@ -77,6 +77,7 @@ void wake(const std::atomic<uint32_t>& word) {
 bool others_are_gone() { return false; }
 
 bool thread_is_gone(ThreadToken) { return false; }
+bool has_left_call(const void*) { return false; }
 bool helper_is_lost() { return false; }
 
 namespace {

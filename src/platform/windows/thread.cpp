@@ -46,6 +46,20 @@ bool thread_is_gone(ThreadToken token) {
   return gone;
 }
 
+static void* allocation_of(const void* address) {
+  MEMORY_BASIC_INFORMATION memory = {};
+  VirtualQuery(address, &memory, sizeof(memory));
+  return memory.AllocationBase;
+}
+
+// Handlers of exceptions run on the stack of what they interrupt, below it. What is below this call has been left, as
+// has what lies on another fiber's stack.
+bool has_left_call(const void* frame) {
+  KeepLastError keep;
+  const void* here = __builtin_frame_address(0);
+  return frame < here || allocation_of(frame) != allocation_of(here);
+}
+
 // ---- the helper thread ------------------------------------------------------------------------
 
 namespace {
@@ -161,7 +175,8 @@ bool helper_is_lost() { return g_helper.load(std::memory_order_acquire) == kRuns
 void forget_helper() { g_helper.store(kNone, std::memory_order_relaxed); }
 
 // The loader lock is held, so the helper cannot end by itself, which takes that lock too. It is brought to a place
-// where it holds nothing, and terminated there.
+// where it holds nothing, and terminated there. Wine keeps the stack of a terminated thread, but one that terminates
+// itself ends programs there: its thread environment block is freed, and stays in the loader's list.
 void stop_helper() {
   KeepLastError keep;
   if (g_helper_thread == nullptr) return;

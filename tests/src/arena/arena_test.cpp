@@ -1117,6 +1117,18 @@ TEST(Arena, WhatIsFreeIsHadWhileOneGrows) {
   expect_conserved(arena);
 }
 
+// As after the overflow of a stack, which the program handled.
+TEST(Arena, GrowthThatItsThreadHasLeftIsTakenBack) {
+  Arena arena;
+  arena.allocate({1});
+  while_growing_for_ever(arena, kMuch, [] {
+    EXPECT_EQ(g_hooked->allocate({kMuch}), nullptr);
+    fake::set_has_left_call(true);
+    expect_much();
+    fake::set_has_left_call(false);
+  });
+}
+
 TEST(Arena, AChildHasWhatAnotherThreadWasGrowingBy) {
   Arena arena;
   arena.allocate({1});
