@@ -5,12 +5,14 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csetjmp>
 #include <csignal>
@@ -91,6 +93,13 @@ sigset_t none() {
   return set;
 }
 
+timespec time_after(time_t duration) {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  time.tv_sec += duration;
+  return time;
+}
+
 bool interrupted(int result) { return result == -1 && errno == EINTR; }
 
 const Call kCalls[] = {
@@ -149,6 +158,11 @@ const Call kCalls[] = {
      [](const Ends&) {
        const sigset_t set = none();
        return interrupted(sigsuspend(&set));
+     }},
+    {"clock_nanosleep until a time", Wakes::handled, false,
+     [](const Ends&) {
+       const timespec end = time_after(60);
+       return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, nullptr) == EINTR;
      }},
     {"sigwait", Wakes::taken, false,
      [](const Ends&) {
@@ -399,6 +413,54 @@ SCENARIO(handlers_jump_out_of_endless_calls) {
   return 0;
 }
 
+// ---- a program that is stopped meanwhile ---------------------------------------------------------
+
+constexpr time_t kSlept = 2;
+
+// Each for so many seconds, of which it is stopped more than half a second, memory having gone back.
+constexpr void (*kSleeps[])() = {
+    [] { sleep(kSlept); },
+    [] { usleep(kSlept * 1000000); },
+    [] {
+      const timespec time = {kSlept, 0};
+      nanosleep(&time, nullptr);
+    },
+    [] {
+      const timespec end = time_after(kSlept);
+      clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, nullptr);
+    },
+#if defined(SYS_poll)  // else the kernel has no call that is resumed so
+    [] { poll(nullptr, 0, kSlept * 1000); },
+#endif
+};
+
+SCENARIO(stopped_sleeps_end_in_time) {
+  int report[2];
+  NEED(pipe2(report, O_CLOEXEC) == 0);
+  pid_t sleepers[std::size(kSleeps)];
+  for (std::size_t at = 0; at < std::size(kSleeps); ++at) {
+    sleepers[at] = fork();
+    if (sleepers[at] != 0) continue;
+    free_some();
+    const double begun = seconds();
+    kSleeps[at]();
+    const double end = seconds();
+    _exit(end - begun > kSlept - 0.01 && write(report[1], &end, sizeof end) == sizeof end ? 0 : 1);
+  }
+  const double start = seconds();
+  nap(0.7);
+  for (const pid_t sleeper : sleepers) kill(sleeper, SIGSTOP);
+  nap(1.2);
+  for (const pid_t sleeper : sleepers) kill(sleeper, SIGCONT);
+  const double should_end = std::max(seconds(), start + kSlept);
+  for (const pid_t sleeper : sleepers) {
+    double end;
+    NEED(await(sleeper, 20) == 0 && read(report[0], &end, sizeof end) == sizeof end);
+    NEED(end < should_end + patience(0.8), "%.2f s instead of %.2f", end - start, should_end - start);
+  }
+  return 0;
+}
+
 // Calls that would not wait do not wait.
 SCENARIO(who_does_not_wait_is_not_kept) {
   const Ends ends;
@@ -431,7 +493,7 @@ TEST(Idle, EndlessCallsDoWhatTheyDid) {
   expect_scenarios({"signals_end_endless_calls_as_before", "signals_while_memory_goes_back",
                     "signals_end_waits_for_children_as_before", "waits_with_the_childs_signal_blocked",
                     "other_signals_end_sigwaitinfo", "handlers_jump_out_of_endless_calls",
-                    "who_does_not_wait_is_not_kept"});
+                    "who_does_not_wait_is_not_kept", "stopped_sleeps_end_in_time"});
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include <limits>
+
 #include "entry/linux/next.h"
 #include "entry/linux/sandbox.h"
 #include "heap/idle.h"
@@ -66,11 +68,23 @@ inline timespec minus(const timespec& a, const timespec& b) {
   return difference;
 }
 
-inline timespec plus(const timespec& a, const timespec& b) {
-  timespec sum = {a.tv_sec + b.tv_sec, a.tv_nsec + b.tv_nsec};
-  if (sum.tv_nsec >= kNanoseconds) ++sum.tv_sec, sum.tv_nsec -= kNanoseconds;
-  return sum;
+inline timespec now() {
+  timespec time = {};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time;
 }
+
+// When a wait of that length ends that begins now; at the end of time where it is longer than that.
+inline timespec end_after(const timespec& length) {
+  const timespec start = now();
+  timespec end = {0, start.tv_nsec + length.tv_nsec};
+  const time_t carry = end.tv_nsec >= kNanoseconds ? 1 : 0;
+  end.tv_nsec -= carry * kNanoseconds;
+  const bool never = __builtin_add_overflow(start.tv_sec + carry, length.tv_sec, &end.tv_sec);
+  return never ? timespec{std::numeric_limits<time_t>::max(), 0} : end;
+}
+
+inline timespec left_until(const timespec& end) { return minus(end, now()); }
 
 inline bool is_longer(const timespec& a, const timespec& b) {
   return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
@@ -95,38 +109,54 @@ inline bool has_two_parts(const timespec* timeout) {
 
 inline bool is_over(const timespec& time) { return time.tv_sec == 0 && time.tv_nsec == 0; }
 
-// The second part. All signals are blocked. While memory goes back the thread looks now and then whether its wait is
-// over.
-template <typename Wait> long wait_second(timespec* timeout, const Mask* mask, Wait wait) {
-  const timespec whole = timeout != nullptr ? *timeout : timespec{};
-  const uint64_t start = platform::now_ms();
+// All signals are blocked. Memory goes back, and now and then the thread looks whether its wait is over (`end` null: it
+// has no end): what `wait` gives then, else 0.
+template <typename Wait> long return_memory(const timespec* end, const Mask* mask, Wait wait) {
   for (bool more = true; more;) {
     more = idle::return_while_waiting();
-    if (timeout != nullptr) *timeout = minus(whole, from_ms(platform::now_ms() - start));
-    if (timeout != nullptr && is_over(*timeout)) break;
+    if (end != nullptr && is_over(left_until(*end))) break;
     timespec glance = {0, 1};
     if (long result = more ? wait(&glance, mask) : 0; result != 0) return result;
   }
-  return wait(timeout, mask);
+  return 0;
+}
+
+// The second part. All signals are blocked.
+template <typename Wait> long wait_second(timespec* timeout, const Mask* mask, Wait wait) {
+  const timespec end = timeout != nullptr ? end_after(*timeout) : timespec{};
+  if (long result = return_memory(timeout != nullptr ? &end : nullptr, mask, wait); result != 0) return result;
+  if (timeout == nullptr) return wait(nullptr, mask);
+  *timeout = left_until(end);
+  return is_over(*timeout) ? 0 : wait(timeout, mask);
 }
 
 // `wait(timeout, mask)` is a call of the kernel that gives 0 when the time is over, and leaves in *timeout what is left
 // of it. So does this.
 template <typename Wait> long wait_in_two_parts(timespec* timeout, const Mask* mask, Wait wait) {
+  const timespec end = timeout != nullptr ? end_after(*timeout) : timespec{};
   Mask before = {};
   set_mask(kAll, &before);
   if (mask == nullptr) mask = &before;
   timespec first = warm_time();
-  timespec rest = timeout != nullptr ? minus(*timeout, first) : timespec{};
   long result = wait(&first, mask);
-  if (result != 0) {
-    if (timeout != nullptr) *timeout = plus(first, rest);
-  } else {
-    if (timeout != nullptr) *timeout = rest;
-    result = wait_second(timeout, mask, wait);
-  }
+  if (timeout != nullptr) *timeout = left_until(end);
+  if (result == 0) result = wait_second(timeout, mask, wait);
   set_mask(before, nullptr);
   return result;
+}
+
+// As wait_in_two_parts, up to a time of the monotonic clock. A wait of this kind ends then whether or not the program
+// was stopped meanwhile (SIGSTOP), while the kernel resumes `wait` with what was left of its time. So `last`, which it
+// resumes with the same end, comes at the end of the second part. Signals are let in before that, as before any call.
+template <typename Wait, typename Last> long wait_until(const timespec& end, Wait wait, Last last) {
+  Mask before = {};
+  set_mask(kAll, &before);
+  timespec first = warm_time(), glance = {0, 1};
+  long result = wait(&first, &before);
+  if (result == 0) result = return_memory(&end, &before, wait);
+  if (result == 0) result = wait(&glance, &before);
+  set_mask(before, nullptr);
+  return result != 0 || is_over(left_until(end)) ? result : last();
 }
 
 template <typename Result = int> Result answer(long result) {

@@ -33,9 +33,21 @@ namespace {
 // Leaves in *time what is left of it; 0, or a negated error number.
 long kernel_sleep(timespec* time) { return kernel_poll(nullptr, 0, time, nullptr); }
 
+int to_ms(const timespec& time) { return static_cast<int>(time.tv_sec * 1000 + (time.tv_nsec + 999999) / 1000000); }
+
+long sleep_until(const timespec& end) {
+  auto wait = [](timespec* time, const Mask* mask) { return kernel_poll(nullptr, 0, time, mask); };
+  auto last = [&end] {
+    return system_call(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, reinterpret_cast<long>(&end), 0);
+  };
+  return wait_until(end, wait, last);
+}
+
 long sleep_in_two_parts(timespec* time) {
-  return wait_in_two_parts(time, nullptr,
-                           [](timespec* timeout, const Mask* mask) { return kernel_poll(nullptr, 0, timeout, mask); });
+  const timespec end = end_after(*time);
+  const long result = sleep_until(end);
+  *time = left_until(end);
+  return result;
 }
 
 }  // namespace
@@ -64,6 +76,14 @@ int do_poll(pollfd* files, nfds_t count, int timeout) {
   timespec time = from_ms(timeout < 0 ? 0 : static_cast<uint64_t>(timeout));
   timespec* limit = timeout < 0 ? nullptr : &time;
   auto wait = [=](timespec* for_time, const Mask* mask) { return kernel_poll(files, count, for_time, mask); };
+  if (limit != nullptr && g_poll.known() != nullptr && has_two_parts(limit)) {
+    const timespec end = end_after(*limit);
+    auto last = [=]() -> long {
+      const int result = g_poll.known()(files, count, to_ms(left_until(end)));
+      return result < 0 ? -errno : result;
+    };
+    return answer(wait_until(end, wait, last));
+  }
   if (has_two_parts(limit)) return answer(wait_in_two_parts(limit, nullptr, wait));
   return next_or(g_poll, [=] { return answer(wait(limit, nullptr)); }, files, count, timeout);
 }
@@ -114,8 +134,16 @@ RH_WAIT int nanosleep(const timespec* time, timespec* left) {
       time, left);
 }
 
+static bool sleeps_in_two_parts(const timespec* end) {
+  if (end == nullptr || !is_valid(*end)) return false;
+  const timespec length = left_until(*end);
+  return has_two_parts(&length);
+}
+
 // Until a time of day the wait stays whole: the clock may be set meanwhile.
 RH_WAIT int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
+  if (flags == TIMER_ABSTIME && clock == CLOCK_MONOTONIC && sleeps_in_two_parts(time))
+    return static_cast<int>(-sleep_until(*time));
   bool relative = flags == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC);
   if (relative && time != nullptr && has_two_parts(time)) {
     timespec rest = *time;
@@ -199,14 +227,9 @@ long kernel_epoll(int epoll, epoll_event* events, int most, int timeout, const M
                      reinterpret_cast<long>(mask), sizeof(Mask));
 }
 
-int to_ms(const timespec* time) {
-  if (time == nullptr) return -1;
-  return static_cast<int>(time->tv_sec * 1000 + (time->tv_nsec + 999999) / 1000000);
-}
-
 int epoll_in_two_parts(int epoll, epoll_event* events, int most, timespec* limit, const Mask* set) {
   return answer(wait_in_two_parts(limit, set, [=](timespec* time, const Mask* mask) {
-    return kernel_epoll(epoll, events, most, to_ms(time), mask);
+    return kernel_epoll(epoll, events, most, time == nullptr ? -1 : to_ms(*time), mask);
   }));
 }
 
