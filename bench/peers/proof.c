@@ -16,10 +16,10 @@ static size_t in_use(struct mallinfo2 (*libc_mallinfo)(void)) {
 }
 
 int main(void) {
-  /* The handle makes sure that it is libc's mallinfo2, not one that an allocator brings. */
+  /* The handle, and the version, make sure that it is libc's mallinfo2: reheap answers such a dlsym itself. */
   void* libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   struct mallinfo2 (*libc_mallinfo)(void) = NULL;
-  void* found = libc ? dlsym(libc, "mallinfo2") : NULL;
+  void* found = libc ? dlvsym(libc, "mallinfo2", "GLIBC_2.33") : NULL;
   memcpy(&libc_mallinfo, &found, sizeof found);
   if (!libc_mallinfo) {
     fprintf(stderr, "proof: this libc has no mallinfo2\n");

@@ -16,6 +16,7 @@
 #include "heap/sampled.h"
 #include "heap/shared.h"
 #include "heap/slab_lists.h"
+#include "heap/sparse.h"
 #include "heap/watch.h"
 
 namespace rh {
@@ -137,7 +138,7 @@ static slab::Taken take_own(SizeClass* size_class) {
 // nothing done, when there is more to it.
 RH_INLINE static slab::Taken take_quickly(SizeClass size_class) {
   Heap* heap = heap_in_use_if_any();
-  if (RH_UNLIKELY(heap == nullptr || idle::is_needed() || relief::is_called())) return {};
+  if (RH_UNLIKELY(heap == nullptr || idle::is_needed() || relief::is_called() || sparse::is_wanted(heap))) return {};
   if (Block* block = pop(heap, size_class)) return {block, false};
   if (RH_UNLIKELY(!heap->lock.try_acquire(heap->token.load()))) return {};
   bool simple = heap->current[size_class] != nullptr && !inconsistent();
@@ -153,6 +154,8 @@ RH_INLINE static slab::Taken take_small(Heap* heap, SizeClass* size_class, size_
   // Those who use first-class heaps look when they free.
   if ((heap == nullptr || !is_first_class(heap)) && RH_UNLIKELY(idle::is_needed())) idle::note_free();
   if (relief::is_called()) relief::answer();
+  Heap* from = heap != nullptr ? heap : own_heap_if_any();
+  if (from != nullptr && RH_UNLIKELY(sparse::is_wanted(from))) sparse::give_some(from);
   return taken;
 }
 

@@ -7,6 +7,7 @@
 #include "heap/retained.h"
 #include "heap/slab_lists.h"
 #include "heap/spans.h"
+#include "heap/sparse.h"
 #include "heap/watch.h"
 
 namespace rh {
@@ -23,7 +24,9 @@ static Span* take_slab(Heap* heap, SizeClass size_class, Units units) {
   const spans::Use use = dense ? spans::Use::dense_slab : spans::Use::slab;
   auto open = [](Span* taken) { return bars::put_at_end(taken, bars::Elsewhere::goes); };
   Span* span = spans::take_open(heap, units, use, heap->token.load(), open);
-  if (span != nullptr) slab::start(span, size_class, heap, slab_number(heap));
+  if (span == nullptr) return nullptr;
+  if (span->zero) sparse::note_growth(heap);
+  slab::start(span, size_class, heap, slab_number(heap));
   return span;
 }
 

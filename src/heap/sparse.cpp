@@ -89,6 +89,18 @@ bool look(Heap* heap, bool now, unsigned most, ThreadToken token) {
   return false;
 }
 
+void note_growth(Heap* heap) {
+  constexpr Units kLeast = Units::holding(size_t{1} << 20);
+  constexpr size_t kShare = 8;
+  if (heap->sparse < kLeast || heap->sparse.bytes() * kShare < g_arena.figures().in_use) return;
+  heap->gives_sparse.store(true);
+}
+
+RH_COLD void give_some(Heap* heap) {
+  constexpr unsigned kSlabs = 8;
+  heap->gives_sparse.store(look(heap, true, kSlabs, platform::thread_token()));
+}
+
 size_t returned() { return g_returned.load(std::memory_order_relaxed); }
 
 }  // namespace rh::sparse

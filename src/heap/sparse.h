@@ -14,6 +14,16 @@ inline constexpr unsigned kLooks = 4;
 // are due. Holding no heap's lock. True when there were as many: more may be due.
 bool look(Heap* heap, bool now, unsigned most, ThreadToken token);
 
+// Without a helper, and where it would come too late: who grows beside much that is sparse returns some of that at each
+// step instead, so that the peak does not rise by it.
+//
+// A slab was taken from memory that nobody has touched. Under the heap's lock.
+void note_growth(Heap* heap);
+
+// To be called, holding no heap's lock, when that was noted.
+inline bool is_wanted(const Heap* heap) { return platform::kReplacesByZeros && heap->gives_sparse.load(); }
+void give_some(Heap* heap);
+
 // How many bytes have gone back by now.
 size_t returned();
 

@@ -183,6 +183,7 @@ struct Heap {
   size_t freed = 0;                    // of a shared heap: the bytes still to be counted (heap/retained.h)
   Word<Leavings> leavings;             // once it is left behind
   Units sparse, sparse_told;           // slabs in that state, and as others know of it (heap/slab_lists.h)
+  Word<bool> gives_sparse;             // it grew while these were much of all memory: sparse::give_some
 
   // ---- anyone ----
   alignas(64) std::atomic<Block*> inbox{nullptr};  // messages: heap/remote.cpp

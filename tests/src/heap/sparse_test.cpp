@@ -79,6 +79,33 @@ TEST_F(Sparse, AFirstClassHeapsGoBackToo) {
   destroy_heap(heap);
 }
 
+// Nobody looks at them for a minute.
+TEST_F(Sparse, WhoGrowsBesideMuchReturnsIt) {
+  idle::set_decay_ms(60000);
+  Survivors survivors(256);
+  EXPECT_EQ(sparse::returned(), 0u);
+  Survivors others(1000);
+  EXPECT_GE(sparse::returned(), kMostOfIt);
+  survivors.check();
+  others.check();
+}
+
+TEST_F(Sparse, AFirstClassHeapThatGrowsReturnsItToo) {
+  idle::set_decay_ms(60000);
+  Heap* heap = shared::create();
+  Survivors survivors(256, heap), others(1000, heap);
+  EXPECT_GE(sparse::returned(), kMostOfIt);
+  survivors.check();
+  others.check();
+  destroy_heap(heap);
+}
+
+TEST_F(Sparse, WhoUsesThemAgainKeepsThem) {
+  idle::set_decay_ms(60000);
+  Survivors survivors(256), again(256);
+  EXPECT_EQ(sparse::returned(), 0u);
+}
+
 TEST_F(Sparse, TrimReturnsThemAtOnce) {
   Survivors survivors(128);
   size_t before = sparse::returned();
