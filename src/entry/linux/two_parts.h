@@ -121,13 +121,12 @@ template <typename Wait> long return_memory(const timespec* end, const Mask* mas
   return 0;
 }
 
-// The second part. All signals are blocked.
+// The second part. All signals are blocked. What came while memory went back is asked for even where the time is over.
 template <typename Wait> long wait_second(timespec* timeout, const Mask* mask, Wait wait) {
   const timespec end = timeout != nullptr ? end_after(*timeout) : timespec{};
   if (long result = return_memory(timeout != nullptr ? &end : nullptr, mask, wait); result != 0) return result;
-  if (timeout == nullptr) return wait(nullptr, mask);
-  *timeout = left_until(end);
-  return is_over(*timeout) ? 0 : wait(timeout, mask);
+  if (timeout != nullptr) *timeout = left_until(end);
+  return wait(timeout, mask);
 }
 
 // `wait(timeout, mask)` is a call of the kernel that gives 0 when the time is over, and leaves in *timeout what is left
@@ -156,7 +155,7 @@ template <typename Wait, typename Last> long wait_until(const timespec& end, Wai
   if (result == 0) result = return_memory(&end, &before, wait);
   if (result == 0) result = wait(&glance, &before);
   set_mask(before, nullptr);
-  return result != 0 || is_over(left_until(end)) ? result : last();
+  return result != 0 ? result : last();
 }
 
 template <typename Result = int> Result answer(long result) {
