@@ -13,13 +13,17 @@ using namespace rh;
 // Being called, it brings this file into programs that link the archive.
 RH_AT_START void pages::stand_in() {}
 
+template <typename... Rest> static void note_call(long number, const void* pages, size_t size, Rest... rest) {
+  altered::note_call(number, pages, size, as_word(rest)...);
+}
+
 // Defines `result name parameters`, of the C library's by that name, which hands its parameters to a system call. The
 // program's own declarations are the C library's; here only the shape counts.
 #define RH_ALTERS(result, name, parameters, number, ...)                           \
   static constinit rh::NextFunction<result parameters> g_##name{#name};            \
   extern "C" [[gnu::visibility("default")]] result name parameters RH_C_NOEXCEPT;  \
   extern "C" [[gnu::visibility("default")]] result name parameters RH_C_NOEXCEPT { \
-    altered::note_call(number, __VA_ARGS__);                                       \
+    note_call(number, __VA_ARGS__);                                                \
     return next_or_kernel(g_##name, number, __VA_ARGS__);                          \
   }
 
