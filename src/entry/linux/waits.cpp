@@ -76,15 +76,16 @@ int do_poll(pollfd* files, nfds_t count, int timeout) {
   timespec time = from_ms(timeout < 0 ? 0 : static_cast<uint64_t>(timeout));
   timespec* limit = timeout < 0 ? nullptr : &time;
   auto wait = [=](timespec* for_time, const Mask* mask) { return kernel_poll(files, count, for_time, mask); };
-  if (limit != nullptr && g_poll.known() != nullptr && has_two_parts(limit)) {
+  if (has_two_parts(limit)) {
+    auto* next = g_poll.known();
+    if (limit == nullptr || next == nullptr) return answer(wait_in_two_parts(limit, nullptr, wait));
     const timespec end = end_after(*limit);
     auto last = [=]() -> long {
-      const int result = g_poll.known()(files, count, to_ms(left_until(end)));
+      const int result = next(files, count, to_ms(left_until(end)));
       return result < 0 ? -errno : result;
     };
     return answer(wait_until(end, wait, last));
   }
-  if (has_two_parts(limit)) return answer(wait_in_two_parts(limit, nullptr, wait));
   return next_or(g_poll, [=] { return answer(wait(limit, nullptr)); }, files, count, timeout);
 }
 
