@@ -213,9 +213,10 @@ class Arena {
   void note_dirty();
   Units find_surplus();
   Units most_held() const;
+  Units peak() const { return Units{in_use_peak_.value() >> kUnitShift}; }
   Units soft_mark() const { return Units{limit_.soft >> kUnitShift}; }
   Units far_too_much(Units held, Units surplus);
-  Units allowed_surplus(Units surplus);
+  Units allowed_surplus(Units held, Units surplus);
   void return_surplus(Units surplus, ThreadToken token);
   Span* take_out(Span* span, Units most);
   Span* widen(Span* span);
@@ -261,11 +262,10 @@ class Arena {
   Span* in_growth_ = nullptr;   // in no set: decommitted memory that it commits
   Units unneeded_;              // dirty, and older than anything: what far alignments left
   uint64_t patient_at_ = 0;     // until then one refusal ends a purge
-  uint64_t surplus_since_ = 0;  // since then what is beyond the peak may go back, an eighth of it a second
+  uint64_t surplus_since_ = 0;  // since then surplus may go back, an eighth of what is held a second
   bool in_pieces_ = false;      // there may be dirty spans between clean ones that would be one, were all dirty
   Units in_use_;
   size_t visits_ = 0;
-  Units held_peak_;  // of in use and dirty together
   Limit limit_;
   Units lent_;      // counted twice otherwise: what is being moved
   Units promised_;  // to the tables of memory that is being made usable

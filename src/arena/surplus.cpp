@@ -7,10 +7,11 @@ namespace rh {
 namespace {
 
 // What goes back before its time interrupts every processor that runs this program, and is often faulted in again at
-// once: an eighth of the peak a second, at once no more than a quarter. The peak may grow a little further meanwhile.
-constexpr uint64_t kPeakInMs = 8000, kMostSavedMs = 2000;
+// once: an eighth of what is held a second, at once no more than a quarter. The peak may grow a little further
+// meanwhile.
+constexpr uint64_t kHeldInMs = 8000, kMostSavedMs = 2000;
 
-// But no more often than this, and no more at once than that, unless the peak allows more in that time.
+// But no more often than this, and no more at once than that, unless what is held allows more in that time.
 constexpr uint64_t kBetweenSurplusMs = 20;
 constexpr Units kMostSurplus = Units::holding(4 << 20);
 
@@ -27,37 +28,36 @@ Units most_of(Units one, Units other) { return one < other ? other : one; }
 // back may have to be faulted in again.
 Units Arena::find_surplus() {
   const Units held = in_use_ + dirty_.total();
-  // What no purge could avoid is the new mark.
-  if (in_use_ > held_peak_) held_peak_ = in_use_;
   Units keep = held;
   if (dirty_.total() > in_use_ + kLittleWarm) keep = in_use_ + in_use_;
-  if (!(held < most_held())) keep = least_of(keep, least_of(soft_mark(), held_peak_));
+  if (!(held < most_held())) keep = least_of(keep, least_of(soft_mark(), peak()));
   if (!(keep < held)) return {};
   const Units surplus = least_of(held - keep, dirty_.total());
-  return most_of(allowed_surplus(surplus), far_too_much(held, surplus));
+  return most_of(allowed_surplus(held, surplus), far_too_much(held, surplus));
 }
 
 // A little more than the highest mark, and no more than the soft limit.
 Units Arena::most_held() const {
-  return least_of(soft_mark(), held_peak_ + Units::holding((1 << 20) + held_peak_.bytes() / 64));
+  return least_of(soft_mark(), peak() + Units::holding((1 << 20) + peak().bytes() / 64));
 }
 
 // What is held beyond half as much again as the mark, where it is no little: at once. Where blocks are cut short, or
 // each is longer than the last, what is left over serves nobody.
 Units Arena::far_too_much(Units held, Units surplus) {
-  const Units most = held_peak_ + most_of(kLittleWarm, Units{held_peak_.count / 2});
+  const Units most = peak() + most_of(kLittleWarm, Units{peak().count / 2});
   if (!(most < held) || platform::now_ms() < patient_at_) return {};
   return least_of(surplus, most_of(held - most, kMostSurplus));
 }
 
-Units Arena::allowed_surplus(Units surplus) {
+// Not by the peak: after one that is long past, all that is freed would go back at once.
+Units Arena::allowed_surplus(Units held, Units surplus) {
   uint64_t now = platform::now_ms();
   if (now < patient_at_ || now < surplus_since_ + kBetweenSurplusMs) return {};
   uint64_t saved = now - surplus_since_ < kMostSavedMs ? now - surplus_since_ : kMostSavedMs;
-  auto worth = [&](uint64_t ms) { return Units{static_cast<size_t>(held_peak_.count * ms / kPeakInMs)}; };
+  auto worth = [&](uint64_t ms) { return Units{static_cast<size_t>(held.count * ms / kHeldInMs)}; };
   const Units at_once = most_of(kMostSurplus, worth(kBetweenSurplusMs));
   const Units allowed = least_of(surplus, least_of(worth(saved), at_once));
-  uint64_t spent = allowed.count * kPeakInMs / held_peak_.count;
+  uint64_t spent = allowed.count * kHeldInMs / held.count;
   surplus_since_ = now - saved + (spent > kBetweenSurplusMs ? spent : kBetweenSurplusMs);
   return allowed;
 }
