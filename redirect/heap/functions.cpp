@@ -107,17 +107,19 @@ using LockFunction = ULONG NTAPI(HANDLE);
 // is never released, so these are left alone from then on.
 bool is_last_thread() { return platform::others_are_gone(); }
 
+bool is_held_here(const Served* of) { return of->holder.load(std::memory_order_relaxed) == GetCurrentThreadId(); }
+
 bool take_lock(HANDLE handle) { return static_cast<BOOLEAN>(original<LockFunction>(Role::lock)(handle)) != 0; }
 
-// Held for a call: waits while another thread holds the heap's lock. (A call that is just under way when the lock is
-// taken is not waited for.) The helper does not wait: its start and its end allocate under the loader's lock, which the
-// holder may need next, or have to wait for when the process ends; and a program that has but one thread expects none
-// to wait.
+// Held for a call, but not by who has it already: waits while another thread holds the heap's lock. (A call that is
+// just under way when the lock is taken is not waited for.) The helper does not wait: its start and its end allocate
+// under the loader's lock, which the holder may need next, or have to wait for when the process ends; and a program
+// that has but one thread expects none to wait.
 class CallLock {
  public:
   CallLock(HANDLE handle, const Served* of, ULONG flags) {
     if (of == nullptr || of->locked.load(std::memory_order_acquire) == 0) return;
-    bool waits = ((flags | of->flags) & HEAP_NO_SERIALIZE) == 0;
+    bool waits = ((flags | of->flags) & HEAP_NO_SERIALIZE) == 0 && !is_held_here(of);
     if (waits && !is_last_thread() && !platform::is_helper() && take_lock(handle)) locked_ = handle;
   }
   ~CallLock() {
@@ -135,6 +137,7 @@ ULONG NTAPI lock(HANDLE handle) {
   if (of != nullptr && is_last_thread()) return TRUE;
   ULONG result = original<LockFunction>(Role::lock)(handle);
   if (of == nullptr || static_cast<BOOLEAN>(result) == 0) return result;
+  of->holder.store(GetCurrentThreadId(), std::memory_order_relaxed);
   of->locked.fetch_add(1, std::memory_order_acq_rel);
   if (of == &g_process) g_unlocked_process_heap.store(kNoHandle, std::memory_order_release);
   return result;
@@ -145,6 +148,7 @@ ULONG NTAPI unlock(HANDLE handle) {
   if (of != nullptr && is_last_thread()) return TRUE;
   if (of != nullptr && of->locked.load(std::memory_order_acquire) != 0) {
     bool free = of->locked.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (free) of->holder.store(0, std::memory_order_relaxed);
     if (free && of == &g_process) g_unlocked_process_heap.store(g_process_heap, std::memory_order_release);
   }
   return original<LockFunction>(Role::unlock)(handle);

@@ -19,6 +19,7 @@ bool Handles::add(const void* handle, Heap* heap, uint32_t flags) {
     served.heap = heap;
     served.flags = flags;
     served.locked.store(0, std::memory_order_relaxed);
+    served.holder.store(0, std::memory_order_relaxed);
     at.store(handle, std::memory_order_release);
     return true;
   }

@@ -20,6 +20,7 @@ struct Served {
   Heap* heap = nullptr;             // null: the heaps of the threads
   uint32_t flags = 0;               // it was made with
   std::atomic<uint32_t> locked{0};  // how many times, by the holder of the original's lock
+  std::atomic<uint32_t> holder{0};  // the number of that thread
 };
 
 class Handles {

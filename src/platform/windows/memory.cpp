@@ -87,8 +87,9 @@ void release(uintptr_t address, size_t size) {
   KeepLastError keep;
   while (size != 0) {
     size_t part = within_reservation(address, size);
+    if (part == 0) part = size;  // Wine tells of nothing above 0xc0000000 in 32-bit programs that may use it
     count_os_call(OsCall::release);
-    if (part == 0 || !VirtualFree(pointer_to(address), 0, MEM_RELEASE)) return;
+    if (!VirtualFree(pointer_to(address), 0, MEM_RELEASE)) return;
     address += part;
     size -= part;
   }
