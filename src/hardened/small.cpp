@@ -30,7 +30,7 @@ void* give_up(void* block) {
 void* allocate_medium(size_t size, Maker maker) {
   const size_t whole = size + Tail::kLength;
   if (whole <= kTableMax || whole - kTableMax - 1 >= platform::g_unset.medium_sizes.load()) return nullptr;
-  Bin bin = {thread_heap(), size_class::computed(whole)};
+  Bin bin = {thread_heap(), size_class::of_medium(whole)};
   if (bin.heap == nullptr) return nullptr;  // a thread's first, or before thread-local storage is there
   Block* block = bin.heap->bins[bin.size_class];
   return block != nullptr ? pop_from<true>(bin, slab::of_unwritten(block), block, size, maker) : nullptr;

@@ -236,7 +236,7 @@ inline bool owns(const void* pointer) {
 // Whether a block in a slab may stay where it lies. One that would be less than half used moves to its own class,
 // unless that had none to begin with.
 inline bool fits_in_place(size_t size, size_t usable, Fit fit) {
-  const bool wasteful = size < usable / 2 && usable > size_class::size_of(size_class::kLeastLender);
+  const bool wasteful = size < usable / 4 * 3 && usable > size_class::size_of(size_class::kLeastLender);
   return size <= usable && (fit == Fit::loose || !wasteful);
 }
 

@@ -34,7 +34,7 @@ TEST(Lending, EndsWithAPagesWorth) {
 }
 
 TEST(Lending, LargerBlocksAreOfTheirOwnClass) {
-  for (size_t size : {2304u, 4096u, 5000u, 32768u}) EXPECT_EQ(class_of(allocate(size)), size_class::computed(size));
+  for (size_t size : {2304u, 4096u, 5000u, 32768u}) EXPECT_EQ(class_of(allocate(size)), size_class::of(size));
 }
 
 // A heap that was taken over brings slabs.

@@ -22,7 +22,7 @@ class Refill : public testing::TestWithParam<size_t> {
     for (void* block : blocks_) deallocate(block);
   }
 
-  SizeClass size_class() const { return size_class::computed(GetParam()); }
+  SizeClass size_class() const { return size_class::of(GetParam()); }
   Span* current() const { return own_heap()->current[size_class()]; }
 
   bool is_used_up() const { return !has_at_hand(own_heap(), size_class()) && slab::free_blocks(current()) == 0; }
