@@ -1,5 +1,7 @@
 #include "platform/lock.h"
 
+#include "platform/report.h"
+
 namespace rh {
 
 alignas(64) constinit std::atomic<bool> g_inconsistent{false};
@@ -9,8 +11,16 @@ constinit std::atomic<void (*)(Lock& taken_over)> g_put_in_order{nullptr};
 // Far longer than any lock is held.
 static constexpr unsigned kAskAfter = 128;
 
+// A signal's handler has come between its own thread's steps, and the thread goes on when the handler has ended.
+[[noreturn]] static void fail_own() {
+  Text message;
+  message << "memory asked for, or freed, by a signal handler that interrupted its own thread within malloc or free, ";
+  message << "and would wait for it for ever: handlers may not use malloc (signal-safety(7))";
+  fatal(message);
+}
+
 void Lock::acquire_slow(ThreadToken token) {
-  uint64_t fork_since = 0;
+  uint64_t fork_since = 0, own_since = 0;
   for (unsigned attempt = 0;; ++attempt) {
     platform::back_off(attempt);
     ThreadToken holder = this->holder();
@@ -18,6 +28,13 @@ void Lock::acquire_slow(ThreadToken token) {
     if (platform::others_are_gone()) return take_over(token);
     bool ask = holder != 0 && attempt % kAskAfter == kAskAfter - 1;
     if (ask && platform::thread_is_gone(holder) && take_from(holder, token)) return;
+    // For long, since what was cloned with all of a thread's memory has its token.
+    if (holder != token)
+      own_since = 0;
+    else if (own_since == 0)
+      own_since = platform::now_ms();
+    else if (platform::now_ms() - own_since >= kForkPatienceMs)
+      fail_own();
     if (holder != kForkToken)
       fork_since = 0;
     else if (fork_since == 0)
