@@ -18,8 +18,8 @@ inline constexpr size_t kLinearMax = kLinear * kBlockAlign;
 inline constexpr unsigned kLinearBits = highest_bit(kLinearMax);
 inline constexpr unsigned kFineBits = 10;  // the doubling that has twice as many: a kibibyte and a header is common
 inline constexpr size_t kFine = kLinear + kPerDoubling * (kFineBits - kLinearBits), kPerFine = 2 * kPerDoubling;
-// Around a page. Blocks that lie a page apart all begin in one set of a processor's cache, which holds few lines, and of
-// many programs the beginning of such blocks is what they look at most: a line less or more lies between them.
+// Around a page. Blocks that lie a page apart all begin in one set of a processor's cache, which holds few lines, and
+// the beginning of such blocks is what many programs look at most: a line less or more lies between them.
 inline constexpr size_t kPage = 4096, kLine = 64;
 inline constexpr size_t kHeadedPage = 4416;  // a page of SQLite's cache takes 4,368 bytes
 inline constexpr size_t kAroundPage[] = {kPage - kLine, kPage, kPage + kLine, kHeadedPage};
