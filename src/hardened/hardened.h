@@ -42,7 +42,7 @@ bool holds(const void* pointer);
 size_t size_of(const void* block, const char* function);
 
 // Resizes where it lies, or null: then the block must move. Not of one without bytes. `moves`: its pages may be moved;
-// `loose`: also where it would fill less than half of its place, so that it can always become shorter.
+// `loose`: also where it would fill less than three quarters of its place, so that it can always become shorter.
 enum class Resize : uint8_t { moves, stays, stays_loose };
 void* resize(void* block, size_t size, Resize how = Resize::moves);
 

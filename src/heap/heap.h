@@ -233,8 +233,8 @@ inline bool owns(const void* pointer) {
   return at.is_large() ? !large::is_delayed(at.span) : guards::is_live(at.span);
 }
 
-// Whether a block in a slab may stay where it lies. One that would be less than half used moves to its own class,
-// unless that had none to begin with.
+// Whether a block in a slab may stay where it lies. One that would leave more than a quarter unused moves to its own
+// class, unless that had none to begin with.
 inline bool fits_in_place(size_t size, size_t usable, Fit fit) {
   const bool wasteful = size < usable / 4 * 3 && usable > size_class::size_of(size_class::kLeastLender);
   return size <= usable && (fit == Fit::loose || !wasteful);

@@ -5,7 +5,7 @@
 
 namespace rh {
 
-// How closely a block that is resized in place must fit; `loose` also keeps one that would be less than half used.
+// How closely a block that is resized in place must fit; `loose` also keeps one that would leave much unused.
 enum class Fit : uint8_t { close, loose };
 
 namespace large {

@@ -270,12 +270,12 @@ TEST(Heap, ReleaseEmptyGivesBackWhatIsEmptyAndNothingElse) {
 
 // ---- sizes, resizing ----------------------------------------------------------------------------
 
-TEST(Heap, ASmallBlockStaysUntilItIsLessThanHalfUsed) {
+TEST(Heap, ASmallBlockStaysUntilAQuarterIsUnused) {
   void* block = allocate(1000);
   size_t usable = usable_size(block, "test");
   EXPECT_EQ(resize_in_place(find_block(block), usable), block);
-  EXPECT_EQ(resize_in_place(find_block(block), usable / 2), block);
-  EXPECT_EQ(resize_in_place(find_block(block), usable / 2 - 1), nullptr);
+  EXPECT_EQ(resize_in_place(find_block(block), usable / 4 * 3), block);
+  EXPECT_EQ(resize_in_place(find_block(block), usable / 4 * 3 - 1), nullptr);
   EXPECT_EQ(resize_in_place(find_block(block), usable + 1), nullptr);
 }
 
