@@ -85,6 +85,15 @@ bool serves() { return heaps::is_replaced() || has_replaced(); }
 
 void tell(const Text& line) { report(line); }
 
+// What was asked for does not reach the malloc that the program brings.
+bool tell_plain_program() {
+  const copies::Copy* own = kHardened ? copies::copy_in_program() : nullptr;
+  if (own == nullptr || (copies::tells_all(own) && own->hardened)) return false;
+  Text line;
+  tell(line << "the program's malloc is not hardened: reheap is linked in");
+  return true;
+}
+
 bool tell_all_left() {
   const bool heap_left = heaps::was_left();
   if (heap_left) {
@@ -92,7 +101,8 @@ bool tell_all_left() {
     heaps::describe(line);
     tell(line);
   }
-  return describe_left(tell) || heap_left;
+  const bool program_left = tell_plain_program();
+  return describe_left(tell) || heap_left || program_left;
 }
 
 // What is in the process already decides: at a runtime that comes later, the program runs.
@@ -111,13 +121,17 @@ void attach(HMODULE self) {
   inject::Settings settings;
   const bool launched = inject::receive(settings);
   start();
+  if (launched) copies::take_charge();
   copies::announce();
   if (is_beside_cygwin()) {
     say("everything is left to Cygwin, whose fork might find its places taken");
+  } else if (copies::is_another_in_charge()) {
+    say("everything is left to the library that the launcher brought");
   } else {
     replace_heap();
     replace_runtimes();
   }
+  if (options::verbose()) tell_plain_program();
   describe::g_replaced = describe_replaced;
   describe::g_serves = serves;
   if (launched) {

@@ -21,6 +21,8 @@ constexpr size_t kMost = 1024;
 constinit Place g_places[kMost] = {};
 constinit std::atomic<size_t> g_used{0};  // of these, from the first on
 
+constinit std::atomic<bool> g_in_charge{false};
+
 struct Others {
   Place* begin() const { return g_places; }
   Place* end() const { return g_places + g_used.load(std::memory_order_acquire); }
@@ -80,6 +82,18 @@ void announce() {
     meet(other);
     other->meet(this_copy());
   });
+}
+
+void take_charge() { g_in_charge.store(true, std::memory_order_relaxed); }
+bool is_in_charge() { return g_in_charge.load(std::memory_order_relaxed); }
+
+bool is_another_in_charge() {
+  bool found = false;
+  for (Place& place : Others()) {
+    const Copy* other = place.copy.load(std::memory_order_acquire);
+    found |= other != nullptr && tells_all(other) && other->is_in_charge();
+  }
+  return found;
 }
 
 void withdraw() {

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/config.h"
+
 namespace rh::copies {
 
 constexpr uint32_t kMark = 0x70616568;  // "heap"
@@ -22,26 +24,36 @@ struct Copy {
   void (*free)(void* pointer);
   void (*meet)(const Copy* other);
   void (*forget)(const Copy* other);  // returns when nobody is asking it any more
+  // Since the second version:
+  bool (*is_in_charge)();
+  bool hardened;
 };
 
 // What this one's answers are made of. All that lies in our memory is own: what is no live block is told of there.
 bool is_own(const void* pointer);
 void meet(const Copy* other);
 void forget(const Copy* other);
+bool is_in_charge();
 
 // This copy as others are to find it, and whether they may rely on what they found.
 constexpr Copy describe_by(size_t (*bytes_from)(const void* pointer), void (*free)(void* pointer)) {
-  return {kMark, sizeof(Copy), is_own, bytes_from, free, meet, forget};
+  return {kMark, sizeof(Copy), is_own, bytes_from, free, meet, forget, is_in_charge, kHardened};
 }
-inline bool is_copy(const Copy* found) { return found->mark == kMark && found->size >= sizeof(Copy); }
+inline bool is_copy(const Copy* found) { return found->mark == kMark && found->size >= offsetof(Copy, is_in_charge); }
+inline bool tells_all(const Copy* copy) { return copy->size >= sizeof(Copy); }
 
 // In copy.cpp of each system: as the others find it, and the others by the loader's lists, which stay as they are
 // meanwhile.
 const Copy* this_copy();
+const Copy* copy_in_program();  // that is linked into it, or null; on Windows alone
 void for_each_other(void (*visit)(const Copy* other));
 
 // At the start of this copy, with the loader's lock held: makes it and the others known to each other.
 void announce();
+
+// Whoever started the program chose this one for all of the process: one that the program brings leaves that to it.
+void take_charge();
+bool is_another_in_charge();
 
 // Before it is unloaded: when this returns, no thread is in this copy's code to answer another.
 void withdraw();

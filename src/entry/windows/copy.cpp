@@ -51,6 +51,8 @@ const Copy* copy_in(const void* base) {
 
 const Copy* this_copy() { return &kThis; }
 
+const Copy* copy_in_program() { return copy_in(GetModuleHandleW(nullptr)); }
+
 void for_each_other(void (*visit)(const Copy* other)) {
   const LIST_ENTRY* list = &RtlGetCurrentPeb()->Ldr->InMemoryOrderModuleList;
   for (const LIST_ENTRY* entry = list->Flink; entry != list; entry = entry->Flink) {
