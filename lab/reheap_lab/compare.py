@@ -243,6 +243,7 @@ def _blank(workload: CommandWorkload, chosen: list[Allocator]) -> Comparison:
 def command_kind(command: list[str]) -> elf.Kind | None:
     """What libraries it can load; for a script, those its interpreter can, which is this machine's."""
     program = find_program(command)
+    elf.check_program(program)
     with contextlib.suppress(PermissionError):  # it may be executed, but not read
         return elf.kind(program) or elf.own()
     return elf.own()
@@ -273,7 +274,10 @@ def check_allocators(chosen: list[Allocator], folder: pathlib.Path) -> None:
         objection = measured.failure(30) or allocator.objection(Proof(Testimony.read(evidence)).first())
         if objection:
             text = tail(said)
-            raise UsageError(f"{allocator.name}: {allocator.libraries[0] if allocator.libraries else 'no library'} "
+            if not allocator.libraries:
+                raise LabError(f"what the lab preloads tells nothing of {probe}: {objection}. Is {folder} on a full "
+                               "disk?" + (f" The loader said: {text}." if text else ""))
+            raise UsageError(f"{allocator.name}: {allocator.libraries[0]} "
                              f"does not serve a program's malloc: under it, of {probe}: {objection}."
                              + (f" The loader said: {text}." if text else "")
                              + " Give a library that exports malloc and whose own libraries can be found")

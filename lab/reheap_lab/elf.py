@@ -48,7 +48,7 @@ def loader(path: pathlib.Path) -> str | None:
     order, wide = "<" if found.little else ">", found.bits == 64
     (table,) = struct.unpack_from(order + ("Q" if wide else "I"), text, 32 if wide else 28)
     size, count = struct.unpack_from(order + "2H", text, 54 if wide else 42)
-    for at in range(table, min(table + size * count, len(text) - size + 1), size):
+    for at in range(table, min(table + size * count, len(text) - size + 1), size or 1):
         (type_,) = struct.unpack_from(order + "I", text, at)
         if type_ == INTERPRETER:
             offset, length = struct.unpack_from(order + ("Q16xQ" if wide else "I8xI"), text, at + (8 if wide else 4))
@@ -74,6 +74,17 @@ def out_of_reach(path: pathlib.Path) -> str | None:
     except (OSError, struct.error):
         return None
     return "it was started without LD_PRELOAD, or may not write into the lab's folder"
+
+
+def check_program(path: pathlib.Path) -> None:
+    """Says why what the lab preloads would keep this program from starting, if it would."""
+    try:
+        its_loader, here = loader(path), loader(pathlib.Path("/proc/self/exe"))
+    except (OSError, struct.error):
+        return  # it may be executed, but not read
+    if its_loader and "ld-musl" in its_loader and its_loader != here:
+        raise UsageError(f"{path} is a program for musl ({its_loader}), and what the lab preloads is for glibc. Give "
+                         "one for glibc; reheap run and reheap doctor take it as it is")
 
 
 def brought_by(path: pathlib.Path) -> list[pathlib.Path]:

@@ -7,6 +7,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -211,8 +212,11 @@ def check_path(path: pathlib.Path, writers: dict[str, Callable] = WRITERS) -> No
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}. Make it first")
     folder = path.resolve().parent
-    if not os.access(folder, os.W_OK) and not os.access(path, os.W_OK):
-        raise UsageError(f"{path}: nothing can be written in {folder}. Name a file elsewhere")
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        if not os.access(path, os.W_OK):
+            raise UsageError(f"{path}: nothing can be written in {folder}. Name a file elsewhere") from None
 
 
 def write(what: Any, path: pathlib.Path, writers: dict[str, Callable] = WRITERS) -> None:

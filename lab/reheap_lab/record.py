@@ -12,7 +12,7 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import click
@@ -80,8 +80,10 @@ def command(output: pathlib.Path, with_: str | None, children: bool, layers: str
         raise UsageError("--layers is for programs for Windows: here malloc and its relatives are recorded")
     else:
         settings["LD_PRELOAD"] = preload(with_)
-    if shutil.which(line[0]) is None:  # why, is told by the attempt; what was recorded before stays
+    program = shutil.which(line[0])
+    if program is None:  # why, is told by the attempt; what was recorded before stays
         sys.exit(run(line, settings)[0])
+    elf.check_program(pathlib.Path(program))
     with alone_with(output):
         remove_earlier(output)
         status, cpu_s = run(line, settings)
@@ -194,36 +196,44 @@ def run(cmd: list[str], settings: dict[str, str], say=say) -> tuple[int, float]:
     try:
         if host.WINDOWS:
             return process.run_to_its_end(cmd, settings), 0
-        child = start(cmd, settings)
+        return run_here(cmd, settings)
     except FileNotFoundError:
         say(f"{cmd[0]}: not found")
         return 127, 0
     except OSError as error:
         say(f"{cmd[0]}: {error.strerror}")
         return 126, 0
-    # The terminal sends its signals to both; who kills only this process means the command.
-    forwarded = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-    before = {number: signal.signal(number, lambda got, _: os.kill(child, got)) for number in forwarded}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def run_here(cmd: list[str], settings: dict[str, str]) -> tuple[int, float]:
+    """Who kills only this process means the command. It has not gone while a signal is handed on: its number could be
+    another's by then."""
+    handed_on = {signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, handed_on | {signal.SIGCHLD})
     try:
+        child = start(cmd, settings, before)
+        while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            came = signal.sigwaitinfo(handed_on | {signal.SIGCHLD})
+            if came.si_signo in handed_on and came.si_code <= 0:  # the terminal sends its own to both
+                os.kill(child, came.si_signo)
         _, status, used = os.wait4(child, 0)
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
 
 
-def start(cmd: list[str], settings: dict[str, str]) -> int:
+def start(cmd: list[str], settings: dict[str, str], mask: Iterable[int]) -> int:
     if not cmd[0]:
         raise FileNotFoundError  # Python calls it a mistake of ours
     ignored = [getattr(signal, name) for name in IGNORED_BY_PYTHON]
     try:
-        return os.posix_spawnp(cmd[0], cmd, settings, setsigdef=ignored)
+        return os.posix_spawnp(cmd[0], cmd, settings, setsigdef=ignored, setsigmask=mask)
     except OSError as error:
         path = shutil.which(cmd[0])
         if error.errno != errno.ENOEXEC or elf.kind(pathlib.Path(path)):
             raise
-    return os.posix_spawn("/bin/sh", ["/bin/sh", path, *cmd[1:]], settings, setsigdef=ignored)  # no #! line: a shell's
+    # No #! line: a shell's.
+    return os.posix_spawn("/bin/sh", ["/bin/sh", path, *cmd[1:]], settings, setsigdef=ignored, setsigmask=mask)
 
 
 def end_by(number: int) -> None:

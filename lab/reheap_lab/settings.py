@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from reheap_lab import figures
-from reheap_lab.errors import UsageError
+from reheap_lab.errors import LabError, UsageError
 
 
 MOST_SAMPLE_MS = 60_000  # that reheap-runner takes
@@ -100,13 +100,19 @@ class OwnFigure:
             raise UsageError(f"{pattern!r} has no group: put parentheses around the number that is meant")
         return cls(name.strip(), pattern, more_is_better)
 
-    def find(self, printed: str) -> float | None:
+    def find(self, printed: str) -> float:
+        """LabError when it is not there."""
         found = re.search(self.pattern, printed)
+        if found is None:
+            raise LabError(f"it printed no {self.name}: nothing is like {self.pattern}")
         try:
-            value = float(found[1].replace(",", "")) if found else math.nan
+            value = float(found[1].replace(",", ""))
         except (TypeError, ValueError):
-            return None
-        return value if abs(value) < TOO_LARGE else None
+            value = math.nan
+        if not abs(value) < TOO_LARGE:
+            raise LabError(f"it printed no {self.name}: of {found[0]!r}, which is like {self.pattern}, the part in "
+                           "brackets is no number that can be compared")
+        return value
 
 
 @dataclass

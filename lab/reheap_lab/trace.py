@@ -107,7 +107,8 @@ def _facts(found: dict) -> list[tuple[str, str]]:
              ("allocated", f"{size(found['allocated']['bytes'])} in {plural(found['allocated']['blocks'], 'block')}"),
              ("never freed", f"{size(never['bytes'])} in {plural(never['blocks'], 'block')}"),
              ("freed by another thread", f"{crossed['share']:.1%} of blocks, {crossed['bytes_share']:.1%} of bytes"),
-             ("fragmentation potential", f"{fragments['potential']:.1%}")]
+             ("fragmentation potential", f"{fragments['potential']:.1%}" if fragments["held_peak_bytes"] else "")]
+    facts = [(name, value) for name, value in facts if value]
     unknown = found["frees"]["of_unknown"]
     return facts + ([("frees of blocks not recorded", f"{unknown:,}")] if unknown else [])
 

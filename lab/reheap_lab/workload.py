@@ -113,11 +113,10 @@ class CommandWorkload:
     def _add_own(self, outcome: Outcome) -> None:
         text = read_text(self.printed()) if self.settings.own else ""
         for own in self.settings.own:
-            value = own.find(text)
-            if value is not None:
-                outcome.measured.figures[own.name] = value
-            else:
-                outcome.failed = outcome.failed or f"it printed no {own.name}: nothing is like {own.pattern}"
+            try:
+                outcome.measured.figures[own.name] = own.find(text)
+            except LabError as why:
+                outcome.failed = outcome.failed or str(why)
 
     def _begin(self) -> None:
         """In a folder of its own: what outlives one run cannot write into the next one's."""

@@ -219,10 +219,15 @@ def test_a_command_that_does_not_print_it_has_failed(fake):
     assert made.subjects[1].failed == "it printed no requests/s: nothing is like rate: ([0-9.,]+)"
 
 
-@pytest.mark.parametrize("printed, value", [("-5", -5), ("1,234.5", 1234.5), ("nan", None), ("inf", None),
-                                            ("-inf", None), ("1e308", None), ("9" * 5000, None), ("", None)])
-def test_what_cannot_be_reckoned_with_is_no_figure(printed, value):
+@pytest.mark.parametrize("printed, value", [("-5", -5), ("1,234.5", 1234.5)])
+def test_figures_are_read_as_people_write_them(printed, value):
     assert OwnFigure.parse("v=v: (.*)", more_is_better=True).find(f"v: {printed}\n") == value
+
+
+@pytest.mark.parametrize("printed", ["nan", "inf", "-inf", "1e308", "9" * 5000, "", "abc"])
+def test_what_cannot_be_reckoned_with_is_no_figure(printed):
+    with pytest.raises(LabError, match="the part in brackets is no number that can be compared"):
+        OwnFigure.parse("v=v: (.*)", more_is_better=True).find(f"v: {printed}\n")
 
 
 def test_a_servers_own_figures_are_those_of_its_load(fake):

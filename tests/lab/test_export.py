@@ -7,6 +7,7 @@ import io
 import os
 import pathlib
 import sys
+import tempfile
 
 import collected
 import comparisons
@@ -122,9 +123,14 @@ def test_a_wrong_file_is_refused_before_measuring(tmp_path, name, said):
         export.check_path(tmp_path / name)
 
 
+def refuse(**_):
+    raise PermissionError
+
+
 def test_a_folder_that_takes_no_file_is_refused_before_measuring(tmp_path, monkeypatch):
     (tmp_path / "open.json").touch()
     monkeypatch.setattr(os, "access", lambda path, mode: pathlib.Path(path).name == "open.json")
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     export.check_path(tmp_path / "open.json")
     with pytest.raises(UsageError, match=f"new.json: nothing can be written in {tmp_path}. Name a file elsewhere"):
         export.check_path(tmp_path / "new.json")

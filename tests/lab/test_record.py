@@ -335,14 +335,30 @@ def test_the_status_of_the_command_passes_through(lab):
     assert lab.record(str(lab.folder)).returncode == 126
 
 
-def test_a_signal_to_the_recording_goes_to_the_command(lab):
+def test_a_program_for_musl_is_refused(lab):
+    if not pathlib.Path("/usr/bin/musl-gcc").exists():
+        pytest.skip("there is no compiler for musl")
+    subprocess.run(["musl-gcc", "-o", lab.folder / "m", "-xc", "-"], input="int main(void) { return 0; }", text=True,
+                   check=True)
+    refused = lab.record(str(lab.folder / "m"))
+    assert refused.returncode == 2 and "is a program for musl" in refused.stderr
+
+
+HUSHED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)  # whoever runs the tests may have had them ignored
+
+
+@pytest.mark.parametrize("send", [os.kill, os.killpg])  # to one alone, and as timeout and a closed terminal do
+@pytest.mark.parametrize("number", HUSHED)
+def test_a_signal_to_the_recording_goes_to_the_command(lab, number, send):
     program = lab.program("int main(void) { mark(); puts(\"up\"); fflush(stdout); pause(); }")
     running = subprocess.Popen([*RECORD, "-o", str(lab.trace), "--", program], stdout=subprocess.PIPE, text=True,
-                               stderr=subprocess.DEVNULL)
+                               stderr=subprocess.PIPE, start_new_session=True,
+                               preexec_fn=lambda: [signal.signal(one, signal.SIG_DFL) for one in HUSHED])
     assert running.stdout.readline() == "up\n"
     time.sleep(0.1)
-    running.terminate()
-    assert running.wait(timeout=30) == -signal.SIGTERM
+    send(running.pid, number)
+    assert running.wait(timeout=30) == -number
+    assert "reheap record: about " in running.stderr.read()
     assert trace_reader.read(lab.trace).events
 
 

@@ -377,6 +377,12 @@ def test_reheap_trace_info_tells_people(small):
     assert "made-up --by hand" in done.output and "fragmentation potential" in done.output
 
 
+def test_where_nothing_was_held_nothing_is_said_of_it(small):
+    found = trace.read_info([small])[1]
+    found["fragmentation"] = {"potential": 1.0, "held_peak_bytes": 0}
+    assert "fragmentation potential" not in dict(trace._facts(found))
+
+
 def test_a_traces_name_may_begin_like_an_option(small, monkeypatch):
     small.rename(small.with_name("-x"))
     monkeypatch.chdir(small.parent)

@@ -56,6 +56,7 @@ def _facts(info: dict) -> list[tuple[str, str, str]]:
     """(name, figure, what it means), of what is known."""
     peak, allocated, never = info.get("peak"), info.get("allocated"), info.get("never_freed")
     crossed, fragments = info.get("cross_thread"), info.get("fragmentation")
+    fragments = fragments if fragments and fragments.get("held_peak_bytes", 1) else None
     found = [("events", info.get("events"), count, "recorded"),
              ("duration", info.get("duration_us"), lambda us: duration(us / 1e6), "from the first event to the last"),
              ("threads", info.get("thread_count"), count, "that allocated or freed"),
