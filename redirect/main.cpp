@@ -125,7 +125,7 @@ void attach(HMODULE self) {
   copies::announce();
   if (is_beside_cygwin()) {
     say("everything is left to Cygwin, whose fork might find its places taken");
-  } else if (copies::is_another_in_charge()) {
+  } else if (!launched && copies::is_another_in_charge()) {
     say("everything is left to the library that the launcher brought");
   } else {
     replace_heap();

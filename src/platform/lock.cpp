@@ -11,6 +11,10 @@ constinit std::atomic<void (*)(Lock& taken_over)> g_put_in_order{nullptr};
 // Far longer than any lock is held.
 static constexpr unsigned kAskAfter = 128;
 
+// So long a thread may seem to hold the lock that it waits for: what was cloned with all of a thread's memory has its
+// token, and may be kept from its processor.
+static constexpr uint64_t kOwnPatienceMs = 1000;
+
 // A signal's handler has come between its own thread's steps, and the thread goes on when the handler has ended.
 [[noreturn]] static void fail_own() {
   Text message;
@@ -28,12 +32,11 @@ void Lock::acquire_slow(ThreadToken token) {
     if (platform::others_are_gone()) return take_over(token);
     bool ask = holder != 0 && attempt % kAskAfter == kAskAfter - 1;
     if (ask && platform::thread_is_gone(holder) && take_from(holder, token)) return;
-    // For long, since what was cloned with all of a thread's memory has its token.
     if (holder != token)
       own_since = 0;
     else if (own_since == 0)
       own_since = platform::now_ms();
-    else if (platform::now_ms() - own_since >= kForkPatienceMs)
+    else if (platform::now_ms() - own_since >= kOwnPatienceMs)
       fail_own();
     if (holder != kForkToken)
       fork_since = 0;

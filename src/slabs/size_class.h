@@ -1,5 +1,5 @@
 // Size classes: every 16 bytes up to 128, then eight to a doubling, so that rounding up costs an eighth at most,
-// sixteen from one kibibyte to two, and three more around a page; and how long slabs of each class are.
+// sixteen from one kibibyte to two, and four around a page; and how long slabs of each class are.
 #pragma once
 
 #include "base/bits.h"
